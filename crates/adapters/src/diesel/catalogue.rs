@@ -1,0 +1,187 @@
+//! Platforms and their published definitions.
+
+use ::diesel::{prelude::*, result::Error as DieselError};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use domain::{
+    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned,
+    workflow::Definition,
+};
+use ports::{
+    StoreError,
+    catalogue::{Catalogue, PublishError},
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    column::Moment,
+    database::{Store, failed, with_conn},
+    schema::{definitions, platforms},
+};
+use crate::hex;
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = platforms)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+struct PlatformRow {
+    id: i32,
+    environment: String,
+    is_active: bool,
+    created_at: Moment,
+    updated_at: Moment,
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = definitions)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+struct DefinitionRow {
+    platform: i32,
+    version: String,
+    sha256: String,
+    document: String,
+    created_at: Moment,
+}
+
+fn read((row, current): (PlatformRow, DefinitionRow)) -> Result<Platform, StoreError> {
+    let definition = definition(&current)?;
+    Ok(Platform {
+        id: PlatformId(row.id),
+        environment: row.environment.parse().map_err(failed("read a platform back"))?,
+        name: definition.platform,
+        display_name: definition.display_name,
+        description: definition.description,
+        icon: definition.icon,
+        login_url: definition.login_url,
+        is_active: row.is_active,
+        current: Pinned { version: current.version, sha256: current.sha256 },
+        created_at: row.created_at.0,
+        updated_at: row.updated_at.0,
+    })
+}
+
+fn definition(row: &DefinitionRow) -> Result<Definition, StoreError> {
+    serde_json::from_str(&row.document).map_err(failed("read a definition back"))
+}
+
+#[async_trait]
+impl Catalogue for Store {
+    async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
+        let rows = with_conn!(self, |conn| {
+            platforms::table
+                .inner_join(definitions::table)
+                .filter(definitions::version.eq(platforms::version))
+                .filter(platforms::environment.eq(environment.as_str()))
+                .order(platforms::id)
+                .select((PlatformRow::as_select(), DefinitionRow::as_select()))
+                .load(conn)
+                .await
+        });
+        rows.map_err(failed("list platforms"))?.into_iter().map(read).collect()
+    }
+
+    async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError> {
+        let row = with_conn!(self, |conn| {
+            platforms::table
+                .inner_join(definitions::table)
+                .filter(definitions::version.eq(platforms::version))
+                .filter(platforms::id.eq(id.0))
+                .select((PlatformRow::as_select(), DefinitionRow::as_select()))
+                .first(conn)
+                .await
+                .optional()
+        });
+        row.map_err(failed("find a platform"))?.map(read).transpose()
+    }
+
+    async fn definition(
+        &self,
+        id: PlatformId,
+    ) -> Result<Option<(Pinned, Definition)>, StoreError> {
+        let row: QueryResult<Option<DefinitionRow>> = with_conn!(self, |conn| {
+            platforms::table
+                .inner_join(definitions::table)
+                .filter(definitions::version.eq(platforms::version))
+                .filter(platforms::id.eq(id.0))
+                .select(DefinitionRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        let Some(row) = row.map_err(failed("find a definition"))? else { return Ok(None) };
+        let definition = definition(&row)?;
+        Ok(Some((Pinned { version: row.version, sha256: row.sha256 }, definition)))
+    }
+
+    async fn publish(
+        &self,
+        definition: &Definition,
+        now: DateTime<Utc>,
+    ) -> Result<(PlatformId, Pinned), PublishError> {
+        // Struct members keep their order and maps are sorted, so equal definitions are equal text.
+        let document = serde_json::to_value(definition).map_err(failed("write a definition"))?;
+        let document = document.to_string();
+        let sha256 = hex(&Sha256::digest(document.as_bytes()));
+        let version = definition.version.clone();
+        let pinned = Pinned { version: version.clone(), sha256: sha256.clone() };
+        let (now, environment) = (Moment(now), definition.environment.as_str());
+        let written: Result<Result<i32, PublishError>, DieselError> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let fresh = (
+                    platforms::name.eq(&definition.platform),
+                    platforms::environment.eq(environment),
+                    platforms::version.eq(&version),
+                    platforms::is_active.eq(true),
+                    platforms::created_at.eq(now),
+                    platforms::updated_at.eq(now),
+                );
+                ::diesel::insert_into(platforms::table)
+                    .values(fresh)
+                    .on_conflict_do_nothing()
+                    .execute(conn)
+                    .await?;
+                let (id, held): (i32, String) = platforms::table
+                    .filter(platforms::name.eq(&definition.platform))
+                    .select((platforms::id, platforms::environment))
+                    .first(conn)
+                    .await?;
+                if held != environment {
+                    return Ok(Err(PublishError::OtherEnvironment(definition.platform.clone())));
+                }
+                let row = DefinitionRow {
+                    platform: id,
+                    version: version.clone(),
+                    sha256: sha256.clone(),
+                    document: document.clone(),
+                    created_at: now,
+                };
+                let added = ::diesel::insert_into(definitions::table)
+                    .values(&row)
+                    .on_conflict_do_nothing()
+                    .execute(conn)
+                    .await?;
+                if added == 0 {
+                    let before: String = definitions::table
+                        .filter(definitions::platform.eq(id))
+                        .filter(definitions::version.eq(&version))
+                        .select(definitions::sha256)
+                        .first(conn)
+                        .await?;
+                    return Ok(if before == sha256 {
+                        Ok(id)
+                    } else {
+                        Err(PublishError::VersionTaken(version.clone()))
+                    });
+                }
+                ::diesel::update(platforms::table.filter(platforms::id.eq(id)))
+                    .set((platforms::version.eq(&version), platforms::updated_at.eq(now)))
+                    .execute(conn)
+                    .await?;
+                Ok(Ok(id))
+            })
+            .await
+        });
+        let id = written.map_err(failed("publish a definition"))??;
+        Ok((PlatformId(id), pinned))
+    }
+}

@@ -1,0 +1,127 @@
+//! The connection pools, and the migrations that run before anything else.
+
+use std::sync::Arc;
+
+use ::diesel::{ConnectionError, SqliteConnection};
+use diesel_async::{
+    AsyncConnection as _, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection as _,
+    pooled_connection::{
+        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
+        deadpool::Pool,
+    },
+    sync_connection_wrapper::SyncConnectionWrapper,
+};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _, embed_migrations};
+use ports::StoreError;
+
+use crate::seal::Seal;
+
+pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
+
+const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+/// Held while migrating, so that two processes that start at once do not both do it.
+const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
+const POSTGRES_CONNECTIONS: usize = 16;
+
+/// All that the service keeps, in PostgreSQL or SQLite.
+pub struct Store {
+    pub(super) pool: Database,
+    pub(super) seal: Arc<Seal>,
+}
+
+pub(super) enum Database {
+    Postgres(Pool<AsyncPgConnection>),
+    Sqlite(Pool<SqliteConn>),
+}
+
+/// Runs a body with a connection of whichever database it is; the body is expanded, and checked,
+/// once for each. The second form takes what differs between the two.
+macro_rules! with_conn {
+    ($store:expr, |$conn:ident| $body:expr) => {
+        with_conn!($store, postgres |$conn| $body, sqlite |$conn| $body)
+    };
+    ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
+        match &$store.pool {
+            $crate::diesel::database::Database::Postgres(pool) => {
+                let mut object = pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
+                let $pg = &mut *object;
+                $postgres
+            }
+            $crate::diesel::database::Database::Sqlite(pool) => {
+                let mut object = pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
+                let $lite = &mut *object;
+                $sqlite
+            }
+        }
+    };
+}
+pub(super) use with_conn;
+
+/// Makes a [`StoreError`] of whatever went wrong with an action.
+pub(super) fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    action: &'static str,
+) -> impl Fn(E) -> StoreError {
+    move |error| StoreError::new(action, error)
+}
+
+impl Store {
+    /// Opens the database that a `postgres://` or `sqlite://` URL names, and brings its schema up
+    /// to date. Call it on a multi-threaded runtime.
+    pub async fn open(url: &str, seal: Arc<Seal>) -> Result<Self, StoreError> {
+        let pool = match url.strip_prefix("sqlite://") {
+            Some(path) => Database::Sqlite(sqlite(path).await?),
+            None => Database::Postgres(postgres(url).await?),
+        };
+        Ok(Self { pool, seal })
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        with_conn!(self, |conn| conn.batch_execute("SELECT 1").await.map_err(failed("answer")))
+    }
+}
+
+async fn postgres(url: &str) -> Result<Pool<AsyncPgConnection>, StoreError> {
+    let mut config = ManagerConfig::<AsyncPgConnection>::default();
+    // The default asks the server at each checkout; a connection that died shows at its first use.
+    config.recycling_method = RecyclingMethod::Fast;
+    let manager = AsyncDieselConnectionManager::new_with_config(url, config);
+    let pool = Pool::builder(manager)
+        .max_size(POSTGRES_CONNECTIONS)
+        .build()
+        .map_err(failed("make a pool"))?;
+    let mut conn = pool.get().await.map_err(failed("connect"))?;
+    conn.batch_execute(MIGRATION_LOCK).await.map_err(failed("take the migration lock"))?;
+    let mut harness = AsyncMigrationHarness::new(conn);
+    harness.run_pending_migrations(POSTGRES_MIGRATIONS).map_err(failed("migrate"))?;
+    let mut conn = harness.into_inner();
+    conn.batch_execute("SELECT pg_advisory_unlock_all()")
+        .await
+        .map_err(failed("free the migration lock"))?;
+    Ok(pool)
+}
+
+async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
+    let mut config = ManagerConfig::<SqliteConn>::default();
+    config.recycling_method = RecyclingMethod::Fast;
+    config.custom_setup = Box::new(|path| Box::pin(open_sqlite(path)));
+    let manager = AsyncDieselConnectionManager::new_with_config(path, config);
+    // One connection: SQLite has one writer, and a pool of one cannot be busy with itself.
+    let pool = Pool::builder(manager).max_size(1).build().map_err(failed("make a pool"))?;
+    let mut harness = AsyncMigrationHarness::new(pool.get().await.map_err(failed("connect"))?);
+    harness.run_pending_migrations(SQLITE_MIGRATIONS).map_err(failed("migrate"))?;
+    drop(harness);
+    Ok(pool)
+}
+
+async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
+    let mut conn = SqliteConn::establish(path).await?;
+    conn.batch_execute(
+        "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; \
+         PRAGMA foreign_keys = ON;",
+    )
+    .await
+    .map_err(ConnectionError::CouldntSetupConfiguration)?;
+    Ok(conn)
+}

@@ -1,0 +1,134 @@
+//! Teams and API keys; of a key only the hash is kept.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    api_key::{ApiKey, KeyHash},
+    id::{ApiKeyId, TeamId},
+};
+use ports::{StoreError, key_store::KeyStore};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    schema::{api_keys, teams},
+};
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = api_keys)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+struct KeyRow {
+    id: Id,
+    team: Id,
+    environment: String,
+    hash: Vec<u8>,
+    created_at: Moment,
+    expires_at: Option<Moment>,
+    revoked_at: Option<Moment>,
+}
+
+impl KeyRow {
+    fn read(self) -> Result<ApiKey, StoreError> {
+        Ok(ApiKey {
+            id: ApiKeyId::from_uuid(self.id.0),
+            team: TeamId::from_uuid(self.team.0),
+            environment: self.environment.parse().map_err(failed("read a key back"))?,
+            expires_at: self.expires_at.map(|moment| moment.0),
+            revoked_at: self.revoked_at.map(|moment| moment.0),
+        })
+    }
+}
+
+#[async_trait]
+impl KeyStore for Store {
+    async fn add_team(
+        &self,
+        id: TeamId,
+        name: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let row = (
+            teams::id.eq(Id(*id.as_uuid())),
+            teams::name.eq(name),
+            teams::created_at.eq(Moment(now)),
+        );
+        let written = with_conn!(self, |conn| {
+            ::diesel::insert_into(teams::table).values(row).execute(conn).await
+        });
+        written.map(drop).map_err(failed("add a team"))
+    }
+
+    async fn has_team(&self, id: TeamId) -> Result<bool, StoreError> {
+        let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
+        let count: QueryResult<i64> =
+            with_conn!(self, |conn| team.count().get_result(conn).await);
+        count.map(|count| count == 1).map_err(failed("look for a team"))
+    }
+
+    async fn add_key(
+        &self,
+        key: &ApiKey,
+        hash: &KeyHash,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let row = KeyRow {
+            id: Id(*key.id.as_uuid()),
+            team: Id(*key.team.as_uuid()),
+            environment: key.environment.as_str().to_owned(),
+            hash: hash.0.to_vec(),
+            created_at: Moment(now),
+            expires_at: key.expires_at.map(Moment),
+            revoked_at: key.revoked_at.map(Moment),
+        };
+        let written = with_conn!(self, |conn| {
+            ::diesel::insert_into(api_keys::table).values(&row).execute(conn).await
+        });
+        written.map(drop).map_err(failed("add a key"))
+    }
+
+    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
+        let found = with_conn!(self, |conn| {
+            api_keys::table
+                .filter(api_keys::hash.eq(hash.0.as_slice()))
+                .select(KeyRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        found.map_err(failed("find a key"))?.map(KeyRow::read).transpose()
+    }
+
+    async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {
+        let found = with_conn!(self, |conn| {
+            api_keys::table
+                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .select(KeyRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        found.map_err(failed("find a key"))?.map(KeyRow::read).transpose()
+    }
+
+    async fn rotate_key(&self, id: ApiKeyId, hash: &KeyHash) -> Result<bool, StoreError> {
+        let written = with_conn!(self, |conn| {
+            let live = api_keys::table
+                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::revoked_at.is_null());
+            ::diesel::update(live).set(api_keys::hash.eq(hash.0.as_slice())).execute(conn).await
+        });
+        written.map(|rows| rows == 1).map_err(failed("rotate a key"))
+    }
+
+    async fn revoke_key(&self, id: ApiKeyId, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let written = with_conn!(self, |conn| {
+            let live = api_keys::table
+                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::revoked_at.is_null());
+            ::diesel::update(live).set(api_keys::revoked_at.eq(Some(Moment(now)))).execute(conn).await
+        });
+        written.map(|rows| rows == 1).map_err(failed("revoke a key"))
+    }
+}

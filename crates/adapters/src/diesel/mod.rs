@@ -1,0 +1,16 @@
+//! Every store over Diesel, for PostgreSQL and for SQLite, from one body of queries.
+//!
+//! The two differ in [`column`], where each kind of value says how each database writes it, and in
+//! how rows are claimed. Each query is written once and checked by the compiler for both.
+
+mod catalogue;
+mod column;
+mod database;
+mod deliveries;
+mod keys;
+mod outbox;
+mod schema;
+mod sessions;
+mod webhooks;
+
+pub use self::database::Store;

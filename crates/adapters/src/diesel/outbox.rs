@@ -1,0 +1,139 @@
+//! The queue of effects.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use domain::{
+    id::{NodeId, SessionId},
+    session::Effect,
+};
+use ports::{
+    StoreError,
+    outbox::{Claim, Outbox, Verdict},
+};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    schema::outbox,
+};
+
+#[derive(Insertable)]
+#[diesel(table_name = outbox)]
+pub(super) struct NewEntry {
+    session: Id,
+    effect: String,
+    node: Option<Id>,
+    due: Moment,
+}
+
+impl NewEntry {
+    pub(super) fn of(
+        session: SessionId,
+        effect: &Effect,
+        due: DateTime<Utc>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            session: Id(*session.as_uuid()),
+            effect: serde_json::to_string(effect).map_err(failed("write an effect down"))?,
+            node: effect.node().map(|node| Id(*node.as_uuid())),
+            due: Moment(due),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+struct EntryRow {
+    id: i64,
+    session: Id,
+    effect: String,
+    attempt: i32,
+}
+
+impl EntryRow {
+    fn read(self) -> Result<Claim, StoreError> {
+        Ok(Claim {
+            entry: self.id,
+            session: SessionId::from_uuid(self.session.0),
+            effect: serde_json::from_str(&self.effect).map_err(failed("read an effect back"))?,
+            attempt: self.attempt,
+        })
+    }
+}
+
+#[async_trait]
+impl Outbox for Store {
+    async fn claim(
+        &self,
+        node: NodeId,
+        now: DateTime<Utc>,
+        lease: TimeDelta,
+        limit: u16,
+    ) -> Result<Vec<Claim>, StoreError> {
+        let (node, until) = (Id(*node.as_uuid()), Moment(now + lease));
+        let due = outbox::table
+            .select(outbox::id)
+            .filter(outbox::buried.eq(false))
+            .filter(outbox::due.le(Moment(now)))
+            .filter(outbox::node.is_null().or(outbox::node.eq(node)))
+            .order(outbox::id)
+            .limit(limit.into());
+        let taken = (outbox::attempt.eq(outbox::attempt + 1), outbox::due.eq(until));
+        let claimed: QueryResult<Vec<EntryRow>> = with_conn!(
+            self,
+            postgres |conn| {
+                conn.transaction(async |conn| {
+                    let due: Vec<i64> = due.for_update().skip_locked().load(conn).await?;
+                    ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                        .set(taken)
+                        .returning(EntryRow::as_returning())
+                        .get_results(conn)
+                        .await
+                })
+                .await
+            },
+            sqlite |conn| {
+                conn.immediate_transaction(async |conn| {
+                    let due: Vec<i64> = due.load(conn).await?;
+                    ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                        .set(taken)
+                        .returning(EntryRow::as_returning())
+                        .get_results(conn)
+                        .await
+                })
+                .await
+            }
+        );
+        claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()
+    }
+
+    async fn settle(&self, claim: &Claim, verdict: Verdict) -> Result<bool, StoreError> {
+        let held = outbox::table
+            .filter(outbox::id.eq(claim.entry))
+            .filter(outbox::attempt.eq(claim.attempt))
+            .filter(outbox::buried.eq(false));
+        let settled = with_conn!(self, |conn| match verdict {
+            Verdict::Done => ::diesel::delete(held).execute(conn).await,
+            Verdict::RetryAt(due) => {
+                ::diesel::update(held).set(outbox::due.eq(Moment(due))).execute(conn).await
+            }
+            Verdict::Buried => {
+                ::diesel::update(held).set(outbox::buried.eq(true)).execute(conn).await
+            }
+        });
+        settled.map(|rows| rows == 1).map_err(failed("settle an effect"))
+    }
+
+    async fn drop_orphans(&self, node: NodeId, before: DateTime<Utc>) -> Result<usize, StoreError> {
+        let dropped = with_conn!(self, |conn| {
+            let orphans = outbox::table
+                .filter(outbox::node.ne(Id(*node.as_uuid())))
+                .filter(outbox::due.le(Moment(before)));
+            ::diesel::delete(orphans).execute(conn).await
+        });
+        dropped.map_err(failed("drop orphaned effects"))
+    }
+}

@@ -1,0 +1,103 @@
+//! The tables, as both databases have them.
+
+macro_rules! tables {
+    ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {$(
+        ::diesel::table! {
+            use ::diesel::sql_types::*;
+            use crate::diesel::column::{SqlId, SqlMoment};
+
+            $name ($($key),+) { $($column -> $type,)+ }
+        }
+    )+};
+}
+
+tables! {
+    teams (id) {
+        id -> SqlId,
+        name -> Text,
+        created_at -> SqlMoment,
+    }
+    api_keys (id) {
+        id -> SqlId,
+        team -> SqlId,
+        environment -> Text,
+        hash -> Binary,
+        created_at -> SqlMoment,
+        expires_at -> Nullable<SqlMoment>,
+        revoked_at -> Nullable<SqlMoment>,
+    }
+    platforms (id) {
+        id -> Integer,
+        name -> Text,
+        environment -> Text,
+        version -> Text,
+        is_active -> Bool,
+        created_at -> SqlMoment,
+        updated_at -> SqlMoment,
+    }
+    definitions (platform, version) {
+        platform -> Integer,
+        version -> Text,
+        sha256 -> Text,
+        document -> Text,
+        created_at -> SqlMoment,
+    }
+    sessions (id) {
+        id -> SqlId,
+        owner -> SqlId,
+        terms -> Text,
+        state -> Text,
+        status -> Text,
+        progress -> Integer,
+        workflow -> Nullable<Text>,
+        version -> Integer,
+        created_at -> SqlMoment,
+        expires_at -> SqlMoment,
+        closed_at -> Nullable<SqlMoment>,
+        browser -> Nullable<SqlId>,
+        alive_until -> Nullable<SqlMoment>,
+    }
+    outbox (id) {
+        id -> BigInt,
+        session -> SqlId,
+        effect -> Text,
+        node -> Nullable<SqlId>,
+        attempt -> Integer,
+        due -> SqlMoment,
+        buried -> Bool,
+    }
+    webhooks (id) {
+        id -> SqlId,
+        team -> SqlId,
+        url -> Text,
+        header_name -> Nullable<Text>,
+        header_value -> Nullable<Binary>,
+        secret -> Binary,
+        timeout_ms -> Integer,
+        retries -> Integer,
+        active -> Bool,
+        created_at -> SqlMoment,
+    }
+    deliveries (id) {
+        id -> SqlId,
+        webhook -> SqlId,
+        session -> SqlId,
+        body -> Text,
+        attempt -> Integer,
+        due -> SqlMoment,
+        state -> Text,
+    }
+    delivery_attempts (delivery, attempt) {
+        delivery -> SqlId,
+        attempt -> Integer,
+        started_at -> SqlMoment,
+        took_ms -> Integer,
+        status -> Nullable<Integer>,
+        error -> Nullable<Text>,
+        answer -> Nullable<Text>,
+    }
+}
+
+::diesel::joinable!(definitions -> platforms (platform));
+::diesel::joinable!(deliveries -> webhooks (webhook));
+::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms, deliveries, webhooks);

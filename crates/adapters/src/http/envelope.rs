@@ -1,0 +1,25 @@
+//! The shape every successful body has.
+
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::StatusCode};
+use serde::Serialize;
+
+/// `{ "status": "success", "data": … }`, with 200 or 201.
+pub(super) struct Success<T>(pub(super) StatusCode, pub(super) T);
+
+#[derive(Serialize)]
+struct Body<'a, T> {
+    status: &'static str,
+    data: &'a T,
+}
+
+pub(super) const fn ok<T>(data: T) -> Success<T> {
+    Success(StatusCode::OK, data)
+}
+
+impl<T: Serialize> Responder for Success<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        HttpResponse::build(self.0).json(Body { status: "success", data: &self.1 })
+    }
+}

@@ -1,0 +1,98 @@
+//! The service's own HTTP side over actix-web: the partner API and the embed page.
+
+mod caller;
+mod embed;
+mod envelope;
+mod error;
+mod lookups;
+mod sessions;
+mod stream;
+
+use std::sync::Arc;
+
+use actix_web::{
+    App, Error, HttpServer,
+    body::MessageBody,
+    dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
+    middleware::{DefaultHeaders, ErrorHandlers},
+    web,
+};
+use ports::driving::{ApplicantService, KeyCheck, Lookups, SessionService};
+
+/// Bodies above this are refused.
+const LONGEST_BODY: usize = 64 * 1024;
+
+/// What the handlers call.
+#[derive(Clone)]
+pub struct Services {
+    pub keys: Arc<dyn KeyCheck>,
+    pub sessions: Arc<dyn SessionService>,
+    pub lookups: Arc<dyn Lookups>,
+    pub applicants: Arc<dyn ApplicantService>,
+    /// Whether the service can serve; for `/readyz`.
+    pub ready: Arc<dyn Readiness>,
+}
+
+/// Says whether what the service needs is there.
+#[async_trait::async_trait]
+pub trait Readiness: Send + Sync {
+    async fn ready(&self) -> bool;
+}
+
+#[async_trait::async_trait]
+impl Readiness for crate::diesel::Store {
+    async fn ready(&self) -> bool {
+        self.ping().await.is_ok()
+    }
+}
+
+/// The whole application.
+pub fn app(
+    services: Services,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    App::new()
+        .app_data(web::Data::from(services.keys.clone()))
+        .app_data(web::Data::from(services.sessions.clone()))
+        .app_data(web::Data::from(services.lookups.clone()))
+        .app_data(web::Data::from(services.applicants.clone()))
+        .app_data(web::Data::from(services.ready.clone()))
+        .app_data(web::PayloadConfig::new(LONGEST_BODY))
+        .wrap(ErrorHandlers::new().default_handler(error::in_our_words))
+        .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
+        .route("/healthz", web::get().to(async || "ok\n"))
+        .route("/readyz", web::get().to(readyz))
+        .configure(embed::routes)
+        .service(
+            web::scope("/v1/partner").configure(sessions::routes).configure(lookups::routes),
+        )
+        .default_service(web::to(async || error::ApiError::NotFound.into_response()))
+}
+
+async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
+    if ready.ready().await {
+        actix_web::HttpResponse::Ok().body("ready\n")
+    } else {
+        actix_web::HttpResponse::ServiceUnavailable().body("the database does not answer\n")
+    }
+}
+
+/// Serves the application on a socket that is already bound.
+pub fn serve(listener: std::net::TcpListener, services: Services) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || app(services.clone()))
+        .disable_signals()
+        .shutdown_timeout(5)
+        .client_request_timeout(std::time::Duration::from_secs(10))
+        .listen(listener)?;
+    Ok(server.run())
+}
+
+#[cfg(test)]
+mod tests;

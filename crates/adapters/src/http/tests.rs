@@ -1,0 +1,1 @@
+//! Wire tests, see below.

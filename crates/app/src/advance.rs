@@ -1,0 +1,105 @@
+//! Moves a session: read, decide, save; once more when somebody else was quicker.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::TimeDelta;
+use domain::{
+    id::{BrowserId, NodeId, SessionId},
+    session::{Event, Rejected, Session},
+};
+use ports::{
+    StoreError,
+    catalogue::Catalogue,
+    clock::{Chance, Clock, Tokens},
+    driving::SessionError,
+    session_store::{CommitError, SessionStore},
+};
+use tokio::sync::Notify;
+
+use crate::live::Rooms;
+
+/// How often a move is tried when others move the same session.
+const ATTEMPTS: usize = 12;
+/// How long a browser counts as alive without being renewed.
+pub(crate) const ALIVE: TimeDelta = TimeDelta::seconds(20);
+/// A browser that is being started is given this long.
+pub(crate) const STARTING: TimeDelta = TimeDelta::seconds(60);
+pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(5);
+
+/// What every use case works with.
+pub(crate) struct Core {
+    pub(crate) node: NodeId,
+    pub(crate) public_url: String,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) chance: Arc<dyn Chance>,
+    pub(crate) tokens: Arc<dyn Tokens>,
+    pub(crate) rooms: Rooms,
+    /// Rung when effects were saved.
+    pub(crate) effects: Notify,
+    /// Rung when deliveries may have been saved.
+    pub(crate) deliveries: Notify,
+}
+
+/// Why a session did not move.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stuck {
+    #[error("there is no such session")]
+    NotFound,
+    #[error("too many move the session at once")]
+    Busy,
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<Stuck> for SessionError {
+    fn from(stuck: Stuck) -> Self {
+        match stuck {
+            Stuck::NotFound => Self::NotFound,
+            Stuck::Store(error) => Self::Store(error),
+            Stuck::Busy | Stuck::Rejected(_) => Self::Busy,
+        }
+    }
+}
+
+impl Core {
+    /// Moves a session by an event; with `from`, only while that browser is still its own.
+    pub(crate) async fn advance(
+        &self,
+        id: SessionId,
+        from: Option<BrowserId>,
+        event: Event,
+    ) -> Result<Session, Stuck> {
+        for _ in 0..ATTEMPTS {
+            let session = self.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+            let now = self.clock.now();
+            let change = match from {
+                Some(browser) => session.apply_from(browser, event.clone(), now)?,
+                None => session.apply(event.clone(), now)?,
+            };
+            let Some(change) = change else { return Ok(session) };
+            match self.sessions.commit(&change, now + STARTING).await {
+                Ok(()) => {
+                    tracing::info!(
+                        session.id = %id, session.status = %change.session.status(),
+                        "session {id} is {}", change.session.status()
+                    );
+                    self.effects.notify_one();
+                    self.deliveries.notify_one();
+                    self.rooms.tell(&change.session);
+                    return Ok(change.session);
+                }
+                Err(CommitError::Stale) => (),
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Err(Stuck::Busy)
+    }
+
+    pub(crate) fn embed_url(&self, id: SessionId) -> String {
+        format!("{}/embed/{id}?token={}", self.public_url, self.tokens.of(id).expose())
+    }
+}

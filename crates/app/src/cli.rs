@@ -1,0 +1,95 @@
+//! The commands of `avouch`.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    admin::{Admin, read_definition},
+    config::Config,
+    service::{Parts, Service},
+};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Proves that an applicant owns an account.
+#[derive(Debug, Parser)]
+#[command(name = "avouch", version)]
+struct Cli {
+    /// A TOML file; each of its keys is also an environment variable, which wins
+    #[arg(long, global = true, env = "AVOUCH_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the service
+    Serve,
+    /// Manages teams, keys, webhooks and platforms
+    #[command(subcommand)]
+    Admin(Admin),
+    /// For authors of platform definitions
+    #[command(subcommand)]
+    Workflow(Workflow),
+}
+
+#[derive(Debug, Subcommand)]
+enum Workflow {
+    /// Checks a definition; prints its flaws
+    Check { file: PathBuf },
+}
+
+/// Reads the command line and does what it says.
+///
+/// # Errors
+/// One line that says what was wrong.
+pub fn run() -> Result<(), Failure> {
+    let cli = Cli::parse();
+    let config = Config::load(cli.config.as_deref(), |name| std::env::var(name).ok())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match cli.command {
+        Command::Serve => {
+            start_log(&config)?;
+            runtime.block_on(serve(&config))
+        }
+        Command::Admin(command) => {
+            println!("{}", runtime.block_on(command.run(&config))?);
+            Ok(())
+        }
+        Command::Workflow(Workflow::Check { file }) => {
+            let definition = read_definition(&file)?;
+            let (platform, version) = (definition.platform, definition.version);
+            println!("{}", json!({ "platform": platform, "version": version, "flaws": [] }));
+            Ok(())
+        }
+    }
+}
+
+async fn serve(config: &Config) -> Result<(), Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let service = Service::start(config, Parts::default()).await?;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => (),
+        _ = terminate.recv() => (),
+    }
+    tracing::info!("stopping");
+    service.stop().await;
+    Ok(())
+}
+
+fn start_log(config: &Config) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(&config.log)
+        .map_err(|error| format!("log is no filter of the tracing form: {error}"))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if config.log_json {
+        log.json().init();
+    } else {
+        log.init();
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What an operator can set: one TOML file, each key also an environment variable, which wins.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+
+use domain::{egress::Egress, webhook::Backoff};
+
+/// A checked configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: SocketAddr,
+    /// Without a slash at its end.
+    pub public_url: String,
+    pub data_dir: PathBuf,
+    pub database_url: String,
+    pub browser: PathBuf,
+    /// How many browsers may run at once in this process.
+    pub browsers: usize,
+    pub egress: Egress,
+    pub webhook_backoff: Backoff,
+    /// ISO 3166-1 alpha-2 codes; `None` offers all.
+    pub countries: Option<Vec<String>>,
+    pub log: String,
+    pub log_json: bool,
+}
+
+/// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
+const KEYS: &[&str] = &[
+    "listen",
+    "public_url",
+    "data_dir",
+    "database_url",
+    "browser",
+    "browsers",
+    "egress_allow",
+    "webhook_backoff",
+    "countries",
+    "log",
+    "log_format",
+];
+
+/// Everything that is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration cannot be used: {}", .0.join("; "))]
+pub struct BadConfig(Vec<String>);
+
+impl Config {
+    /// Reads the file, if there is one, and the environment.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub fn load(
+        file: Option<&std::path::Path>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, BadConfig> {
+        let mut faults = Vec::new();
+        let mut values = match file {
+            Some(path) => read_file(path, &mut faults),
+            None => BTreeMap::new(),
+        };
+        for key in KEYS {
+            if let Some(value) = environment(&format!("AVOUCH_{}", key.to_uppercase())) {
+                values.insert((*key).to_owned(), value);
+            }
+        }
+        let config = Self::of(&values, &mut faults);
+        if faults.is_empty() { Ok(config) } else { Err(BadConfig(faults)) }
+    }
+
+    fn of(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Self {
+        let text = |key: &str, default: &str| {
+            values.get(key).map_or_else(|| default.to_owned(), Clone::clone)
+        };
+        let data_dir = PathBuf::from(text("data_dir", "./var"));
+        let database =
+            format!("sqlite://{}", data_dir.join("avouch.db").to_string_lossy());
+        let listen = parse(&text("listen", "127.0.0.1:8080"), "listen", "must be ADDRESS:PORT", faults)
+            .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let database_url = text("database_url", &database);
+        let known = ["sqlite://", "postgres://", "postgresql://"];
+        if !known.iter().any(|scheme| database_url.starts_with(scheme)) {
+            faults.push("database_url must begin with sqlite:// or postgres://".into());
+        }
+        let public_url = text("public_url", "http://127.0.0.1:8080");
+        if url::Url::parse(&public_url).is_err() {
+            faults.push("public_url must be a URL".into());
+        }
+        let egress = Egress::allowing(&text("egress_allow", ""));
+        let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
+        let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
+        let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
+        let browsers: Option<usize> =
+            parse(&text("browsers", "16"), "browsers", "must be a number", faults);
+        if browsers.is_some_and(|count| !(1..=1000).contains(&count)) {
+            faults.push("browsers must be 1 to 1000".into());
+        }
+        let format = text("log_format", "text");
+        if format != "text" && format != "json" {
+            faults.push("log_format must be text or json".into());
+        }
+        let countries = values.get("countries").map(|list| {
+            list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
+        });
+        Self {
+            listen,
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            data_dir,
+            database_url,
+            browser: text("browser", "chromium").into(),
+            browsers: browsers.unwrap_or(1),
+            egress: egress.unwrap_or_default(),
+            webhook_backoff: backoff.unwrap_or_default(),
+            countries,
+            log: text("log", "info"),
+            log_json: format == "json",
+        }
+    }
+}
+
+fn parse<T: std::str::FromStr>(
+    text: &str,
+    key: &str,
+    rule: &str,
+    faults: &mut Vec<String>,
+) -> Option<T> {
+    let value = text.parse().ok();
+    if value.is_none() {
+        faults.push(format!("{key} {rule}"));
+    }
+    value
+}
+
+fn read_file(path: &std::path::Path, faults: &mut Vec<String>) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            faults.push(format!("{} cannot be read: {error}", path.display()));
+            return values;
+        }
+    };
+    let table: toml::Table = match text.parse() {
+        Ok(table) => table,
+        Err(error) => {
+            faults.push(format!("{} is not TOML: {}", path.display(), error.message()));
+            return values;
+        }
+    };
+    for (key, value) in table {
+        if !KEYS.contains(&key.as_str()) {
+            faults.push(format!("there is no key `{key}`"));
+        } else if let Some(text) = value.as_str() {
+            values.insert(key, text.to_owned());
+        } else if let Some(number) = value.as_integer() {
+            values.insert(key, number.to_string());
+        } else {
+            faults.push(format!("{key} must be a string"));
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_configuration_serves_on_loopback_with_sqlite() {
+        let config = Config::load(None, |_| None).unwrap();
+        assert_eq!(config.database_url, "sqlite://./var/avouch.db");
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    }
+
+    #[test]
+    fn the_variable_wins_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("avouch.toml");
+        std::fs::write(&file, "listen = \"127.0.0.1:1\"\nbrowsers = 3\n").unwrap();
+        let set = |name: &str| (name == "AVOUCH_LISTEN").then(|| "127.0.0.1:2".to_owned());
+        let config = Config::load(Some(&file), set).unwrap();
+        assert_eq!((config.listen.port(), config.browsers), (2, 3));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("avouch.toml");
+        std::fs::write(&file, "listn = \"x\"\nlisten = \"x\"\ndatabase_url = \"mysql://\"\n").unwrap();
+        let set = |name: &str| (name == "AVOUCH_WEBHOOK_BACKOFF").then(|| "fast".to_owned());
+        let error = Config::load(Some(&file), set).unwrap_err().to_string();
+        for part in ["`listn`", "listen must", "database_url must", "webhook_backoff"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The wiring: configuration, use cases, workers, and the only place that names concrete adapters.
+
+pub mod cli;
+pub mod config;
+
+mod admin;
+mod advance;
+mod keys;
+mod live;
+mod partner;
+mod service;
+mod workers;
+
+pub use self::{
+    keys::ApiKeyText,
+    service::{Parts, Service},
+};

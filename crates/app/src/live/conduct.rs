@@ -1,0 +1,255 @@
+//! Conducts one run: asks the interpreter what comes next, has the browser do it, and moves the
+//! session along.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    error_code::ErrorCode,
+    id::SessionId,
+    session::{Ask, Event, Lease},
+    workflow::{AskKind, Command, Definition, End, News, Run, SharedField, Shown, Turn},
+};
+use ports::{
+    browser::{Browser, BrowserError},
+    driving::Prompt,
+};
+use serde_json::{Map, Value};
+
+use super::room::Room;
+use crate::advance::{ALIVE, Core, RENEW_EVERY, Stuck};
+
+/// How long the applicant may be away: a reload, a lost network, the way to the phone.
+const GRACE: Duration = Duration::from_secs(90);
+/// How long the answer to the question for consent is waited for before time is checked.
+const ANSWER_PACE: Duration = Duration::from_secs(1);
+
+/// One run and all that it needs.
+pub(crate) struct Conductor {
+    pub(crate) core: Arc<Core>,
+    pub(crate) id: SessionId,
+    pub(crate) lease: Lease,
+    pub(crate) browser: Arc<dyn Browser>,
+    pub(crate) room: Arc<Room>,
+}
+
+/// Where the session stands, as this run has moved it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Running,
+    Collecting,
+    Awaiting(AskKind, Before),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Running,
+    Collecting,
+}
+
+/// Runs until the session or its browser has ended. Whatever ends it, the room is cleared.
+pub(crate) async fn conduct(conductor: Conductor) {
+    conductor.room.inside.send_modify(|inside| inside.browser = Some(conductor.browser.clone()));
+    let ended = tokio::select! {
+        ended = conductor.perform() => ended,
+        () = conductor.browser.ended() => conductor.say(Event::BrowserLost).await,
+        () = conductor.absence() => {
+            conductor.say(Event::Failed { why: ErrorCode::UserInputTimeout }).await
+        }
+        () = conductor.keep_lease() => Ok(()),
+    };
+    match ended {
+        // Late news of a session that has ended or gone on without us.
+        Ok(()) | Err(Stuck::Rejected(_)) => (),
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(session.id = %conductor.id, error, "a run broke off");
+        }
+    }
+    conductor.room.inside.send_modify(|inside| {
+        inside.browser = None;
+        inside.prompt = None;
+    });
+    conductor.core.rooms.leave(conductor.id);
+}
+
+impl Conductor {
+    async fn say(&self, event: Event) -> Result<(), Stuck> {
+        self.core.advance(self.id, Some(self.lease.browser), event).await.map(drop)
+    }
+
+    async fn perform(&self) -> Result<(), Stuck> {
+        let mut inside = self.room.inside.subscribe();
+        // An error means that the room is gone, and with it this run.
+        let _ = inside.wait_for(|inside| inside.present).await;
+        self.say(Event::ApplicantConnected).await?;
+        self.say(Event::WorkflowOpened).await?;
+        let session = self.core.sessions.open(self.id).await?.ok_or(Stuck::NotFound)?;
+        let found = self.core.catalogue.definition(session.order.platform).await?;
+        let Some((workflow, definition)) = found else {
+            return self.say(Event::Failed { why: ErrorCode::WorkflowNotFound }).await;
+        };
+        self.say(Event::WorkflowLoaded { workflow }).await?;
+        self.run(Arc::new(definition)).await
+    }
+
+    async fn run(&self, definition: Arc<Definition>) -> Result<(), Stuck> {
+        let mut run = Run::new(definition.clone(), self.core.clock.now());
+        let (mut news, mut mode) = (News::Begin, Mode::Running);
+        let mut watched = false;
+        loop {
+            let Turn { shown, command } = run.next(news, self.core.clock.now());
+            if command != Command::End(End::Declined) {
+                mode = self.show(mode, &shown, &command, &definition).await?;
+            }
+            if watched && command == Command::Watch {
+                self.browser.changed().await;
+            }
+            watched = command == Command::Watch;
+            news = match command {
+                Command::End(End::Done(collected)) => {
+                    return self.say(Event::DataCollected { collected }).await;
+                }
+                Command::End(End::Declined) => return self.say(Event::ConsentDeclined).await,
+                Command::End(End::Failed(why)) => return self.say(Event::Failed { why }).await,
+                Command::Consent { .. } => self.answer().await,
+                other => self.command(other).await,
+            };
+        }
+    }
+
+    /// Has the browser do something, and puts what came of it into words.
+    async fn command(&self, command: Command) -> News {
+        let done = match command {
+            Command::Goto { url } => self.browser.navigate(&url).await.map(|()| News::Arrived),
+            Command::Watch => self.browser.observe().await.map(News::Seen),
+            Command::Fetch { url, expect_status, max_bytes } => {
+                self.browser.fetch(&url, max_bytes).await.map(|fetched| {
+                    let value = serde_json::from_str(&fetched.body).ok();
+                    let read = value.filter(|_| fetched.status == expect_status);
+                    read.map_or(News::Unreadable, News::Read)
+                })
+            }
+            Command::ReadResponse { url } => self.browser.response(&url).await.map(|body| {
+                let value = body.and_then(|body| serde_json::from_str(&body).ok());
+                value.map_or(News::Unreadable, News::Read)
+            }),
+            Command::ReadDom { selectors } => {
+                self.browser.texts(&selectors).await.map(|texts| {
+                    let found = selectors.into_iter().zip(texts);
+                    let found = found.filter_map(|(s, text)| Some((s, Value::from(text?))));
+                    News::Read(Value::Object(found.collect::<Map<_, _>>()))
+                })
+            }
+            Command::Consent { .. } | Command::End(_) => Ok(News::Waited),
+        };
+        done.unwrap_or_else(|error| match error {
+            // The end of the browser ends this run in another place.
+            BrowserError::Gone | BrowserError::TimedOut => News::Waited,
+            BrowserError::Refused(_) => News::Unreadable,
+        })
+    }
+
+    /// Moves the session to where the run is, and the page with it.
+    async fn show(
+        &self,
+        mode: Mode,
+        shown: &Shown,
+        command: &Command,
+        definition: &Definition,
+    ) -> Result<Mode, Stuck> {
+        let mut mode = mode;
+        if let (Mode::Awaiting(kind, before), shown) = (mode, shown) {
+            let same = matches!(shown, Shown::Awaiting(ask) if ask.kind == kind);
+            if !same {
+                self.say(Event::InputGiven).await?;
+                mode = match before {
+                    Before::Running => Mode::Running,
+                    Before::Collecting => Mode::Collecting,
+                };
+            }
+        }
+        match (mode, shown) {
+            (Mode::Running, Shown::Collecting) => {
+                self.say(Event::CollectionStarted).await?;
+                Ok(Mode::Collecting)
+            }
+            (Mode::Running | Mode::Collecting, Shown::Awaiting(ask)) => {
+                self.say(Event::InputNeeded { ask: ask.clone() }).await?;
+                self.prompt(ask, command, definition);
+                let before =
+                    if mode == Mode::Running { Before::Running } else { Before::Collecting };
+                Ok(Mode::Awaiting(ask.kind, before))
+            }
+            (Mode::Awaiting(..), Shown::Awaiting(ask)) => {
+                self.prompt(ask, command, definition);
+                Ok(mode)
+            }
+            (mode, _) => Ok(mode),
+        }
+    }
+
+    fn prompt(&self, ask: &Ask, command: &Command, definition: &Definition) {
+        self.room.inside.send_if_modified(|inside| {
+            let language = inside.language.as_deref();
+            let share = match command {
+                Command::Consent { fields } => {
+                    fields.iter().map(|field| labelled(field, definition, language)).collect()
+                }
+                _ => vec![],
+            };
+            let text = definition.text(language, &ask.text_key).to_owned();
+            let prompt = Some(Prompt { kind: ask.kind, text, deadline: ask.deadline, share });
+            let changed = inside.prompt != prompt;
+            inside.prompt = prompt;
+            changed
+        });
+    }
+
+    async fn answer(&self) -> News {
+        let mut answered = self.room.answered.lock().await;
+        match tokio::time::timeout(ANSWER_PACE, answered.recv()).await {
+            Ok(Some(share)) => News::Answered { share },
+            Ok(None) | Err(_) => News::Waited,
+        }
+    }
+
+    /// Comes back when the applicant has been away for too long.
+    async fn absence(&self) {
+        let mut inside = self.room.inside.subscribe();
+        loop {
+            let _ = inside.wait_for(|inside| !inside.present).await;
+            let back = inside.wait_for(|inside| inside.present);
+            if tokio::time::timeout(GRACE, back).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Comes back when the session has another browser, or none.
+    async fn keep_lease(&self) {
+        loop {
+            let until = self.core.clock.now() + ALIVE;
+            match self.core.sessions.renew(self.id, self.lease.browser, until).await {
+                Ok(true) => (),
+                Ok(false) => return,
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(session.id = %self.id, error, "a lease was not renewed");
+                }
+            }
+            tokio::time::sleep(RENEW_EVERY).await;
+        }
+    }
+}
+
+fn labelled(
+    field: &SharedField,
+    definition: &Definition,
+    language: Option<&str>,
+) -> (String, String) {
+    let value = match &field.value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    (definition.text(language, &field.label_key).to_owned(), value)
+}

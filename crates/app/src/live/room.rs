@@ -1,0 +1,99 @@
+//! Where an applicant's view and a session's browser meet.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use domain::{id::SessionId, session::Session, workflow::Definition};
+use ports::{
+    browser::{Browser, Viewport},
+    driving::Prompt,
+};
+use tokio::sync::{mpsc, watch};
+
+/// Answers to the question for consent that nobody has taken yet; more are dropped.
+const ANSWERS: usize = 4;
+
+/// The rooms of this process, by session.
+#[derive(Default)]
+pub(crate) struct Rooms {
+    rooms: Mutex<HashMap<SessionId, Arc<Room>>>,
+}
+
+/// One session's room.
+pub(crate) struct Room {
+    pub(crate) inside: watch::Sender<Inside>,
+    pub(crate) answers: mpsc::Sender<bool>,
+    pub(crate) answered: tokio::sync::Mutex<mpsc::Receiver<bool>>,
+}
+
+/// What is in a room.
+#[derive(Clone, Default)]
+pub(crate) struct Inside {
+    pub(crate) session: Option<Session>,
+    pub(crate) definition: Option<Arc<Definition>>,
+    pub(crate) browser: Option<Arc<dyn Browser>>,
+    pub(crate) prompt: Option<Prompt>,
+    pub(crate) viewport: Viewport,
+    pub(crate) language: Option<String>,
+    /// Counts the viewers that have come; the last one is the active one.
+    pub(crate) viewer: u64,
+    pub(crate) present: bool,
+}
+
+impl Rooms {
+    fn rooms(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Room>>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session's room; made where there is none.
+    pub(crate) fn enter(&self, id: SessionId) -> Arc<Room> {
+        self.rooms().entry(id).or_insert_with(|| Arc::new(Room::new())).clone()
+    }
+
+    /// Tells whoever is in the session's room how it stands.
+    pub(crate) fn tell(&self, session: &Session) {
+        let room = self.rooms().get(&session.id).cloned();
+        if let Some(room) = room {
+            room.tell(session);
+        }
+    }
+
+    /// Gives the room up when nobody and nothing is in it.
+    pub(crate) fn leave(&self, id: SessionId) {
+        let mut rooms = self.rooms();
+        let empty = rooms.get(&id).is_some_and(|room| {
+            let inside = room.inside.borrow();
+            !inside.present && inside.browser.is_none()
+        });
+        if empty {
+            rooms.remove(&id);
+        }
+    }
+}
+
+impl Room {
+    fn new() -> Self {
+        let (answers, answered) = mpsc::channel(ANSWERS);
+        Self {
+            inside: watch::Sender::default(),
+            answers,
+            answered: tokio::sync::Mutex::new(answered),
+        }
+    }
+
+    /// Takes news of the session in, unless newer news came before.
+    pub(crate) fn tell(&self, session: &Session) {
+        self.inside.send_if_modified(|inside| {
+            let newer = inside.session.as_ref().is_none_or(|old| old.version < session.version);
+            if newer {
+                inside.session = Some(session.clone());
+                if session.state.ask().is_none() {
+                    inside.prompt = None;
+                }
+            }
+            newer
+        });
+    }
+}

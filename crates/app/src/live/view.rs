@@ -1,0 +1,219 @@
+//! The applicant's driving port: joining a session and viewing it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use domain::{
+    error_code::ErrorCode,
+    id::SessionId,
+    session::{Event, Lease, Session, State},
+    workflow::Definition,
+};
+use ports::{
+    browser::Viewport,
+    driving::{Act, ApplicantError, ApplicantService, Outcome, Show, View, Viewing},
+};
+use uuid::Uuid;
+
+use super::room::{Inside, Room};
+use crate::advance::{Core, Stuck};
+
+/// How often the store is asked for what other processes did to the session.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Lets applicants in.
+pub(crate) struct Applicants {
+    pub(crate) core: Arc<Core>,
+}
+
+#[async_trait]
+impl ApplicantService for Applicants {
+    async fn join(
+        &self,
+        id: SessionId,
+        token: &str,
+        viewport: Viewport,
+        language: Option<&str>,
+    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
+        if !self.core.tokens.fits(id, token) {
+            return Err(ApplicantError::NotFound);
+        }
+        let session = self.core.sessions.open(id).await?.ok_or(ApplicantError::NotFound)?;
+        let definition = self.core.catalogue.definition(session.order.platform).await?;
+        let room = self.core.rooms.enter(id);
+        room.tell(&session);
+        let mut me = 0;
+        room.inside.send_modify(|inside| {
+            inside.viewer = inside.viewer.saturating_add(1);
+            me = inside.viewer;
+            inside.present = true;
+            inside.viewport = viewport;
+            inside.language = language.map(|tag| tag.chars().take(35).collect());
+            inside.definition = definition.map(|(_, definition)| Arc::new(definition));
+        });
+        let view = OneView { core: self.core.clone(), id, room, me, seen: Mutex::default() };
+        view.begin(&session).await;
+        Ok(Arc::new(view))
+    }
+}
+
+/// One applicant's view.
+struct OneView {
+    core: Arc<Core>,
+    id: SessionId,
+    room: Arc<Room>,
+    me: u64,
+    seen: Mutex<Seen>,
+}
+
+/// What this view has shown already.
+#[derive(Default, Clone)]
+struct Seen {
+    view: Option<View>,
+    frame: u64,
+}
+
+impl OneView {
+    /// Starts a session that waits for its applicant.
+    async fn begin(&self, session: &Session) {
+        if !matches!(session.state, State::Created { .. }) {
+            return;
+        }
+        let browser = domain::id::BrowserId::from_uuid(Uuid::from_u128(self.core.chance.id()));
+        let lease = Lease { browser, node: self.core.node };
+        match self.core.advance(self.id, None, Event::BrowserRequested { lease }).await {
+            // Somebody else began it at the same moment.
+            Ok(_) | Err(Stuck::Rejected(_)) => (),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(session.id = %self.id, error, "a session could not be started");
+            }
+        }
+    }
+
+    /// What happened elsewhere: another process, or a browser that was lost.
+    async fn look(&self) {
+        if let Ok(Some(session)) = self.core.sessions.open(self.id).await {
+            self.room.tell(&session);
+            self.begin(&session).await;
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[async_trait]
+impl Viewing for OneView {
+    async fn next(&self) -> Option<Show> {
+        let mut changes = self.room.inside.subscribe();
+        loop {
+            let seen = self.seen();
+            if seen.view.as_ref().is_some_and(|view| view.outcome.is_some()) {
+                return None;
+            }
+            let inside = changes.borrow_and_update().clone();
+            if inside.viewer != self.me {
+                return Some(Show::Replaced);
+            }
+            if let Some(view) = view_of(&inside).filter(|view| seen.view.as_ref() != Some(view)) {
+                self.remember(|seen| seen.view = Some(view.clone()));
+                return Some(Show::View(view));
+            }
+            let frame = async {
+                match &inside.browser {
+                    Some(browser) => browser.frame(seen.frame).await,
+                    None => None,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => changed.ok()?,
+                Some(frame) = frame => {
+                    self.remember(|seen| seen.frame = frame.seq);
+                    return Some(Show::Frame(frame));
+                }
+                () = tokio::time::sleep(LOOK_EVERY) => self.look().await,
+            }
+        }
+    }
+
+    async fn act(&self, act: Act) {
+        let inside = self.room.inside.borrow().clone();
+        if inside.viewer != self.me {
+            return;
+        }
+        match act {
+            Act::Input(input) => {
+                let closed = inside.session.is_none_or(|session| session.state.is_closed());
+                if let Some(browser) = inside.browser.filter(|_| !closed) {
+                    browser.input(input);
+                }
+            }
+            Act::Share(share) => {
+                // A full channel holds an answer already.
+                let _ = self.room.answers.try_send(share);
+            }
+            Act::Cancel => {
+                match self.core.advance(self.id, None, Event::ApplicantCancelled).await {
+                    Ok(_) | Err(Stuck::Rejected(_)) => (),
+                    Err(error) => {
+                        let error: &dyn std::error::Error = &error;
+                        tracing::error!(session.id = %self.id, error, "a cancel was not saved");
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for OneView {
+    fn drop(&mut self) {
+        self.room.inside.send_if_modified(|inside| {
+            let mine = inside.viewer == self.me && inside.present;
+            if mine {
+                inside.present = false;
+            }
+            mine
+        });
+        self.core.rooms.leave(self.id);
+    }
+}
+
+fn view_of(inside: &Inside) -> Option<View> {
+    let session = inside.session.as_ref()?;
+    let definition = inside.definition.as_deref();
+    Some(View {
+        status: session.status(),
+        progress: session.progress.percent(),
+        platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
+        prompt: inside.prompt.clone(),
+        outcome: outcome(session, definition, inside.language.as_deref()),
+    })
+}
+
+fn outcome(
+    session: &Session,
+    definition: Option<&Definition>,
+    language: Option<&str>,
+) -> Option<Outcome> {
+    let outcome = session.state.outcome()?;
+    let text = match outcome.error_code() {
+        Some(code) => ErrorCode::applicant_text(code),
+        None if outcome.data().is_some() => "Your data was shared. You can close this page.",
+        None => "This verification was ended. You can close this page.",
+    };
+    let label = |name: &String| {
+        let field = definition.and_then(|d| Some((d, d.output.get(name)?)));
+        field.map_or_else(|| name.clone(), |(d, field)| d.text(language, &field.label_key).into())
+    };
+    let shared = outcome.data().map(|data| data.keys().map(label).collect());
+    Some(Outcome { text: text.to_owned(), shared: shared.unwrap_or_default() })
+}

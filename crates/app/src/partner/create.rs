@@ -1,0 +1,93 @@
+//! Creates a session: the words of the request become the words of the lookups.
+
+use domain::{
+    id::SessionId,
+    platform::Platform,
+    request::{Invalid, Location, NewSession, Order},
+    session::{Change, Progress, Session, State, Version},
+    worker_region::WorkerRegion,
+};
+use ports::driving::{Caller, CreateError, SessionFace};
+use uuid::Uuid;
+
+use super::Partners;
+
+impl Partners {
+    pub(super) async fn create_session(
+        &self,
+        caller: &Caller,
+        request: NewSession,
+    ) -> Result<SessionFace, CreateError> {
+        let platform = self.core.catalogue.platform(request.platform).await?;
+        let location = self.resolve(caller, &request, platform.as_ref())?;
+        let worker_region = request
+            .preferred_region
+            .unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
+        let now = self.core.clock.now();
+        let session = Session {
+            id: SessionId::from_uuid(Uuid::from_u128(self.core.chance.id())),
+            owner: caller.id,
+            order: Order {
+                platform: request.platform,
+                environment: caller.environment,
+                location,
+                worker_region,
+                attestation: request.attestation,
+                receiver: request.receiver,
+                external_reference: request.external_reference,
+            },
+            state: State::START,
+            progress: Progress::default(),
+            workflow: None,
+            version: Version::FIRST,
+            created_at: now,
+            expires_at: now + request.expires_in.span(),
+            closed_at: None,
+        };
+        let opening = Change { session, effects: vec![], at: now };
+        self.core.sessions.insert(&opening).await?;
+        let session = opening.session;
+        Ok(SessionFace { embed_url: self.core.embed_url(session.id), session })
+    }
+
+    /// Checks what the lookups know; every finding at once.
+    fn resolve(
+        &self,
+        caller: &Caller,
+        request: &NewSession,
+        platform: Option<&Platform>,
+    ) -> Result<Location, Invalid> {
+        let mut findings = Vec::new();
+        if !platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
+            findings.push("platformId must be an active platform of the lookup".to_owned());
+        }
+        let asked = &request.location;
+        if !self.places.countries().iter().any(|country| country.code == asked.country) {
+            findings.push("location.country must be a supported country".to_owned());
+        }
+        let region = asked.region.as_ref().map(|name| self.places.region(&asked.country, name));
+        if matches!(region, Some(None)) {
+            findings.push("location.state must be a region of the country".to_owned());
+        }
+        // No channel, template or receiver can be configured yet: each is unknown.
+        let unknown = [
+            ("notificationPlatformId", request.channel.is_some()),
+            ("emailTemplateId", request.email_template.is_some()),
+            ("receiverId", request.receiver_id.is_some()),
+        ];
+        for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
+            findings.push(format!("{field} must be one of the lookup"));
+        }
+        if request.custom_url.is_some() {
+            findings.push("customUrl must be left out for this platform".to_owned());
+        }
+        if !findings.is_empty() {
+            return Err(Invalid(findings));
+        }
+        Ok(Location {
+            country: asked.country.clone(),
+            region: region.flatten().map(|region| region.name),
+            city: asked.city.clone(),
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! Configuration in, running service out.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    fs,
+    io::{self, Write as _},
+    net::{SocketAddr, TcpListener},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use actix_web::dev::ServerHandle;
+use adapters::{
+    diesel::Store,
+    http::{self, Services},
+    outbound::HyperWebhookSender,
+    places::IsoPlaces,
+    sandbox,
+    seal::Seal,
+    system::{KeyedTokens, SystemChance, SystemClock},
+};
+use cdp::{ChromiumPool, PoolOptions};
+use domain::{id::NodeId, workflow::Definition};
+use ports::{
+    catalogue::{Catalogue as _, PublishError},
+    clock::{Chance, Clock},
+};
+use tokio::{sync::Notify, task::JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use crate::{
+    advance::Core,
+    config::Config,
+    live::{Applicants, Rooms},
+    partner::{Keys, Partners},
+    workers::Workers,
+};
+
+/// The sandbox's definition; published at each start, which changes nothing where it is known.
+const SANDBOX: &str = include_str!("../../domain/platforms/sandbox.json");
+const DRAIN: Duration = Duration::from_secs(8);
+
+/// What an embedder may put in the place of the real thing.
+pub struct Parts {
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self { clock: Arc::new(SystemClock) }
+    }
+}
+
+/// A running service.
+pub struct Service {
+    pub address: SocketAddr,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    pool: Arc<ChromiumPool>,
+    servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
+}
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Opens the store that a configuration names, with the key that seals its secrets.
+pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32]), Failure> {
+    fs::create_dir_all(&config.data_dir)
+        .map_err(|error| format!("cannot make {}: {error}", config.data_dir.display()))?;
+    let key = secret_key(&config.data_dir.join("secret.key"))?;
+    let seal = Seal::new(&derive(&key, "seal"));
+    let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
+    Ok((Arc::new(store), key))
+}
+
+/// The whole chain of causes in one line.
+pub(crate) fn explain(error: impl Error) -> Failure {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        line.push_str(": ");
+        line.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    line.into()
+}
+
+/// Reads the key of this deployment, or makes one at the first start, for its owner's eyes alone.
+fn secret_key(path: &Path) -> Result<[u8; 32], Failure> {
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Ok(mut file) => {
+            let key = SystemChance.bits();
+            file.write_all(&key)?;
+            Ok(key)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let bytes = fs::read(path)?;
+            bytes.try_into().map_err(|_| format!("{} is damaged", path.display()).into())
+        }
+        Err(error) => Err(format!("cannot make {}: {error}", path.display()).into()),
+    }
+}
+
+/// A key for one purpose alone.
+fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
+    adapters::system::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
+}
+
+impl Service {
+    /// Starts everything; answers once requests are served.
+    pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
+        let (store, key) = open_store(config).await?;
+        let now = parts.clock.now();
+        publish_sandbox(&store, now).await?;
+        let sandbox_socket = TcpListener::bind("127.0.0.1:0")?;
+        let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
+        let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
+        let pool = Arc::new(ChromiumPool::new(PoolOptions {
+            executable: config.browser.clone(),
+            folder: browsers_folder(config, node)?,
+            capacity: config.browsers,
+            egress: config.egress.clone(),
+            routes,
+        }));
+        let socket = TcpListener::bind(config.listen)
+            .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+        let address = socket.local_addr()?;
+        let core = Arc::new(Core {
+            node,
+            public_url: config.public_url.clone(),
+            sessions: store.clone(),
+            catalogue: store.clone(),
+            clock: parts.clock.clone(),
+            chance: Arc::new(SystemChance),
+            tokens: Arc::new(KeyedTokens::new(derive(&key, "tokens"))),
+            rooms: Rooms::default(),
+            effects: Notify::new(),
+            deliveries: Notify::new(),
+        });
+        let workers = Workers {
+            core: core.clone(),
+            outbox: store.clone(),
+            deliveries: store.clone(),
+            pool: pool.clone(),
+            sender: Arc::new(HyperWebhookSender::new(config.egress.clone())),
+            backoff: config.webhook_backoff,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        workers.start();
+        let places = Arc::new(IsoPlaces::new(config.countries.clone()));
+        let partners = Arc::new(Partners { core: core.clone(), places });
+        let services = Services {
+            keys: Arc::new(Keys { store: store.clone(), clock: parts.clock }),
+            sessions: partners.clone(),
+            lookups: partners,
+            applicants: Arc::new(Applicants { core }),
+            ready: store,
+        };
+        let servers = [sandbox::serve(sandbox_socket)?, http::serve(socket, services)?];
+        let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));
+        if rustix::process::geteuid().is_root() {
+            tracing::warn!("running as root: Chromium's own sandbox is off");
+        }
+        tracing::info!("serving on http://{address}");
+        Ok(Self {
+            address,
+            stop: workers.stop,
+            tasks: workers.tasks,
+            pool,
+            servers: servers.into(),
+        })
+    }
+
+    /// Ends gracefully: requests in flight are answered, browsers end, nothing new begins.
+    pub async fn stop(self) {
+        for (handle, task) in self.servers {
+            handle.stop(true).await;
+            let _ = task.await;
+        }
+        self.stop.cancel();
+        self.pool.end_all().await;
+        self.tasks.close();
+        if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
+            tracing::warn!("some tasks did not end in time");
+        }
+    }
+}
+
+/// A folder for this process's browsers. Those of processes that are gone are removed: each holds
+/// a lock for as long as it lives.
+fn browsers_folder(config: &Config, node: NodeId) -> Result<std::path::PathBuf, Failure> {
+    let all = config.data_dir.join("browsers");
+    fs::create_dir_all(&all)?;
+    for entry in fs::read_dir(&all)?.flatten() {
+        let lock = fs::File::open(entry.path().join("lock"));
+        if lock.as_ref().map_or(true, |lock| lock.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let mine = all.join(node.to_string());
+    fs::create_dir_all(&mine)?;
+    let lock = fs::File::create(mine.join("lock"))?;
+    lock.lock()?;
+    // Held until the process ends, however it ends.
+    std::mem::forget(lock);
+    Ok(fs::canonicalize(mine)?)
+}
+
+async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {
+    let definition: Definition = serde_json::from_str(SANDBOX)?;
+    match store.publish(&definition, now).await {
+        Ok(_) => Ok(()),
+        Err(error @ PublishError::VersionTaken(_)) => {
+            tracing::warn!("the sandbox platform stays as it was: {error}");
+            Ok(())
+        }
+        Err(error) => Err(explain(error)),
+    }
+}

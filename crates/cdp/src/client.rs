@@ -1,0 +1,202 @@
+//! A client of the DevTools protocol over a pair of pipes: messages end with a NUL byte.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::UnixStream,
+    sync::{mpsc, oneshot, watch},
+};
+
+/// How long Chromium may take to answer a command.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Commands on their way to Chromium, events on their way from it.
+const QUEUE: usize = 4096;
+/// A message longer than this ends the connection: no honest one is.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// Sends commands and hands out replies. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    outgoing: mpsc::Sender<String>,
+    next: AtomicU64,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, CallError>>>>,
+    closed: watch::Sender<bool>,
+}
+
+/// Something Chromium tells without being asked.
+#[derive(Debug)]
+pub struct Event {
+    pub method: String,
+    /// The DevTools session it belongs to; none for the browser itself.
+    pub session: Option<String>,
+    params: Box<RawValue>,
+}
+
+impl Event {
+    /// The event's parameters; `null` where they cannot be read.
+    #[must_use]
+    pub fn params(&self) -> Value {
+        serde_json::from_str(self.params.get()).unwrap_or(Value::Null)
+    }
+
+    /// The parameters as a type that takes only what it needs.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
+        serde_json::from_str(self.params.get()).ok()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("Chromium is gone")]
+    Gone,
+    #[error("Chromium did not answer {0} in time")]
+    TimedOut(String),
+    #[error("Chromium refused: {0}")]
+    Refused(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    id: Option<u64>,
+    method: Option<String>,
+    session_id: Option<String>,
+    params: Option<Box<RawValue>>,
+    result: Option<Value>,
+    error: Option<Refusal>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+impl Client {
+    /// Speaks over a pair of pipes; events come out of the receiver, which must be drained.
+    #[must_use]
+    pub fn over(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<Event>) {
+        let (outgoing, commands) = mpsc::channel(QUEUE);
+        let (events, receiver) = mpsc::channel(QUEUE);
+        let inner = Arc::new(Inner {
+            outgoing,
+            next: AtomicU64::new(1),
+            pending: Mutex::default(),
+            closed: watch::Sender::new(false),
+        });
+        tokio::spawn(write(to, commands));
+        tokio::spawn(read(from, inner.clone(), events));
+        (Self { inner }, receiver)
+    }
+
+    /// Sends a command and waits for its reply.
+    pub async fn call(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CallError> {
+        let reply = self.send(session, method, params)?;
+        match tokio::time::timeout(PATIENCE, reply).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => Err(CallError::Gone),
+            Err(_) => Err(CallError::TimedOut(method.to_owned())),
+        }
+    }
+
+    /// Sends a command in order and does not wait: a page that shows a dialog answers no input.
+    pub fn fire(&self, session: Option<&str>, method: &str, params: Value) {
+        // The reply is dropped with its receiver; a full queue means that Chromium hangs.
+        let _ = self.send(session, method, params);
+    }
+
+    /// Comes back when the connection is closed.
+    pub async fn closed(&self) {
+        let mut closed = self.inner.closed.subscribe();
+        let _ = closed.wait_for(|closed| *closed).await;
+    }
+
+    fn send(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
+        if *self.inner.closed.borrow() {
+            return Err(CallError::Gone);
+        }
+        let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let mut message = json!({ "id": id, "method": method, "params": params });
+        if let (Some(session), Some(object)) = (session, message.as_object_mut()) {
+            object.insert("sessionId".into(), session.into());
+        }
+        let (sender, reply) = oneshot::channel();
+        self.inner.pending().insert(id, sender);
+        if self.inner.outgoing.try_send(message.to_string()).is_err() {
+            self.inner.pending().remove(&id);
+            return Err(CallError::Gone);
+        }
+        Ok(reply)
+    }
+}
+
+impl Inner {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn take(&self, bytes: &[u8], events: &mpsc::Sender<Event>) {
+        let Ok(message) = serde_json::from_slice::<Message>(bytes) else {
+            // Not logged in full: it may hold what the applicant typed.
+            tracing::warn!(length = bytes.len(), "Chromium sent a message that cannot be read");
+            return;
+        };
+        if let Some(id) = message.id {
+            let Some(sender) = self.pending().remove(&id) else { return };
+            let _ = sender.send(match message.error {
+                Some(refusal) => Err(CallError::Refused(refusal.message)),
+                None => Ok(message.result.unwrap_or(Value::Null)),
+            });
+        } else if let (Some(method), Some(params)) = (message.method, message.params) {
+            let _ = events.send(Event { method, session: message.session_id, params }).await;
+        }
+    }
+}
+
+async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<String>) {
+    while let Some(command) = commands.recv().await {
+        let mut bytes = command.into_bytes();
+        bytes.push(0);
+        if to.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(from: UnixStream, inner: Arc<Inner>, events: mpsc::Sender<Event>) {
+    let mut from = BufReader::with_capacity(1 << 18, from);
+    let mut message = Vec::new();
+    while let Ok(read) = from.read_until(0, &mut message).await {
+        if read == 0 || message.len() > LONGEST {
+            break;
+        }
+        message.pop();
+        inner.take(&message, &events).await;
+        message.clear();
+    }
+    inner.closed.send_replace(true);
+    inner.pending().clear();
+}

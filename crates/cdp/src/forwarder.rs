@@ -1,0 +1,235 @@
+//! The one way out of a browser: a proxy on the loopback interface that resolves names itself and
+//! lets only permitted addresses through.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use domain::egress::Egress;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::JoinHandle,
+};
+
+const LONGEST_HEAD: usize = 64 * 1024;
+const HEAD_PATIENCE: Duration = Duration::from_secs(15);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECTIONS: usize = 256;
+const PORTS: [u16; 4] = [80, 443, 8080, 8443];
+
+/// Where a browser may connect to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Exits {
+    pub(crate) egress: Egress,
+    /// Hosts that the service serves itself, and where.
+    pub(crate) routes: HashMap<String, SocketAddr>,
+}
+
+/// A running proxy; it ends when dropped.
+pub(crate) struct Forwarder {
+    pub(crate) address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Forwarder {
+    pub(crate) async fn start(exits: Exits) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        Ok(Self { address, task: tokio::spawn(serve(listener, Arc::new(exits))) })
+    }
+}
+
+async fn serve(listener: TcpListener, exits: Arc<Exits>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(permit) = room.clone().acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let exits = exits.clone();
+        tokio::spawn(async move {
+            // A connection that breaks is the browser's to notice.
+            let _ = forward(stream, &exits).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn forward(mut browser: TcpStream, exits: &Exits) -> io::Result<()> {
+    let read = tokio::time::timeout(HEAD_PATIENCE, read_head(&mut browser)).await;
+    let Ok(Ok((head, rest))) = read else { return Ok(()) };
+    let Some(request) = Request::read(&head) else {
+        return refuse(&mut browser, "400 Bad Request").await;
+    };
+    let Some(mut server) = exits.connect(&request.host, request.port).await else {
+        return refuse(&mut browser, "403 Forbidden").await;
+    };
+    match request.forwarded {
+        None => browser.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+        Some(head) => server.write_all(head.as_bytes()).await?,
+    }
+    server.write_all(&rest).await?;
+    tokio::io::copy_bidirectional(&mut browser, &mut server).await.map(drop)
+}
+
+async fn refuse(browser: &mut TcpStream, status: &str) -> io::Result<()> {
+    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    browser.write_all(answer.as_bytes()).await
+}
+
+/// The head with its empty line, and what was read beyond it.
+async fn read_head(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+    let mut bytes = Vec::with_capacity(2048);
+    loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            let rest = bytes.split_off(at + 4);
+            let head = String::from_utf8(bytes).map_err(io::Error::other)?;
+            return Ok((head, rest));
+        }
+        if bytes.len() > LONGEST_HEAD || stream.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+struct Request {
+    host: String,
+    port: u16,
+    /// The head to send on; none for a tunnel.
+    forwarded: Option<String>,
+}
+
+impl Request {
+    fn read(head: &str) -> Option<Self> {
+        let (line, headers) = head.split_once("\r\n")?;
+        let mut words = line.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        if method == "CONNECT" {
+            let (host, port) = authority(target, None)?;
+            return Some(Self { host, port, forwarded: None });
+        }
+        let rest = target.strip_prefix("http://")?;
+        let path_at = rest.find('/').unwrap_or(rest.len());
+        let (host, port) = authority(rest.get(..path_at)?, Some(80))?;
+        let path = rest.get(path_at..).filter(|path| !path.is_empty()).unwrap_or("/");
+        // One request a connection: the next one may be for another host.
+        let kept = headers.split("\r\n").filter(|line| {
+            let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+            !line.is_empty() && name != "connection" && !name.starts_with("proxy-")
+        });
+        let mut forwarded = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        for line in kept {
+            forwarded.push_str(line);
+            forwarded.push_str("\r\n");
+        }
+        forwarded.push_str("\r\n");
+        Some(Self { host, port, forwarded: Some(forwarded) })
+    }
+}
+
+fn authority(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (text, default_port?),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    (!host.is_empty()).then_some((host, port))
+}
+
+impl Exits {
+    async fn connect(&self, host: &str, port: u16) -> Option<TcpStream> {
+        if let Some(route) = self.routes.get(host) {
+            return dial(*route).await;
+        }
+        if !PORTS.contains(&port) && !self.egress.names(host, port) {
+            return None;
+        }
+        for address in resolve(host, port).await {
+            if self.egress.permits(host, address)
+                && let Some(stream) = dial(address).await
+            {
+                return Some(stream);
+            }
+        }
+        None
+    }
+}
+
+async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return vec![(ip, port).into()];
+    }
+    let lookup = tokio::net::lookup_host((host, port));
+    match tokio::time::timeout(CONNECT_PATIENCE, lookup).await {
+        Ok(Ok(found)) => found.take(8).collect(),
+        Ok(Err(_)) | Err(_) => vec![],
+    }
+}
+
+async fn dial(address: SocketAddr) -> Option<TcpStream> {
+    tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address)).await.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the proxy answers to a head, with an HTTP server behind `here.test`.
+    async fn ask(head: &str) -> String {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = server.accept().await {
+                let (head, _) = read_head(&mut stream).await.unwrap();
+                let line = head.lines().next().unwrap().to_owned();
+                let answer = format!("HTTP/1.1 200 OK\r\n\r\nsaw {line}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let routes = HashMap::from([("here.test".to_owned(), address)]);
+        let proxy = Forwarder::start(Exits { routes, ..Exits::default() }).await.unwrap();
+        let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_route_is_served_in_origin_form() {
+        let answer = ask("GET http://here.test/a?b HTTP/1.1\r\nHost: here.test\r\n\r\n").await;
+        assert!(answer.ends_with("saw GET /a?b HTTP/1.1"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_public_is_refused_however_it_is_written() {
+        for target in [
+            "127.0.0.1:80",
+            "localhost:80",
+            "[::1]:443",
+            "169.254.169.254:80",
+            "[::ffff:127.0.0.1]:80",
+            "2130706433:80",
+            "10.0.0.1:22",
+        ] {
+            let answer = ask(&format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
+            assert!(answer.starts_with("HTTP/1.1 403"), "{target}: {answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nonsense_is_refused() {
+        for head in ["GET / HTTP/1.1\r\n\r\n", "CONNECT x HTTP/1.1\r\n\r\n", "\r\n\r\n"] {
+            assert!(ask(head).await.starts_with("HTTP/1.1 400"), "{head:?}");
+        }
+    }
+}

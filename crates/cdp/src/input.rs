@@ -1,0 +1,62 @@
+//! The applicant's input as DevTools commands.
+
+use ports::browser::{Input, MouseButton, MouseKind};
+use serde_json::{Value, json};
+
+/// The command that performs one piece of input in the page.
+pub(crate) fn command(input: &Input) -> (&'static str, Value) {
+    match input {
+        Input::Mouse { kind, x, y, button, buttons, clicks, modifiers } => (
+            "Input.dispatchMouseEvent",
+            json!({
+                "type": match kind {
+                    MouseKind::Moved => "mouseMoved",
+                    MouseKind::Pressed => "mousePressed",
+                    MouseKind::Released => "mouseReleased",
+                },
+                "x": x, "y": y, "buttons": buttons, "clickCount": clicks, "modifiers": modifiers,
+                "button": match button {
+                    MouseButton::None => "none",
+                    MouseButton::Left => "left",
+                    MouseButton::Middle => "middle",
+                    MouseButton::Right => "right",
+                },
+            }),
+        ),
+        Input::Wheel { x, y, dx, dy, modifiers } => (
+            "Input.dispatchMouseEvent",
+            json!({
+                "type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy,
+                "modifiers": modifiers,
+            }),
+        ),
+        Input::Key { down, key, code, key_code, repeat, modifiers } => {
+            let text = text_of(key, *modifiers).filter(|_| *down);
+            let kind = match (down, &text) {
+                (true, Some(_)) => "keyDown",
+                (true, None) => "rawKeyDown",
+                (false, _) => "keyUp",
+            };
+            let mut params = json!({
+                "type": kind, "key": key, "code": code, "windowsVirtualKeyCode": key_code,
+                "autoRepeat": repeat, "modifiers": modifiers,
+            });
+            if let (Some(text), Some(object)) = (text, params.as_object_mut()) {
+                object.insert("text".into(), text.into());
+            }
+            ("Input.dispatchKeyEvent", params)
+        }
+        Input::Text(text) => ("Input.insertText", json!({ "text": text })),
+    }
+}
+
+/// What a key writes, if it does: a single character, or a line break. With Control or Meta held
+/// a key is a command (bits 2 and 4 of the protocol's modifiers).
+fn text_of(key: &str, modifiers: u8) -> Option<String> {
+    if key == "Enter" {
+        return Some("\r".to_owned());
+    }
+    let commands = modifiers & 0b110 != 0;
+    let single = key.chars().count() == 1;
+    (single && !commands).then(|| key.to_owned())
+}

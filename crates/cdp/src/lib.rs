@@ -1,0 +1,18 @@
+//! Chromium over the DevTools protocol: started, driven, watched, and ended without a trace.
+//!
+//! **Invariant:** what the applicant types passes through and is neither logged nor kept, and no
+//! process outlives the service: Chromium hangs on a pipe that closes with it.
+
+mod browser;
+mod client;
+mod forwarder;
+mod input;
+mod launch;
+mod pool;
+mod watching;
+
+pub use self::{
+    client::{CallError, Client, Event},
+    launch::{Chromium, LaunchError, LaunchOptions},
+    pool::{ChromiumPool, PoolOptions},
+};

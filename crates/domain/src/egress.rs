@@ -1,0 +1,195 @@
+//! Which addresses the service may reach on somebody else's word: public ones alone, and those
+//! an operator has named. One policy for browsers, webhooks and the attestor.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Public addresses, and the operator's exceptions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Egress {
+    exceptions: Vec<Exception>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Exception {
+    /// A name or address with a port.
+    Host { host: String, port: u16 },
+    /// A network, any port.
+    Network { base: IpAddr, bits: u8 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is neither HOST:PORT nor ADDRESS/BITS")]
+pub struct BadException(String);
+
+impl Egress {
+    /// Reads a comma-separated list of `HOST:PORT` and CIDR blocks.
+    ///
+    /// # Errors
+    /// The first item that is neither.
+    pub fn allowing(list: &str) -> Result<Self, BadException> {
+        let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+        let exceptions = items.map(exception).collect::<Result<_, _>>()?;
+        Ok(Self { exceptions })
+    }
+
+    /// Whether a connection made for `host` may go to `address`.
+    #[must_use]
+    pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
+        is_public(address.ip())
+            || self.names(host, address.port())
+            || self.exceptions.iter().any(|exception| match exception {
+                Exception::Host { host, port } => {
+                    *port == address.port() && host.parse() == Ok(address.ip())
+                }
+                Exception::Network { base, bits } => contains(*base, *bits, address.ip()),
+            })
+    }
+
+    /// Whether a connection made for `host` may go to `ip` on some port; for resolvers, which are
+    /// not told the port. Whoever calls has checked the port with [`Egress::names`].
+    #[must_use]
+    pub fn permits_any_port(&self, host: &str, ip: IpAddr) -> bool {
+        is_public(ip)
+            || self.exceptions.iter().any(|exception| match exception {
+                Exception::Host { host: named, .. } => named.eq_ignore_ascii_case(host),
+                Exception::Network { base, bits } => contains(*base, *bits, ip),
+            })
+    }
+
+    /// Whether the operator has named this very host and port.
+    #[must_use]
+    pub fn names(&self, host: &str, port: u16) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        self.exceptions.iter().any(|exception| match exception {
+            Exception::Host { host: named, port: p } => {
+                *p == port && named.eq_ignore_ascii_case(host)
+            }
+            Exception::Network { base, bits } => {
+                host.parse().is_ok_and(|ip| contains(*base, *bits, ip))
+            }
+        })
+    }
+}
+
+fn exception(item: &str) -> Result<Exception, BadException> {
+    let bad = || BadException(item.to_owned());
+    if let Some((base, bits)) = item.split_once('/') {
+        let base: IpAddr = base.parse().map_err(|_| bad())?;
+        let bits: u8 = bits.parse().map_err(|_| bad())?;
+        let width = if base.is_ipv4() { 32 } else { 128 };
+        return if bits <= width { Ok(Exception::Network { base, bits }) } else { Err(bad()) };
+    }
+    let (host, port) = item.rsplit_once(':').ok_or_else(bad)?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = port.parse().map_err(|_| bad())?;
+    if host.is_empty() { Err(bad()) } else { Ok(Exception::Host { host: host.to_owned(), port }) }
+}
+
+fn contains(base: IpAddr, bits: u8, ip: IpAddr) -> bool {
+    match (base, ip) {
+        (IpAddr::V4(base), IpAddr::V4(ip)) => {
+            let shift = 32_u32.saturating_sub(u32::from(bits));
+            let high = |a: Ipv4Addr| u32::from(a).checked_shr(shift).unwrap_or(0);
+            high(base) == high(ip)
+        }
+        (IpAddr::V6(base), IpAddr::V6(ip)) => {
+            let shift = 128_u32.saturating_sub(u32::from(bits));
+            let high = |a: Ipv6Addr| u128::from(a).checked_shr(shift).unwrap_or(0);
+            high(base) == high(ip)
+        }
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+    }
+}
+
+/// Whether an address is one of the open internet's (the special-purpose registries of IANA,
+/// RFC 6890, are what is left out). Addresses that carry an IPv4 address are judged by it.
+#[must_use]
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    !(ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_multicast()
+        || ip.is_documentation()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (b == 18 || b == 19)))
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let [a, b, c, d, e, f, g, h] = ip.segments();
+    let v4 = |high: u16, low: u16| {
+        is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+    };
+    match (a, b, c, d, e, f) {
+        // Mapped (RFC 4291), translated by the well-known prefix (RFC 6052).
+        (0, 0, 0, 0, 0, 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => v4(g, h),
+        // 6to4 (RFC 3056).
+        (0x2002, high, low, ..) => v4(high, low),
+        // Global unicast is 2000::/3; from it fall out Teredo, ORCHID, documentation and the like.
+        (0x2001, 0..=0x01ff, ..) | (0x2001, 0x0db8, ..) | (0x3fff, 0..=0x0fff, ..) => false,
+        _ => (0x2000..0x4000).contains(&a),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_open_internet_is_public() {
+        let closed = [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "::127.0.0.1",
+            "fd00:ec2::254",
+        ];
+        for ip in closed {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"] {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[test]
+    fn the_operator_names_exceptions() {
+        let egress = Egress::allowing("127.0.0.1:8090, 10.0.0.0/8,hooks.internal:80").unwrap();
+        assert!(egress.permits("127.0.0.1", "127.0.0.1:8090".parse().unwrap()));
+        assert!(!egress.permits("127.0.0.1", "127.0.0.1:8091".parse().unwrap()));
+        assert!(egress.permits("x", "10.200.0.1:443".parse().unwrap()));
+        assert!(egress.permits("hooks.internal", "192.168.0.9:80".parse().unwrap()));
+        assert!(!egress.permits("other.internal", "192.168.0.9:80".parse().unwrap()));
+        assert!(Egress::allowing("nonsense").is_err());
+        assert!(Egress::allowing("10.0.0.0/33").is_err());
+    }
+}

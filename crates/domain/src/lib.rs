@@ -1,0 +1,17 @@
+//! The rules of an account-verification session, with no I/O in sight.
+//!
+//! **Invariant:** this crate knows no clock, no chance, no database, no HTTP and
+//! no browser. Time and identifiers are handed in; what must happen in the
+//! world is handed back, as [`session::Effect`] and [`workflow::Command`] values.
+
+pub mod api_key;
+pub mod egress;
+pub mod error_code;
+pub mod id;
+pub mod platform;
+pub mod request;
+pub mod secret;
+pub mod session;
+pub mod webhook;
+pub mod worker_region;
+pub mod workflow;

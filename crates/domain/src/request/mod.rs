@@ -1,0 +1,78 @@
+//! What a partner asks for, parsed at the door: nothing behind it checks again.
+
+mod new_session;
+mod page;
+mod read;
+mod receiver;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    new_session::{AskedLocation, NewSession},
+    page::{ListQuery, Page},
+    receiver::Receiver,
+};
+use crate::{api_key::Environment, id::PlatformId, worker_region::WorkerRegion};
+
+/// What is wrong with a request, as one message; several findings are joined with `; `.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct Invalid(pub Vec<String>);
+
+impl Invalid {
+    #[must_use]
+    pub fn one(finding: impl Into<String>) -> Self {
+        Self(vec![finding.into()])
+    }
+}
+
+/// Whether the session is to prove its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attestation {
+    Wanted,
+    NotWanted,
+}
+
+/// A place an applicant's connection is to come from, in the words of the places lookup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// ISO 3166-1 alpha-2, upper case.
+    pub country: String,
+    pub region: Option<String>,
+    pub city: Option<String>,
+}
+
+/// What was agreed at creation and does not change any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    pub platform: PlatformId,
+    pub environment: Environment,
+    pub location: Location,
+    pub worker_region: WorkerRegion,
+    pub attestation: Attestation,
+    pub receiver: Option<Receiver>,
+    pub external_reference: Option<String>,
+}
+
+/// How long a session may stay open: 1 to 168 hours, 168 unless asked otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpiresIn(i64);
+
+impl ExpiresIn {
+    pub const LONGEST: Self = Self(168);
+
+    #[must_use]
+    pub fn hours(hours: i64) -> Option<Self> {
+        (1..=168).contains(&hours).then_some(Self(hours))
+    }
+
+    #[must_use]
+    pub fn span(self) -> TimeDelta {
+        TimeDelta::hours(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

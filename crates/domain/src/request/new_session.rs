@@ -1,0 +1,141 @@
+//! The body of a create request, read field by field.
+
+use serde_json::{Map, Value};
+
+use super::{Attestation, ExpiresIn, Invalid, Receiver, read::Reader};
+use crate::{id::PlatformId, worker_region::WorkerRegion};
+
+/// A create request whose fields are each in order. Whether the platform, channel, template and
+/// places it names exist is for the lookups to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    pub platform: PlatformId,
+    pub location: AskedLocation,
+    pub receiver: Option<Receiver>,
+    pub expires_in: ExpiresIn,
+    pub preferred_region: Option<WorkerRegion>,
+    pub attestation: Attestation,
+    pub channel: Option<i64>,
+    pub sender_name: Option<String>,
+    pub email_template: Option<i64>,
+    pub receiver_id: Option<String>,
+    pub external_reference: Option<String>,
+    pub custom_url: Option<String>,
+}
+
+/// A location in the partner's words: names or codes, in any case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedLocation {
+    pub country: String,
+    pub region: Option<String>,
+    pub city: Option<String>,
+}
+
+impl NewSession {
+    /// Reads a body; unknown members are ignored.
+    ///
+    /// # Errors
+    /// Every finding at once, each naming its field.
+    pub fn read(body: &Value) -> Result<Self, Invalid> {
+        let object =
+            body.as_object().ok_or_else(|| Invalid::one("the body must be a JSON object"))?;
+        let mut reader = Reader::new(object, "");
+        let platform = platform(&mut reader);
+        let location = location(&mut reader);
+        let receiver = receiver(&mut reader);
+        let expires_in = expires_in(&mut reader);
+        let preferred_region = preferred_region(&mut reader);
+        let attestation = match reader.flag("generateAttestation") {
+            Some(true) => Attestation::Wanted,
+            Some(false) | None => Attestation::NotWanted,
+        };
+        let channel = reader.integer("notificationPlatformId");
+        if reader.has("notificationPlatformId") && receiver.is_none() {
+            reader.finding("receiverData", "must be given with notificationPlatformId");
+        }
+        let request = Self {
+            platform: platform.unwrap_or(PlatformId(0)),
+            location: location.unwrap_or(AskedLocation {
+                country: String::new(),
+                region: None,
+                city: None,
+            }),
+            receiver,
+            expires_in,
+            preferred_region,
+            attestation,
+            channel,
+            sender_name: reader.text("senderName", 100).map(str::to_owned),
+            email_template: reader.integer("emailTemplateId"),
+            receiver_id: reader.text("receiverId", 255).map(str::to_owned),
+            external_reference: reader.text("externalReferenceId", 255).map(str::to_owned),
+            custom_url: reader.text("customUrl", 2048).map(str::to_owned),
+        };
+        let findings = reader.into_findings();
+        if findings.is_empty() { Ok(request) } else { Err(Invalid(findings)) }
+    }
+}
+
+fn platform(reader: &mut Reader<'_>) -> Option<PlatformId> {
+    if !reader.has("platformId") {
+        reader.finding("platformId", "must be a number");
+        return None;
+    }
+    let number = reader.integer("platformId")?;
+    // A number no platform can have is an unknown platform, not a broken request.
+    Some(PlatformId(i32::try_from(number).unwrap_or(0)))
+}
+
+fn location(reader: &mut Reader<'_>) -> Option<AskedLocation> {
+    if !reader.has("location") {
+        reader.finding("location", "must be an object");
+        return None;
+    }
+    let object: &Map<String, Value> = reader.object("location")?;
+    let mut inner = Reader::new(object, "location.");
+    if !inner.has("country") {
+        inner.finding("country", "must be an ISO 3166-1 alpha-2 code");
+    }
+    let country = inner.text("country", 2).unwrap_or_default().to_ascii_uppercase();
+    let state = inner.text("state", 120);
+    let region = inner.text("region", 120);
+    if let (Some(state), Some(region)) = (state, region)
+        && state.to_lowercase() != region.to_lowercase()
+    {
+        inner.finding("state", "and location.region must be the same");
+    }
+    let city = inner.text("city", 120);
+    let asked = AskedLocation {
+        country,
+        region: state.or(region).map(str::to_owned),
+        city: city.map(str::to_owned),
+    };
+    reader.absorb(inner);
+    Some(asked)
+}
+
+fn receiver(reader: &mut Reader<'_>) -> Option<Receiver> {
+    let (receiver, inner) = Receiver::read(reader.object("receiverData")?);
+    reader.absorb(inner);
+    Some(receiver)
+}
+
+fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
+    let Some(hours) = reader.integer("expiresInHours") else {
+        return ExpiresIn::LONGEST;
+    };
+    ExpiresIn::hours(hours).unwrap_or_else(|| {
+        reader.finding("expiresInHours", "must be between 1 and 168");
+        ExpiresIn::LONGEST
+    })
+}
+
+fn preferred_region(reader: &mut Reader<'_>) -> Option<WorkerRegion> {
+    let name = reader.text("preferredRegion", 40)?;
+    let region = WorkerRegion::named(name);
+    if region.is_none() {
+        let names: Vec<_> = WorkerRegion::ALL.iter().map(|region| region.as_str()).collect();
+        reader.finding("preferredRegion", &format!("must be one of {}", names.join(", ")));
+    }
+    region
+}

@@ -1,0 +1,97 @@
+//! What the door lets in, and what it says when it does not.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn refusal(body: &Value) -> String {
+    NewSession::read(body).unwrap_err().to_string()
+}
+
+#[test]
+fn a_small_request_is_filled_up_with_defaults() {
+    let request =
+        NewSession::read(&json!({"platformId": 1, "location": {"country": "us"}, "new": 1}));
+    let request = request.unwrap();
+    assert_eq!(request.location.country, "US");
+    assert_eq!(request.expires_in, ExpiresIn::LONGEST);
+    assert_eq!(request.attestation, Attestation::NotWanted);
+}
+
+#[test]
+fn refusals_name_the_field() {
+    let table = [
+        (json!([]), "the body must be a JSON object"),
+        (json!({"location": {"country": "US"}}), "platformId must be a number"),
+        (json!({"platformId": "1", "location": {"country": "US"}}), "platformId must be a number"),
+        (
+            json!({"platformId": 1.5, "location": {"country": "US"}}),
+            "platformId must be an integer",
+        ),
+        (json!({"platformId": 1}), "location must be an object"),
+        (
+            json!({"platformId": 1, "location": {}}),
+            "location.country must be an ISO 3166-1 alpha-2 code",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US", "state": "a", "region": "b"}}),
+            "location.state and location.region must be the same",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "expiresInHours": 0}),
+            "expiresInHours must be between 1 and 168",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "preferredRegion": "moon"}),
+            "preferredRegion must be one of us-central, us-west, us-east, asia-south, europe-west",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "receiverData": {"email": "x"}}),
+            "receiverData.email must be an e-mail address",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "notificationPlatformId": 1}),
+            "receiverData must be given with notificationPlatformId",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "externalReferenceId": "a\u{0}"}),
+            "externalReferenceId must not contain control characters",
+        ),
+    ];
+    for (body, message) in table {
+        assert_eq!(refusal(&body), message, "{body}");
+    }
+}
+
+#[test]
+fn findings_are_told_all_at_once() {
+    assert_eq!(
+        refusal(&json!({"platformId": "x", "location": 1, "generateAttestation": 1})),
+        "platformId must be a number; location must be an object; generateAttestation must be a boolean"
+    );
+}
+
+#[test]
+fn the_list_query_clamps_nothing() {
+    let read = |limit, offset| ListQuery::read(None, limit, offset);
+    assert_eq!(read(None, None).unwrap().page, Page { limit: 20, offset: 0 });
+    assert_eq!(read(Some("101"), None).unwrap_err().to_string(), "limit must be between 1 and 100");
+    assert_eq!(read(Some("x"), None).unwrap_err().to_string(), "limit must be an integer");
+    assert_eq!(read(None, Some("-1")).unwrap_err().to_string(), "offset must be at least 0");
+    assert_eq!(
+        ListQuery::read(Some("DONE"), None, None).unwrap_err().to_string(),
+        "status must be a session status"
+    );
+}
+
+proptest! {
+    /// Whatever number stands there, the door neither panics nor lets a wrong one in.
+    #[test]
+    fn expiry_is_kept_in_bounds(hours: f64) {
+        let body = json!({"platformId": 1, "location": {"country": "DE"}, "expiresInHours": hours});
+        if let Ok(request) = NewSession::read(&body) {
+            prop_assert!(request.expires_in.span() <= ExpiresIn::LONGEST.span());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the world owes after a move. Saved with the move, carried out after.
+
+use serde::{Deserialize, Serialize};
+
+use super::Lease;
+use crate::id::NodeId;
+
+/// An order to the outside. Carried out at least once and in no fixed order, so
+/// each names what it acts on, and releasing a browser beats starting it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    StartBrowser {
+        lease: Lease,
+    },
+    ReleaseBrowser {
+        lease: Lease,
+    },
+    RequestAttestation,
+    /// One delivery for each active webhook of the team, written in the very transaction that
+    /// ends the session.
+    NotifyPartner,
+}
+
+impl Effect {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::StartBrowser { .. } => "start_browser",
+            Self::ReleaseBrowser { .. } => "release_browser",
+            Self::RequestAttestation => "request_attestation",
+            Self::NotifyPartner => "notify_partner",
+        }
+    }
+
+    /// The one process that can carry this out; `None`: any can.
+    #[must_use]
+    pub const fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
+            Self::RequestAttestation | Self::NotifyPartner => None,
+        }
+    }
+}

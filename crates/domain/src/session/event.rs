@@ -1,0 +1,45 @@
+//! What can happen to a session.
+
+use super::{Ask, Collected, Lease, Pinned, ProofHash};
+use crate::error_code::ErrorCode;
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident $({ $field:ident: $type:ty })?,)+) => {
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Event { $($(#[$doc])* $name $({ $field: $type })?,)+ }
+
+        impl Event {
+            /// The names of all events, in the order of a session's life.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
+
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name { .. } => stringify!($name),)+ }
+            }
+        }
+    };
+}
+
+events! {
+    /// A browser is to be started under this name, ours, chosen beforehand.
+    BrowserRequested { lease: Lease },
+    BrowserStarted,
+    /// The browser is gone, or its process stopped renewing its lease.
+    BrowserLost,
+    ApplicantConnected,
+    WorkflowOpened,
+    /// The definition was found and holds for the rest of the session.
+    WorkflowLoaded { workflow: Pinned },
+    InputNeeded { ask: Ask },
+    InputGiven,
+    CollectionStarted,
+    /// The workflow is through, and the applicant agreed where that was asked.
+    DataCollected { collected: Collected },
+    AttestationIssued { proof: ProofHash },
+    AttestationRefused,
+    Failed { why: ErrorCode },
+    ConsentDeclined,
+    ApplicantCancelled,
+    Expired,
+    TerminatedByPartner,
+}

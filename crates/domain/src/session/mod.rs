@@ -1,0 +1,120 @@
+//! A verification session: its state, what moves it, what each move asks for.
+
+mod effect;
+mod event;
+mod progress;
+mod state;
+mod status;
+mod transition;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    effect::Effect,
+    event::Event,
+    progress::Progress,
+    state::{
+        Ask, CancelReason, Collected, ExtractedData, LOSSES_ALLOWED, Lease, Outcome, Phase,
+        ProofHash, Resume, State,
+    },
+    status::{Status, UnknownStatus},
+    transition::{Rejected, Step, step},
+};
+use crate::{
+    id::{ApiKeyId, BrowserId, SessionId},
+    request::Order,
+};
+
+/// How many times a session has been saved; the guard against lost updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub i32);
+
+impl Version {
+    pub const FIRST: Self = Self(1);
+
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// The version of a platform's definition that a session runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// Semantic version, as its author wrote it.
+    pub version: String,
+    /// SHA-256 of the definition as compact JSON with sorted members, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// The aggregate: one applicant proving one account to one partner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub id: SessionId,
+    pub owner: ApiKeyId,
+    pub order: Order,
+    pub state: State,
+    pub progress: Progress,
+    pub workflow: Option<Pinned>,
+    pub version: Version,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+}
+
+/// A session moved on, and what the world owes for it. Saved as one piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub session: Session,
+    pub effects: Vec<Effect>,
+    /// When it moved; from then on the effects are due.
+    pub at: DateTime<Utc>,
+}
+
+impl Session {
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        self.state.status()
+    }
+
+    /// Moves the session by one event; `None` when there is nothing to save.
+    pub fn apply(&self, event: Event, now: DateTime<Utc>) -> Result<Option<Change>, Rejected> {
+        let workflow = match &event {
+            Event::WorkflowLoaded { workflow } => Some(workflow.clone()),
+            _ => self.workflow.clone(),
+        };
+        let Some(Step { state, effects }) = step(self.order.attestation, &self.state, event)?
+        else {
+            return Ok(None);
+        };
+        let session = Self {
+            closed_at: state.is_closed().then_some(now),
+            progress: self.progress.after(&state),
+            version: self.version.next(),
+            state,
+            workflow,
+            ..self.clone()
+        };
+        Ok(Some(Change { session, effects, at: now }))
+    }
+
+    /// As [`Session::apply`], for news that comes from a browser: refused when the session has
+    /// moved on to another one.
+    pub fn apply_from(
+        &self,
+        browser: BrowserId,
+        event: Event,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Change>, Rejected> {
+        match self.state.lease() {
+            Some(lease) if lease.browser == browser => self.apply(event, now),
+            Some(_) => Err(Rejected::NotItsBrowser),
+            None if self.state.is_closed() => Err(Rejected::AlreadyClosed(self.status())),
+            None => Err(Rejected::NotItsBrowser),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! How far a session has come, as partners see it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, Phase, Resume, State};
+
+/// A whole number from 0 to 100 that never falls; 100 only where the goal was reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Progress(u8);
+
+impl Progress {
+    /// `None` where the number is out of range.
+    #[must_use]
+    pub fn new(percent: u8) -> Option<Self> {
+        (percent <= 100).then_some(Self(percent))
+    }
+
+    #[must_use]
+    pub const fn percent(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn after(self, state: &State) -> Self {
+        self.max(Self(reached(state)))
+    }
+}
+
+const fn reached(state: &State) -> u8 {
+    match state {
+        State::Created { .. } => 0,
+        State::Initializing { .. } => 5,
+        State::Live { phase, .. } => match phase {
+            Phase::Ready => 10,
+            Phase::Connected => 15,
+            Phase::LoadingTree => 20,
+            Phase::Running => 25,
+            Phase::AwaitingUser { then: Resume::Running, .. } => 40,
+            Phase::CollectingData => 60,
+            Phase::AwaitingUser { then: Resume::CollectingData, .. } => 75,
+            Phase::Verifying { .. } => 85,
+        },
+        State::Closed { outcome, .. } => match outcome {
+            Outcome::Completed { .. } | Outcome::PartialComplete { .. } => 100,
+            Outcome::Error { .. } | Outcome::Cancelled { .. } | Outcome::Terminated => 0,
+        },
+    }
+}

@@ -1,0 +1,173 @@
+//! The whole table of moves, pinned; and what must hold along any road.
+
+use std::fmt::Write as _;
+
+use chrono::DateTime;
+use proptest::prelude::*;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    error_code::ErrorCode,
+    id::{BrowserId, NodeId},
+    request::Attestation,
+    workflow::AskKind,
+};
+
+const LEASE: Lease = Lease {
+    browser: BrowserId::from_uuid(Uuid::from_u128(7)),
+    node: NodeId::from_uuid(Uuid::from_u128(8)),
+};
+
+fn ask() -> Ask {
+    Ask { kind: AskKind::Login, text_key: "sign_in".into(), deadline: DateTime::UNIX_EPOCH }
+}
+
+fn live(phase: Phase) -> State {
+    State::Live { lease: LEASE, losses: 0, phase }
+}
+
+fn states() -> Vec<(&'static str, State)> {
+    let awaiting = |then| live(Phase::AwaitingUser { ask: ask(), then });
+    vec![
+        ("CREATED", State::START),
+        ("INITIALIZING", State::Initializing { lease: LEASE, losses: 0 }),
+        ("READY", live(Phase::Ready)),
+        ("CONNECTED", live(Phase::Connected)),
+        ("LOADING_TREE", live(Phase::LoadingTree)),
+        ("RUNNING", live(Phase::Running)),
+        ("AWAITING_USER (running)", awaiting(Resume::Running)),
+        ("AWAITING_USER (collecting)", awaiting(Resume::CollectingData)),
+        ("COLLECTING_DATA", live(Phase::CollectingData)),
+        ("VERIFYING", live(Phase::Verifying { collected: Collected::default() })),
+        (
+            "READY (two browsers lost)",
+            State::Live { lease: LEASE, losses: LOSSES_ALLOWED, phase: Phase::Ready },
+        ),
+        ("TERMINATED", State::Closed { outcome: Outcome::Terminated, ran: None }),
+    ]
+}
+
+fn events() -> Vec<Event> {
+    let partly = Collected { data: ExtractedData::new(), missing: vec!["tier".into()] };
+    let proof = ProofHash::new(&"0a".repeat(32)).unwrap();
+    vec![
+        Event::BrowserRequested { lease: LEASE },
+        Event::BrowserStarted,
+        Event::BrowserLost,
+        Event::ApplicantConnected,
+        Event::WorkflowOpened,
+        Event::WorkflowLoaded {
+            workflow: Pinned { version: "1.0.0".into(), sha256: String::new() },
+        },
+        Event::InputNeeded { ask: ask() },
+        Event::InputGiven,
+        Event::CollectionStarted,
+        Event::DataCollected { collected: Collected::default() },
+        Event::DataCollected { collected: partly },
+        Event::AttestationIssued { proof },
+        Event::AttestationRefused,
+        Event::Failed { why: ErrorCode::UnexpectedPage },
+        Event::ConsentDeclined,
+        Event::ApplicantCancelled,
+        Event::Expired,
+        Event::TerminatedByPartner,
+    ]
+}
+
+#[test]
+fn every_event_is_in_the_table() {
+    let listed: Vec<_> = events().iter().map(Event::name).collect();
+    for name in Event::NAMES {
+        assert!(listed.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn the_table_of_moves() {
+    let mut table = String::new();
+    for (name, state) in states() {
+        for event in events() {
+            let partly = matches!(&event, Event::DataCollected { collected } if !collected.missing.is_empty());
+            let event_name = format!("{}{}", event.name(), if partly { " (partly)" } else { "" });
+            let plain = outcome_of(Attestation::NotWanted, &state, &event);
+            let attested = outcome_of(Attestation::Wanted, &state, &event);
+            if let Some(line) = &plain {
+                writeln!(table, "{name:<27} {event_name:<23} {line}").unwrap();
+            }
+            if let Some(line) = attested.filter(|line| Some(line) != plain.as_ref()) {
+                writeln!(table, "{:<27} {event_name:<23} {line}", format!("{name} *")).unwrap();
+            }
+        }
+    }
+    table.push_str("* with generateAttestation\n");
+    insta::assert_snapshot!(table);
+}
+
+fn outcome_of(attestation: Attestation, state: &State, event: &Event) -> Option<String> {
+    let next = step(attestation, state, event.clone()).ok().flatten()?;
+    let effects: Vec<_> = next.effects.iter().map(Effect::name).collect();
+    let code = next.state.outcome().and_then(Outcome::error_code).map_or("", ErrorCode::as_str);
+    let to = format!("{} {code}", next.state.status());
+    Some(format!("{:<38} {}", to.trim_end(), effects.join(" ")).trim_end().to_owned())
+}
+
+fn road() -> impl Strategy<Value = Vec<Event>> {
+    prop::collection::vec(prop::sample::select(events()), 0..80)
+}
+
+proptest! {
+    /// One notice for a closed session, none for an open one; each browser started is released
+    /// once; progress never falls; a session loses at most three browsers.
+    #[test]
+    fn debts_are_paid_once(wanted: bool, road in road()) {
+        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+        let mut state = State::START;
+        let mut progress = Progress::default();
+        let mut effects = Vec::new();
+        for event in road {
+            if let Ok(Some(next)) = step(attestation, &state, event) {
+                prop_assert!(!state.is_closed(), "a closed session moved");
+                state = next.state;
+                let after = progress.after(&state);
+                prop_assert!(after >= progress);
+                progress = after;
+                effects.extend(next.effects);
+            }
+        }
+        let count = |name| effects.iter().filter(|e| e.name() == name).count();
+        prop_assert_eq!(count("notify_partner"), usize::from(state.is_closed()));
+        let running = usize::from(state.lease().is_some());
+        prop_assert_eq!(count("release_browser") + running, count("start_browser"));
+        prop_assert!(count("start_browser") <= usize::from(LOSSES_ALLOWED) + 1);
+    }
+
+    /// A state that was saved is read back as it was.
+    #[test]
+    fn states_survive_the_store(wanted: bool, road in road()) {
+        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+        let mut state = State::START;
+        for event in road {
+            if let Ok(Some(next)) = step(attestation, &state, event) {
+                state = next.state;
+            }
+            let saved = serde_json::to_string(&state).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<State>(&saved).unwrap(), &state);
+        }
+    }
+}
+
+#[test]
+fn terminating_a_closed_session_changes_nothing() {
+    let closed = State::Closed { outcome: Outcome::Terminated, ran: None };
+    assert_eq!(step(Attestation::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
+}
+
+#[test]
+fn every_status_survives_the_wire() {
+    for status in Status::ALL {
+        assert_eq!(status.as_str().parse(), Ok(*status));
+        assert_eq!(json!(status), json!(status.as_str()));
+    }
+}

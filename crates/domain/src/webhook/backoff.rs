@@ -1,0 +1,74 @@
+//! How long to wait between two attempts.
+
+use std::{str::FromStr, time::Duration};
+
+/// No wait between two attempts is longer than this.
+const LONGEST: Duration = Duration::from_secs(6 * 3600);
+
+/// A wait that grows by a factor with each attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    base: Duration,
+    factor: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { base: Duration::from_secs(5), factor: 6 }
+    }
+}
+
+impl Backoff {
+    /// The wait after the `attempt`-th attempt (counted from 1), shifted by up to a fifth of it:
+    /// `chance` 0 gives 80 %, 65,535 gives 120 %.
+    #[must_use]
+    pub fn after(self, attempt: u32, chance: u16) -> Duration {
+        let growth = self.factor.checked_pow(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+        let wait = self.base.saturating_mul(growth).min(LONGEST);
+        let shift = f64::from(chance) / f64::from(u16::MAX);
+        wait.mul_f64(0.8 + 0.4 * shift).min(LONGEST)
+    }
+}
+
+impl FromStr for Backoff {
+    type Err = BadBackoff;
+
+    /// `5x6`: five seconds before the first retry, then six times as long each.
+    fn from_str(text: &str) -> Result<Self, BadBackoff> {
+        let (base, factor) = text.split_once('x').ok_or(BadBackoff)?;
+        let base: u64 = base.parse().map_err(|_| BadBackoff)?;
+        let factor: u32 = factor.parse().map_err(|_| BadBackoff)?;
+        let sane = (1..=3600).contains(&base) && (1..=100).contains(&factor);
+        sane.then_some(Self { base: Duration::from_secs(base), factor }).ok_or(BadBackoff)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a backoff reads SECONDSxFACTOR with 1 to 3600 seconds and a factor of 1 to 100, as 5x6")]
+pub struct BadBackoff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_six_hours() {
+        let middle = |attempt| Backoff::default().after(attempt, 32_768).as_secs_f64().round();
+        assert_eq!((1..=5).map(middle).collect::<Vec<_>>(), [5.0, 30.0, 180.0, 1080.0, 6480.0]);
+        assert!(Backoff::default().after(40, u16::MAX) <= LONGEST);
+    }
+
+    #[test]
+    fn chance_shifts_by_a_fifth() {
+        let at = |chance| Backoff::default().after(2, chance).as_secs_f64();
+        assert!((at(0) - 24.0).abs() < 0.001 && (at(u16::MAX) - 36.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn the_form_is_read_back() {
+        assert_eq!("5x6".parse(), Ok(Backoff::default()));
+        for bad in ["", "5", "0x6", "5x0", "x", "-1x2", "5x6x7"] {
+            assert_eq!(bad.parse::<Backoff>(), Err(BadBackoff), "{bad}");
+        }
+    }
+}

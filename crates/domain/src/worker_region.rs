@@ -1,0 +1,85 @@
+//! Where a remote browser runs, and which such place is closest to a country.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerRegion {
+    #[serde(rename = "us-central")]
+    UsCentral,
+    #[serde(rename = "us-west")]
+    UsWest,
+    #[serde(rename = "us-east")]
+    UsEast,
+    #[serde(rename = "asia-south")]
+    AsiaSouth,
+    #[serde(rename = "europe-west")]
+    EuropeWest,
+}
+
+/// Countries of Asia and Oceania that are nearer to `asia-south` than to `europe-west`.
+const ASIA_SOUTH: &str = "AE AF AU BD BH BN BT CC CN CX FJ FM GU HK ID IN IO IR JP KG KH KI KP KR \
+     KW KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ OM PG PH PK PW QA SA SB SG TH TJ TK TL \
+     TM TV TW UZ VN VU WF YE KM MG MU RE SC";
+/// Countries nearer to the west coast of North America.
+const US_WEST: &str = "AS CK PF PN WS TO MX UM";
+/// The rest of the Americas.
+const US_EAST: &str = "AG AI AR AW BB BL BM BO BQ BR BS CA CL CO CR CU CW DM DO EC FK GD GF GP GT \
+     GY HN HT JM KN KY LC MF MQ MS NI PA PE PM PR PY SR SV SX TC TT UY VC VE VG VI BZ GS";
+
+impl WorkerRegion {
+    pub const ALL: &'static [Self] =
+        &[Self::UsCentral, Self::UsWest, Self::UsEast, Self::AsiaSouth, Self::EuropeWest];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UsCentral => "us-central",
+            Self::UsWest => "us-west",
+            Self::UsEast => "us-east",
+            Self::AsiaSouth => "asia-south",
+            Self::EuropeWest => "europe-west",
+        }
+    }
+
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|region| region.as_str() == name)
+    }
+
+    /// The region closest to a country, by its ISO 3166-1 alpha-2 code in upper case.
+    #[must_use]
+    pub fn closest_to(country: &str) -> Self {
+        let lists = |codes: &str| codes.split_whitespace().any(|code| code == country);
+        if country == "US" {
+            Self::UsCentral
+        } else if lists(US_EAST) {
+            Self::UsEast
+        } else if lists(US_WEST) {
+            Self::UsWest
+        } else if lists(ASIA_SOUTH) {
+            Self::AsiaSouth
+        } else {
+            Self::EuropeWest
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_country_is_served_from_nearby() {
+        let table = [
+            ("US", WorkerRegion::UsCentral),
+            ("BR", WorkerRegion::UsEast),
+            ("MX", WorkerRegion::UsWest),
+            ("IN", WorkerRegion::AsiaSouth),
+            ("DE", WorkerRegion::EuropeWest),
+            ("ZA", WorkerRegion::EuropeWest),
+        ];
+        for (country, region) in table {
+            assert_eq!(WorkerRegion::closest_to(country), region, "{country}");
+        }
+    }
+}

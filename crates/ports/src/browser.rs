@@ -1,0 +1,143 @@
+//! Remote browsers: one for each session, started and released by the name we give it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use domain::{id::BrowserId, workflow::Observation};
+
+/// Starts and releases browsers.
+///
+/// **Release beats start**, whatever the order of arrival: once a name was released, nothing runs
+/// under it any more, and a start under it answers [`StartError::Released`].
+#[async_trait]
+pub trait BrowserPool: Send + Sync {
+    /// Starts a browser with an empty profile of its own. Starting under a name that already
+    /// runs answers the running one.
+    async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError>;
+
+    /// Ends whatever runs under this name, with all its processes and files. Releasing what is
+    /// gone, or never was, is fine.
+    async fn release(&self, id: BrowserId);
+}
+
+/// What a browser is started with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowserSpec {
+    pub id: BrowserId,
+    /// The hosts that the main frame may visit.
+    pub hosts: BTreeSet<String>,
+    pub watch: Watch,
+    pub viewport: Viewport,
+}
+
+/// What the browser is to keep an eye on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watch {
+    pub selectors: Vec<String>,
+    /// Patterns over the path of responses whose status and body are to be kept.
+    pub responses: Vec<String>,
+}
+
+/// The size of the page in CSS pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    pub width: u16,
+    pub height: u16,
+}
+
+impl Default for Viewport {
+    fn default() -> Self {
+        Self { width: 1024, height: 720 }
+    }
+}
+
+/// One running browser.
+#[async_trait]
+pub trait Browser: Send + Sync {
+    /// Opens a URL in the main frame; answers when its document has been loaded.
+    async fn navigate(&self, url: &str) -> Result<(), BrowserError>;
+
+    /// What is to be seen now.
+    async fn observe(&self) -> Result<Observation, BrowserError>;
+
+    /// Comes back when the page may have changed, or has waited long enough to look again.
+    async fn changed(&self);
+
+    /// Makes a GET in the page, with its cookies, and reads the answer.
+    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError>;
+
+    /// The body of the newest watched response whose path fits.
+    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
+
+    /// The text of the first element of each selector, where there is one.
+    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError>;
+
+    /// The newest picture that is newer than `after`; waits for one. `None` when the browser ended.
+    async fn frame(&self, after: u64) -> Option<Arc<Frame>>;
+
+    /// Passes the applicant's input on, in order; never waits, never logs, never keeps it.
+    fn input(&self, input: Input);
+
+    /// Comes back when the browser has ended, for whatever reason.
+    async fn ended(&self);
+}
+
+/// What a request in the page was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub status: u16,
+    pub body: String,
+}
+
+/// One picture of the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Counts up, also over pages.
+    pub seq: u64,
+    pub jpeg: Vec<u8>,
+    /// Scheme, host and port that the page was loaded from.
+    pub origin: String,
+    pub viewport: Viewport,
+}
+
+/// What the applicant does. **Invariant:** no `Debug`: keys and text may be a password.
+#[derive(Clone, PartialEq)]
+pub enum Input {
+    Mouse { kind: MouseKind, x: f64, y: f64, button: MouseButton, buttons: u8, clicks: u8, modifiers: u8 },
+    Wheel { x: f64, y: f64, dx: f64, dy: f64, modifiers: u8 },
+    Key { down: bool, key: String, code: String, key_code: u16, repeat: bool, modifiers: u8 },
+    Text(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MouseKind {
+    Moved,
+    Pressed,
+    Released,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MouseButton {
+    None,
+    Left,
+    Middle,
+    Right,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the browser was released before it was up")]
+    Released,
+    #[error("no browser could be started: {0}")]
+    Unavailable(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BrowserError {
+    #[error("the browser is gone")]
+    Gone,
+    #[error("the browser refused: {0}")]
+    Refused(String),
+    #[error("the browser did not answer in time")]
+    TimedOut,
+}

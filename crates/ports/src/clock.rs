@@ -1,0 +1,30 @@
+//! The only ways to time and chance.
+
+use chrono::{DateTime, Utc};
+use domain::secret::Secret;
+
+/// Tells the time, in whole microseconds: no store keeps more.
+pub trait Clock: Send + Sync {
+    fn now(&self) -> DateTime<Utc>;
+}
+
+/// Makes what must not be foreseen.
+pub trait Chance: Send + Sync {
+    /// A fresh identifier, ordered by time.
+    fn id(&self) -> u128;
+
+    /// Any number, each as likely as the other; for jitter.
+    fn number(&self) -> u16;
+
+    /// 256 random bits.
+    fn bits(&self) -> [u8; 32];
+}
+
+/// Makes and reads the tokens of embed pages.
+pub trait Tokens: Send + Sync {
+    /// The token that opens this session's page; the same each time.
+    fn of(&self, session: domain::id::SessionId) -> Secret;
+
+    /// Whether this is that token. Takes as long whatever the answer.
+    fn fits(&self, session: domain::id::SessionId, token: &str) -> bool;
+}

@@ -1,0 +1,87 @@
+//! The applicant's side of the service: one page, one live view.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{id::SessionId, session::Status, workflow::AskKind};
+
+use crate::{
+    StoreError,
+    browser::{Frame, Input, Viewport},
+};
+
+/// Opens live views for applicants whose token fits.
+#[async_trait]
+pub trait ApplicantService: Send + Sync {
+    /// Joins a session as its one active viewer; whoever viewed it before is told and let go.
+    /// Joining starts the session where it has not begun.
+    async fn join(
+        &self,
+        id: SessionId,
+        token: &str,
+        viewport: Viewport,
+        language: Option<&str>,
+    ) -> Result<Arc<dyn Viewing>, ApplicantError>;
+}
+
+/// One applicant's live view. Dropping it means that the applicant has left.
+#[async_trait]
+pub trait Viewing: Send + Sync {
+    /// The next thing to show; waits for it. `None` when nothing more will come.
+    async fn next(&self) -> Option<Show>;
+
+    async fn act(&self, act: Act);
+}
+
+/// Something to show.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Show {
+    View(View),
+    Frame(Arc<Frame>),
+    /// Another place took over.
+    Replaced,
+}
+
+/// All of the page but the picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    pub status: Status,
+    pub progress: u8,
+    pub platform: String,
+    pub prompt: Option<Prompt>,
+    pub outcome: Option<Outcome>,
+}
+
+/// What is expected of the applicant now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    pub kind: AskKind,
+    pub text: String,
+    pub deadline: DateTime<Utc>,
+    /// Label and value of each thing that would be shared; only for [`AskKind::Consent`].
+    pub share: Vec<(String, String)>,
+}
+
+/// How it ended, in words for the applicant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub text: String,
+    /// The labels of what was shared.
+    pub shared: Vec<String>,
+}
+
+/// What the applicant does. **Invariant:** no `Debug`, since input may be a password.
+pub enum Act {
+    Input(Input),
+    Share(bool),
+    Cancel,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApplicantError {
+    #[error("there is no such session, or the link is not complete")]
+    NotFound,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

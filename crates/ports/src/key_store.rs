@@ -1,0 +1,41 @@
+//! Where teams and their API keys are kept.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{
+    api_key::{ApiKey, KeyHash},
+    id::{ApiKeyId, TeamId},
+};
+
+use crate::StoreError;
+
+#[async_trait]
+pub trait KeyStore: Send + Sync {
+    async fn add_team(
+        &self,
+        id: TeamId,
+        name: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
+
+    async fn has_team(&self, id: TeamId) -> Result<bool, StoreError>;
+
+    async fn add_key(
+        &self,
+        key: &ApiKey,
+        hash: &KeyHash,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
+
+    /// The record whose key has this hash, revoked and expired ones included.
+    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError>;
+
+    async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError>;
+
+    /// Gives a record another key; the one before opens nothing from then on. `false`: there is
+    /// no such record, or it is revoked.
+    async fn rotate_key(&self, id: ApiKeyId, hash: &KeyHash) -> Result<bool, StoreError>;
+
+    /// `false`: there is no such record, or it is revoked already.
+    async fn revoke_key(&self, id: ApiKeyId, now: DateTime<Utc>) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,33 @@
+//! What the rules need from the world, as traits; and what the world may answer.
+//!
+//! **Invariant:** no port names a technology. There is no connection, no transaction, no request
+//! here: a write that must be whole is one method that takes one value.
+
+pub mod browser;
+pub mod catalogue;
+pub mod clock;
+pub mod delivery;
+pub mod driving;
+pub mod key_store;
+pub mod outbox;
+pub mod places;
+pub mod session_store;
+pub mod webhook_sender;
+pub mod webhook_store;
+
+use std::error::Error;
+
+/// The store did not answer as promised. Nothing the caller did; worth a retry.
+#[derive(Debug, thiserror::Error)]
+#[error("the store failed to {action}")]
+pub struct StoreError {
+    action: &'static str,
+    #[source]
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl StoreError {
+    pub fn new(action: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { action, source: source.into() }
+    }
+}

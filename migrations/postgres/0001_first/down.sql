@@ -1,0 +1,9 @@
+DROP TABLE delivery_attempts;
+DROP TABLE deliveries;
+DROP TABLE webhooks;
+DROP TABLE outbox;
+DROP TABLE sessions;
+DROP TABLE definitions;
+DROP TABLE platforms;
+DROP TABLE api_keys;
+DROP TABLE teams;
