@@ -64,6 +64,7 @@ pub fn serve(listener: std::net::TcpListener) -> std::io::Result<Server> {
             .route("/question", web::post().to(check_answer))
             .route("/account", web::get().to(account))
             .route("/account.js", web::get().to(script))
+            .route("/type.js", web::get().to(type_anywhere))
             .route("/api/me", web::get().to(me))
             .route("/api/stats", web::get().to(stats))
             .route("/icon.svg", web::get().to(icon))
@@ -153,7 +154,7 @@ async fn sign_in(
 fn login_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
     let form = format!(
         r#"<form id="sign-in" method="post" action="/login"><input type="hidden" name="csrf" value="{}">
-<label>User name <input name="user" autocomplete="username" autofocus required tabindex="1"></label>
+<label>User name <input name="user" autocomplete="username" required tabindex="1"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required tabindex="2"></label>
 <button tabindex="3">Sign in</button></form>"#,
         visitor.csrf
@@ -186,7 +187,7 @@ fn code_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpRe
     let form = format!(
         r#"<p>We sent a code to a number that ends in 56.</p>
 <form method="post" action="/code"><input type="hidden" name="csrf" value="{}">
-<label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" autofocus required tabindex="1"></label>
+<label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" required tabindex="1"></label>
 <button tabindex="2">Continue</button></form>"#,
         visitor.csrf
     );
@@ -222,7 +223,7 @@ fn question_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> Ht
     let form = format!(
         r#"<p>What is your favourite colour?</p>
 <form id="security-question" method="post" action="/question"><input type="hidden" name="csrf" value="{}">
-<label>Answer <input name="answer" autocomplete="off" autofocus required tabindex="1"></label>
+<label>Answer <input name="answer" autocomplete="off" required tabindex="1"></label>
 <button tabindex="2">Continue</button></form>"#,
         visitor.csrf
     );
@@ -246,6 +247,16 @@ async fn script() -> HttpResponse {
     HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
         "fetch('/api/stats').then((r) => r.ok ? r.json() : {}).then((s) => { \
          document.getElementById('followers').textContent = s.followers ?? 'none'; });",
+    )
+}
+
+/// Whoever types without having chosen a field types into the first. Not `autofocus`: with it the
+/// first stop of the Tab key would be the second field.
+async fn type_anywhere() -> HttpResponse {
+    HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
+        "addEventListener('keydown', (e) => { if (e.key.length === 1 && \
+         document.activeElement === document.body) \
+         document.querySelector('input:not([type=hidden])')?.focus(); });",
     )
 }
 
@@ -305,7 +316,7 @@ fn page(id: Uuid, title: &str, error: Option<(&str, &str)>, body: &str) -> HttpR
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>{title} – Acme</title><style>{style}</style></head>\
-         <body><header>Acme</header><div><h1>{title}</h1>{error}{body}</div></body></html>"
+         <body><script src=\"/type.js\"></script><header>Acme</header><div><h1>{title}</h1>{error}{body}</div></body></html>"
     );
     let response = HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{self, Write as _},
     net::{SocketAddr, TcpListener},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -28,6 +28,7 @@ use ports::{
     catalogue::{Catalogue as _, PublishError},
     clock::{Chance, Clock},
 };
+use rustix::process::geteuid;
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -121,7 +122,7 @@ impl Service {
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let pool = Arc::new(ChromiumPool::new(PoolOptions {
             executable: config.browser.clone(),
-            folder: browsers_folder(config, node)?,
+            folder: browsers_folder(node)?,
             capacity: config.browsers,
             egress: config.egress.clone(),
             routes,
@@ -163,7 +164,7 @@ impl Service {
         };
         let servers = [sandbox::serve(sandbox_socket)?, http::serve(socket, services)?];
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));
-        if rustix::process::geteuid().is_root() {
+        if geteuid().is_root() {
             tracing::warn!("running as root: Chromium's own sandbox is off");
         }
         tracing::info!("serving on http://{address}");
@@ -191,24 +192,27 @@ impl Service {
     }
 }
 
-/// A folder for this process's browsers. Those of processes that are gone are removed: each holds
-/// a lock for as long as it lives.
-fn browsers_folder(config: &Config, node: NodeId) -> Result<std::path::PathBuf, Failure> {
-    let all = config.data_dir.join("browsers");
-    fs::create_dir_all(&all)?;
+/// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket
+/// in it, whose path must not pass 108 bytes (unix(7)), so `data_dir` might be too deep. Folders of
+/// processes that are gone are removed: each holds a lock for as long as it lives.
+fn browsers_folder(node: NodeId) -> io::Result<std::path::PathBuf> {
+    let all = std::env::temp_dir();
     for entry in fs::read_dir(&all)?.flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with("avouch-"));
+        let mine = entry.metadata().is_ok_and(|folder| folder.uid() == geteuid().as_raw());
         let lock = fs::File::open(entry.path().join("lock"));
-        if lock.as_ref().map_or(true, |lock| lock.try_lock().is_ok()) {
+        if ours && mine && lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
-    let mine = all.join(node.to_string());
-    fs::create_dir_all(&mine)?;
+    let (_, short) = node.as_uuid().as_u64_pair();
+    let mine = all.join(format!("avouch-{short:x}"));
+    fs::DirBuilder::new().mode(0o700).create(&mine)?;
     let lock = fs::File::create(mine.join("lock"))?;
     lock.lock()?;
     // Held until the process ends, however it ends.
     std::mem::forget(lock);
-    Ok(fs::canonicalize(mine)?)
+    fs::canonicalize(mine)
 }
 
 async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {

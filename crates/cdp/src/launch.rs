@@ -90,9 +90,7 @@ impl Chromium {
         options: &LaunchOptions,
     ) -> Result<(Self, mpsc::Receiver<Event>), LaunchError> {
         let folder = options.folder.clone();
-        for part in ["profile", "tmp"] {
-            std::fs::create_dir_all(folder.join(part)).map_err(LaunchError::Folder)?;
-        }
+        std::fs::create_dir_all(folder.join("profile")).map_err(LaunchError::Folder)?;
         let pipes = Pipes::new().map_err(LaunchError::Folder)?;
         let executable = resolve(&options.executable);
         let mut command = std::process::Command::new(&executable);
@@ -104,7 +102,7 @@ impl Chromium {
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG"))
             .env("HOME", &folder)
-            .env("TMPDIR", folder.join("tmp"))
+            .env("TMPDIR", &folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -95,7 +95,7 @@ impl ChromiumPool {
         let forwarder = Forwarder::start(exits).await.map_err(|error| unavailable(&error))?;
         let options = LaunchOptions {
             executable: self.options.executable.clone(),
-            folder: self.options.folder.join(spec.id.to_string()),
+            folder: self.options.folder.join(short(spec.id)),
             flags: vec![
                 format!("--proxy-server=http://{}", forwarder.address),
                 // Without this, loopback addresses are reached around the proxy.
@@ -109,6 +109,12 @@ impl ChromiumPool {
             .await
             .map_err(|error| unavailable(&error))
     }
+}
+
+/// The random part of a name: paths of sockets are short.
+fn short(id: BrowserId) -> String {
+    let (_, random) = id.as_uuid().as_u64_pair();
+    format!("{random:x}")
 }
 
 #[async_trait]

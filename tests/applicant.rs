@@ -1,0 +1,215 @@
+//! An applicant: a Chromium of their own that shows a partner's page with the embed page in an
+//! iframe of another origin, driven by mouse and keyboard.
+
+use std::time::Duration;
+
+use cdp::{Chromium, Client, LaunchOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::eventually;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One person in front of one browser.
+pub struct Applicant {
+    chromium: Chromium,
+    client: Client,
+    page: String,
+    _folder: TempDir,
+}
+
+impl Applicant {
+    /// Opens a page of a partner.
+    pub async fn visit(url: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = LaunchOptions {
+            executable: "chromium".into(),
+            folder: folder.path().join("applicant"),
+            flags: vec!["--window-size=1280,1000".into()],
+        };
+        let (chromium, mut events) = Chromium::launch(&options).await.expect("a Chromium");
+        // Nothing of what it tells is of use here, but it must be taken.
+        tokio::spawn(async move { while events.recv().await.is_some() {} });
+        let client = chromium.client.clone();
+        let target = targets(&client).await.into_iter().find(|target| target["type"] == "page");
+        let page = attach(&client, &target.expect("a page")).await;
+        let applicant = Self { chromium, client, page, _folder: folder };
+        let metrics = json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+        applicant.tell("Emulation.setDeviceMetricsOverride", metrics).await;
+        applicant.tell("Page.enable", json!({})).await;
+        applicant.tell("Page.navigate", json!({ "url": url })).await;
+        applicant
+    }
+
+    pub async fn leave(self) {
+        self.chromium.end().await;
+    }
+
+    /// Presses the partner's button, and waits until the embed page shows a picture.
+    pub async fn begin(&self) -> Embed<'_> {
+        eventually("the partner's page", PATIENCE, async || {
+            let ready = "document.readyState === 'complete' && !!document.getElementById('begin')";
+            (self.evaluate(ready).await == true).then_some(())
+        })
+        .await;
+        self.click_in_page("#begin").await;
+        let embed = self.embed().await;
+        embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+        embed
+    }
+
+    /// The embed page in the partner's page.
+    pub async fn embed(&self) -> Embed<'_> {
+        let target = eventually("the iframe", PATIENCE, async || {
+            targets(&self.client).await.into_iter().find(|target| target["type"] == "iframe")
+        })
+        .await;
+        let frame = attach(&self.client, &target).await;
+        Embed { applicant: self, frame }
+    }
+
+    pub async fn evaluate(&self, expression: &str) -> Value {
+        evaluate(&self.client, &self.page, expression).await
+    }
+
+    /// A picture of what the applicant sees, as PNG in base64.
+    pub async fn screenshot(&self) -> String {
+        let shot = self.tell("Page.captureScreenshot", json!({ "format": "png" })).await;
+        shot["data"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Writes as a person does: one key after another.
+    pub async fn write(&self, text: &str) {
+        for letter in text.chars() {
+            let upper = letter.to_ascii_uppercase();
+            let code = if upper.is_ascii_digit() { format!("Digit{upper}") } else { format!("Key{upper}") };
+            self.press_key(&letter.to_string(), &code, u32::from(upper), Some(letter)).await;
+        }
+    }
+
+    /// Presses a key that writes nothing, or a line break.
+    pub async fn press(&self, key: &str) {
+        let (code, text) = match key {
+            "Tab" => (9, None),
+            "Enter" => (13, Some('\r')),
+            "Backspace" => (8, None),
+            other => panic!("no such key here: {other}"),
+        };
+        self.press_key(key, key, code, text).await;
+    }
+
+    async fn press_key(&self, key: &str, code: &str, number: u32, text: Option<char>) {
+        let mut down = json!({
+            "type": if text.is_some() { "keyDown" } else { "rawKeyDown" },
+            "key": key, "code": code, "windowsVirtualKeyCode": number,
+        });
+        if let Some(text) = text {
+            down["text"] = text.to_string().into();
+        }
+        self.tell("Input.dispatchKeyEvent", down).await;
+        let up = json!({ "type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": number });
+        self.tell("Input.dispatchKeyEvent", up).await;
+    }
+
+    pub async fn click_in_page(&self, selector: &str) {
+        let place = evaluate(&self.client, &self.page, &middle(selector)).await;
+        self.click_at(number(&place["x"]), number(&place["y"])).await;
+    }
+
+    async fn click_at(&self, x: f64, y: f64) {
+        for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
+            self.tell("Input.dispatchMouseEvent", event).await;
+        }
+    }
+
+    async fn tell(&self, method: &str, params: Value) -> Value {
+        self.client.call(Some(&self.page), method, params).await.expect("Chromium obeys")
+    }
+}
+
+/// The embed page as the applicant uses it.
+pub struct Embed<'a> {
+    pub applicant: &'a Applicant,
+    frame: String,
+}
+
+impl Embed<'_> {
+    pub async fn evaluate(&self, expression: &str) -> Value {
+        evaluate(&self.applicant.client, &self.frame, expression).await
+    }
+
+    /// Waits until a condition holds in the embed page.
+    pub async fn until(&self, what: &str, condition: &str) {
+        eventually(what, PATIENCE, async || {
+            (self.evaluate(condition).await == true).then_some(())
+        })
+        .await;
+    }
+
+    pub async fn until_prompted(&self, text: &str) {
+        let condition = format!("document.getElementById('prompt').textContent.includes({text:?})");
+        self.until(&format!("the prompt {text:?}"), &condition).await;
+    }
+
+    pub async fn until_outcome(&self) -> String {
+        let shown = "!document.querySelector('[data-testid=outcome]').hidden";
+        self.until("the outcome", shown).await;
+        let status = self.evaluate("document.querySelector('canvas').dataset.status").await;
+        status.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Clicks in the middle of an element that is shown.
+    pub async fn click(&self, selector: &str) {
+        let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
+        self.until(&format!("{selector} to be shown"), &shown).await;
+        let inner = self.evaluate(&middle(selector)).await;
+        let outer = "(() => { const r = document.querySelector('iframe').getBoundingClientRect(); \
+             return { x: r.left + 1, y: r.top + 1 }; })()";
+        let outer = self.applicant.evaluate(outer).await;
+        let at = |axis: &str| number(&inner[axis]) + number(&outer[axis]);
+        self.applicant.click_at(at("x"), at("y")).await;
+    }
+
+    /// Signs in on the remote page, by keyboard alone.
+    pub async fn sign_in(&self, user: &str, password: &str) {
+        self.until_prompted("Sign in").await;
+        self.click("[data-testid=screen]").await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(user).await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(password).await;
+        self.applicant.press("Enter").await;
+    }
+}
+
+fn middle(selector: &str) -> String {
+    format!(
+        "(() => {{ const r = document.querySelector({selector:?}).getBoundingClientRect(); \
+         return {{ x: r.left + r.width / 2, y: r.top + r.height / 2 }}; }})()"
+    )
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+async fn targets(client: &Client) -> Vec<Value> {
+    let targets = client.call(None, "Target.getTargets", json!({})).await.expect("targets");
+    targets["targetInfos"].as_array().cloned().unwrap_or_default()
+}
+
+async fn attach(client: &Client, target: &Value) -> String {
+    let params = json!({ "targetId": target["targetId"], "flatten": true });
+    let attached = client.call(None, "Target.attachToTarget", params).await.expect("a session");
+    attached["sessionId"].as_str().expect("its name").to_owned()
+}
+
+/// What an expression is in a page; null while the page is not ready for it.
+async fn evaluate(client: &Client, session: &str, expression: &str) -> Value {
+    let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+    let reply = client.call(Some(session), "Runtime.evaluate", params).await.unwrap_or_default();
+    reply.pointer("/result/value").cloned().unwrap_or_default()
+}

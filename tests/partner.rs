@@ -1,0 +1,80 @@
+//! The partner API, called as a partner calls it.
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, body::Bytes};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+
+/// A partner with a key, or with none.
+#[derive(Clone)]
+pub struct Partner {
+    client: Client<HttpConnector, Full<Bytes>>,
+    base: String,
+    key: Option<String>,
+}
+
+/// An answer: its status, its headers and its body, which is always JSON.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: hyper::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// A part of the body, by JSON pointer (RFC 6901).
+    pub fn at(&self, pointer: &str) -> &Value {
+        self.body.pointer(pointer).unwrap_or(&Value::Null)
+    }
+}
+
+impl Partner {
+    /// A partner of the service at `base`, which ends before `/v1`.
+    pub fn new(base: &str, key: Option<&str>) -> Self {
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self { client, base: base.to_owned(), key: key.map(str::to_owned) }
+    }
+
+    /// The same service with another key, or with none.
+    #[must_use]
+    pub fn with_key(&self, key: Option<&str>) -> Self {
+        Self { key: key.map(str::to_owned), ..self.clone() }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, &Value::Null).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::POST, path, body).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, path, &Value::Null).await
+    }
+
+    /// Calls a path under `/v1/partner`.
+    pub async fn call(&self, method: Method, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(method, &format!("/v1/partner/{path}"), body).await
+    }
+
+    /// Sends any body to any path.
+    pub async fn send(&self, method: Method, path: &str, body: String) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("content-type", "application/json");
+        if let Some(key) = &self.key {
+            request = request.header("x-api-key", key);
+        }
+        let request = request.body(Full::from(body)).expect("a request");
+        let response = self.client.request(request).await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.into_body().collect().await.expect("a whole body").to_bytes();
+        Answer { status, headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) }
+    }
+}

@@ -1,0 +1,220 @@
+//! The service as a process, with a make-believe partner beside it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    database::{Database, Kind},
+    eventually, free_port,
+    partner::Partner,
+};
+
+/// A deployment: a folder, a database, a partner with key and webhook, and, while it runs, the
+/// process. Dropping it ends everything.
+pub struct Deployment {
+    pub folder: TempDir,
+    pub database: Database,
+    pub partner: Partner,
+    pub api_key: String,
+    pub webhook_secret: String,
+    /// Where the make-believe partner listens.
+    pub demo: String,
+    /// What the service sends its webhooks to.
+    pub team: String,
+    address: String,
+    settings: Vec<(&'static str, String)>,
+    process: Option<Child>,
+}
+
+impl Deployment {
+    /// Sets a deployment up and starts it.
+    pub async fn start(kind: Kind) -> Self {
+        let mut deployment = Self::prepare(kind).await;
+        deployment.run().await;
+        deployment
+    }
+
+    /// Sets a deployment up; nothing runs yet but the make-believe partner.
+    pub async fn prepare(kind: Kind) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = Database::new(kind, &folder).await;
+        let (address, demo_port) = (format!("127.0.0.1:{}", free_port()), free_port());
+        let settings = vec![
+            ("AVOUCH_LISTEN", address.clone()),
+            ("AVOUCH_PUBLIC_URL", format!("http://{address}")),
+            ("AVOUCH_DATA_DIR", folder.path().join("data").display().to_string()),
+            ("AVOUCH_DATABASE_URL", database.url.clone()),
+            ("AVOUCH_EGRESS_ALLOW", format!("127.0.0.1:{demo_port}")),
+            ("AVOUCH_WEBHOOK_BACKOFF", "1x2".to_owned()),
+            ("AVOUCH_BROWSERS", "32".to_owned()),
+            ("AVOUCH_LOG", "debug".to_owned()),
+            ("TMPDIR", folder.path().join("t").display().to_string()),
+        ];
+        fs::create_dir(folder.path().join("t")).expect("a folder");
+        let mut deployment = Self {
+            folder,
+            database,
+            partner: Partner::new(&format!("http://{address}"), None),
+            api_key: String::new(),
+            webhook_secret: String::new(),
+            // Another site than the service's own address, as partners are.
+            demo: format!("http://localhost:{demo_port}"),
+            team: String::new(),
+            address,
+            settings,
+            process: None,
+        };
+        deployment.furnish(demo_port);
+        deployment
+    }
+
+    /// Makes team, key and webhook, and starts the make-believe partner.
+    fn furnish(&mut self, demo_port: u16) {
+        self.team = text(&self.admin(&["create-team", "Lender"]), "teamId");
+        let team = self.team.clone();
+        let key =
+            self.admin(&["create-key", "--team", &team, "--environment", "development"]);
+        self.api_key = text(&key, "apiKey");
+        let url = format!("http://127.0.0.1:{demo_port}/webhook");
+        let webhook = self.admin(&["create-webhook", "--team", &team, "--url", &url]);
+        self.webhook_secret = text(&webhook, "secret");
+        self.partner = self.partner.with_key(Some(&self.api_key));
+        let server = demo::serve(demo::Options {
+            listen: ([127, 0, 0, 1], demo_port).into(),
+            service: format!("http://{}", self.address),
+            api_key: self.api_key.clone(),
+            webhook_secret: self.webhook_secret.clone(),
+        });
+        tokio::spawn(server.expect("the make-believe partner"));
+    }
+
+    /// Runs `avouch admin …`.
+    pub fn admin(&self, arguments: &[&str]) -> Value {
+        let output = self.command().arg("admin").args(arguments).output().expect("avouch runs");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "admin {arguments:?}: {complaint}");
+        serde_json::from_slice(&output.stdout).expect("one JSON object")
+    }
+
+    /// Starts the process, and waits until it serves.
+    pub async fn run(&mut self) {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log());
+        let process = self
+            .command()
+            .arg("serve")
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log"))
+            .spawn()
+            .expect("avouch serves");
+        self.process = Some(process);
+        let anyone = self.partner.with_key(None);
+        let address = self.address.clone();
+        eventually("the service to serve", Duration::from_secs(60), async || {
+            tokio::net::TcpStream::connect(&address).await.ok()?;
+            (anyone.get("browser-platforms").await.status == 401).then_some(())
+        })
+        .await;
+    }
+
+    /// Ends the process at once, as `kill -9` does.
+    pub fn kill(&mut self) {
+        let mut process = self.process.take().expect("a process");
+        process.kill().expect("it can be killed");
+        process.wait().expect("it ended");
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.envs(self.settings.iter().cloned());
+        command
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// Where the browsers of this deployment have their folders.
+    pub fn browsers(&self) -> PathBuf {
+        self.folder.path().join("t")
+    }
+
+    /// Creates a session with the sandbox platform.
+    pub async fn create(&self, extra: &Value) -> Value {
+        let platforms = self.partner.get("browser-platforms").await;
+        let mut body = json!({
+            "platformId": platforms.at("/data/0/id"),
+            "location": { "country": "US" },
+        });
+        for (name, value) in extra.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        let answer = self.partner.post("browser-session", &body).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.at("/data").clone()
+    }
+
+    pub async fn session(&self, id: &str) -> Value {
+        self.partner.get(&format!("browser-session/{id}")).await.at("/data").clone()
+    }
+
+    /// What the partner's receiver has got for a session.
+    pub async fn deliveries(&self, id: &str) -> Vec<Value> {
+        let demo = Partner::new(&self.demo, None);
+        let all = demo.send(hyper::Method::GET, "/deliveries", String::new()).await;
+        let all = all.body.as_array().cloned().unwrap_or_default();
+        all.into_iter().filter(|one| one["payload"]["sessionId"] == id).collect()
+    }
+
+    /// Waits for a status.
+    pub async fn until(&self, id: &str, status: &str, within: Duration) -> Value {
+        eventually(&format!("session {id} to be {status}"), within, async || {
+            let session = self.session(id).await;
+            (session["status"] == status).then_some(session)
+        })
+        .await
+    }
+}
+
+impl Drop for Deployment {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("{}", fs::read_to_string(self.log()).unwrap_or_default());
+        }
+    }
+}
+
+/// The binary under test: `AVOUCH_BIN`, or the one built beside this test.
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("AVOUCH_BIN") {
+        return path.into();
+    }
+    let test = std::env::current_exe().expect("this test has a path");
+    let folder = test.parent().and_then(Path::parent).expect("target/PROFILE");
+    let binary = folder.join("avouch");
+    assert!(binary.exists(), "build it first: cargo build -p app");
+    binary
+}
+
+fn text(object: &Value, name: &str) -> String {
+    object[name].as_str().expect("a text").to_owned()
+}
+
+/// The command lines of all processes that have this path in them.
+pub fn processes_with(path: &Path) -> Vec<String> {
+    let path = path.display().to_string();
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(&path)).collect()
+}
