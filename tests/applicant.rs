@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cdp::{Chromium, Client, LaunchOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One person in front of one browser.
 pub struct Applicant {
@@ -53,7 +54,13 @@ impl Applicant {
             (self.evaluate(ready).await == true).then_some(())
         })
         .await;
+        let before = self.evaluate("document.querySelector('iframe')?.src ?? ''").await;
         self.click_in_page("#begin").await;
+        let another = format!("(document.querySelector('iframe')?.src ?? {before}) !== {before}");
+        eventually("the iframe", PATIENCE, async || {
+            (self.evaluate(&another).await == true).then_some(())
+        })
+        .await;
         let embed = self.embed().await;
         embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
         embed
@@ -61,8 +68,12 @@ impl Applicant {
 
     /// The embed page in the partner's page.
     pub async fn embed(&self) -> Embed<'_> {
+        let source = self.evaluate("document.querySelector('iframe').src").await;
         let target = eventually("the iframe", PATIENCE, async || {
-            targets(&self.client).await.into_iter().find(|target| target["type"] == "iframe")
+            targets(&self.client)
+                .await
+                .into_iter()
+                .find(|target| target["type"] == "iframe" && target["url"] == source)
         })
         .await;
         let frame = attach(&self.client, &target).await;
@@ -73,10 +84,10 @@ impl Applicant {
         evaluate(&self.client, &self.page, expression).await
     }
 
-    /// A picture of what the applicant sees, as PNG in base64.
-    pub async fn screenshot(&self) -> String {
+    /// A picture of what the applicant sees, as PNG.
+    pub async fn screenshot(&self) -> Vec<u8> {
         let shot = self.tell("Page.captureScreenshot", json!({ "format": "png" })).await;
-        shot["data"].as_str().unwrap_or_default().to_owned()
+        STANDARD.decode(shot["data"].as_str().unwrap_or_default()).expect("base64")
     }
 
     /// Writes as a person does: one key after another.
@@ -143,10 +154,15 @@ impl Embed<'_> {
 
     /// Waits until a condition holds in the embed page.
     pub async fn until(&self, what: &str, condition: &str) {
-        eventually(what, PATIENCE, async || {
-            (self.evaluate(condition).await == true).then_some(())
-        })
-        .await;
+        let ends = tokio::time::Instant::now() + PATIENCE;
+        while self.evaluate(condition).await != true {
+            if tokio::time::Instant::now() > ends {
+                let shot = std::env::temp_dir().join(format!("seen-{}.png", std::process::id()));
+                std::fs::write(&shot, self.applicant.screenshot().await).expect("a picture");
+                panic!("waited {PATIENCE:?} for {what}; what was seen is in {}", shot.display());
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
     }
 
     pub async fn until_prompted(&self, text: &str) {
@@ -176,6 +192,11 @@ impl Embed<'_> {
     /// Signs in on the remote page, by keyboard alone.
     pub async fn sign_in(&self, user: &str, password: &str) {
         self.until_prompted("Sign in").await;
+        self.sign_in_again(user, password).await;
+    }
+
+    /// Signs in on a sign-in page that has been shown before.
+    pub async fn sign_in_again(&self, user: &str, password: &str) {
         self.click("[data-testid=screen]").await;
         self.applicant.press("Tab").await;
         self.applicant.write(user).await;

@@ -250,13 +250,17 @@ async fn script() -> HttpResponse {
     )
 }
 
-/// Whoever types without having chosen a field types into the first. Not `autofocus`: with it the
-/// first stop of the Tab key would be the second field.
+/// While nothing has been written, the first press of Tab leads to the first field, wherever the
+/// page was clicked, and letters typed outside of a field go there too. Scripts that drive the
+/// sandbox by keyboard alone rely on it; `autofocus` would make the second field the first stop.
 async fn type_anywhere() -> HttpResponse {
     HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
-        "addEventListener('keydown', (e) => { if (e.key.length === 1 && \
-         document.activeElement === document.body) \
-         document.querySelector('input:not([type=hidden])')?.focus(); });",
+        "let tabbed = false; addEventListener('keydown', (e) => { \
+         const fields = [...document.querySelectorAll('input:not([type=hidden])')]; \
+         if (!fields.length || fields.some((field) => field.value)) return; \
+         if (e.key === 'Tab' && !tabbed) { tabbed = true; e.preventDefault(); fields[0].focus(); } \
+         else if (e.key.length === 1 && !fields.includes(document.activeElement)) fields[0].focus(); \
+         });",
     )
 }
 

@@ -263,10 +263,6 @@ impl Shared {
         self.watching().active().is_some_and(Page::settled)
     }
 
-    fn is_top(&self, session: &str) -> bool {
-        self.watching().active().is_some_and(|page| page.session == session)
-    }
-
     fn cast(&self, session: &str) {
         let viewport = self.spec.viewport;
         let params = json!({
@@ -277,7 +273,7 @@ impl Shared {
     }
 
     /// A target came into being. Chromium holds it until we let it run.
-    fn attached(&self, attached: Attached) {
+    fn attached(self: &Arc<Self>, attached: Attached) {
         let session = attached.session_id;
         let client = &self.client;
         if attached.target_info.kind == "page" && self.watching().count() < MOST_PAGES {
@@ -299,7 +295,8 @@ impl Shared {
             fire("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
             fire("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
             self.cast(&session);
-            self.ready.send_replace(true);
+            tokio::spawn(run_first(self.clone(), session));
+            return;
         } else if attached.target_info.kind == "page" {
             let target = json!({ "targetId": attached.target_info.target_id });
             client.fire(None, "Target.closeTarget", target);
@@ -318,14 +315,13 @@ impl Shared {
     fn pictured(&self, session: &str, cast: &Cast<'_>) {
         let acknowledge = json!({ "sessionId": cast.session_id });
         self.client.fire(Some(session), "Page.screencastFrameAck", acknowledge);
-        if !self.is_top(session) {
-            return;
-        }
+        let origin = self.watching().active().filter(|page| page.session == session).map(|page| origin(&page.url));
+        // A page that is not on top, or the empty one that a browser begins with, is not shown.
+        let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
         let Ok(jpeg) = STANDARD.decode(cast.data) else { return };
         let mut watching = self.watching();
         watching.frame_seq = watching.frame_seq.saturating_add(1);
         let seq = watching.frame_seq;
-        let origin = watching.active().map(|page| origin(&page.url)).unwrap_or_default();
         drop(watching);
         let viewport = self.spec.viewport;
         self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
@@ -401,6 +397,17 @@ impl Shared {
     }
 }
 
+/// Lets a page run, and tells when it does: a renderer that is sent elsewhere before it has
+/// answered crashes now and then.
+async fn run_first(shared: Arc<Shared>, session: String) {
+    let client = &shared.client;
+    let run = client.call(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await;
+    let look = json!({ "expression": "0" });
+    if run.is_ok() && client.call(Some(&session), "Runtime.evaluate", look).await.is_ok() {
+        shared.ready.send_replace(true);
+    }
+}
+
 /// Takes Chromium's events in, one by one. Never waits for a reply: the reply comes the same way.
 async fn listen(shared: Arc<Shared>, mut events: mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
@@ -458,6 +465,10 @@ fn of_page(shared: &Arc<Shared>, session: &str, event: &Event) {
             if let Some(Within { frame_id, url }) = event.read() {
                 shared.navigated(session, &frame_id, url);
             }
+        }
+        "Inspector.targetCrashed" => {
+            tracing::warn!("a page crashed, and with it its browser");
+            shared.client.close();
         }
         "Page.javascriptDialogOpening" => {
             // Nothing of the page moves while a dialog is open; leaving is always allowed.

@@ -123,6 +123,12 @@ impl Client {
         let _ = self.send(session, method, params);
     }
 
+    /// Counts the connection as closed from now on: nothing more is sent, nobody waits any longer.
+    pub fn close(&self) {
+        self.inner.closed.send_replace(true);
+        self.inner.pending().clear();
+    }
+
     /// Comes back when the connection is closed.
     pub async fn closed(&self) {
         let mut closed = self.inner.closed.subscribe();

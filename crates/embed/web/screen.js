@@ -14,6 +14,7 @@ export class Screen {
     if (!context) throw new Error('no canvas');
     this.context = context;
     this.newest = 0;
+    this.over = false;
     /** @type {{ type: string, x: number, y: number, buttons: number, modifiers: number } | null} */
     this.move = null;
     this.#listen();
@@ -22,7 +23,7 @@ export class Screen {
   /** @param {Picture} picture */
   async draw(picture) {
     const bitmap = await createImageBitmap(picture.jpeg);
-    if (picture.seq > this.newest) {
+    if (picture.seq > this.newest && !this.over) {
       this.newest = picture.seq;
       const { canvas } = this;
       if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
@@ -43,7 +44,9 @@ export class Screen {
     this.newest = 0;
   }
 
+  /** Takes the picture away for good: one that is still being decoded does not come back. */
   clear() {
+    this.over = true;
     this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.canvas.width = this.canvas.width;
   }
