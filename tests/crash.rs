@@ -1,1 +1,105 @@
-//! Soon.
+//! The service is killed in the middle of its work, and started again.
+
+use std::time::Duration;
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    service::{Deployment, processes_with},
+};
+use serde_json::{Value, json};
+
+const SESSIONS: usize = 20;
+/// Of these, so many are ended just before the process is.
+const ENDED: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(240);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_service_loses_no_session_and_no_webhook_on_sqlite() {
+    killed_in_the_middle(Kind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_service_loses_no_session_and_no_webhook_on_postgres() {
+    killed_in_the_middle(Kind::Postgres).await;
+}
+
+async fn killed_in_the_middle(kind: Kind) {
+    let mut deployment = Deployment::start(kind).await;
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let mut sessions = Vec::new();
+    for _ in 0..SESSIONS {
+        sessions.push(deployment.create(&json!({})).await);
+    }
+    open_all(&applicant, &sessions).await;
+    let ids: Vec<_> = sessions.iter().filter_map(|s| s["sessionId"].as_str()).collect();
+    until_all(&deployment, &ids, "AWAITING_USER").await;
+    assert_eq!(browsers(&deployment), SESSIONS, "a Chromium for each");
+
+    let (ended, running) = ids.split_at(ENDED);
+    for id in ended {
+        deployment.partner.delete(&format!("browser-session/{id}")).await;
+    }
+    deployment.kill();
+    eventually("no Chromium to outlive the service", PATIENCE, async || {
+        processes_with(&deployment.browsers()).is_empty().then_some(())
+    })
+    .await;
+
+    deployment.run().await;
+    // The store still says what was true before; the browsers tell that a session began again.
+    eventually("each session to have a browser again", PATIENCE, async || {
+        (browsers(&deployment) >= running.len()).then_some(())
+    })
+    .await;
+    until_all(&deployment, running, "AWAITING_USER").await;
+    for id in running {
+        let answer = deployment.partner.delete(&format!("browser-session/{id}")).await;
+        assert_eq!(answer.at("/data/status"), "TERMINATED");
+    }
+    let mut deliveries = 0;
+    for id in &ids {
+        let delivered = eventually("the webhook that is owed", PATIENCE, async || {
+            Some(deployment.deliveries(id).await).filter(|deliveries| !deliveries.is_empty())
+        })
+        .await;
+        deliveries += delivered.len();
+        assert!(delivered.iter().all(|one| one["id"] == delivered[0]["id"]), "{delivered:?}");
+        assert_eq!(delivered[0]["payload"]["status"], "TERMINATED");
+    }
+    println!("{deliveries} deliveries for {SESSIONS} sessions");
+    eventually("no Chromium to be left", PATIENCE, async || {
+        processes_with(&deployment.browsers()).is_empty().then_some(())
+    })
+    .await;
+    applicant.leave().await;
+}
+
+/// How many browsers run: of each one's processes the first alone speaks over the pipe.
+fn browsers(deployment: &Deployment) -> usize {
+    let processes = processes_with(&deployment.browsers());
+    processes.iter().filter(|line| line.contains("--remote-debugging-pipe") && !line.contains("--type=")).count()
+}
+
+/// Shows every session in an iframe of one page.
+async fn open_all(applicant: &Applicant, sessions: &[Value]) {
+    let urls: Vec<_> = sessions.iter().map(|session| &session["embedUrl"]).collect();
+    let open = format!(
+        "{}.forEach((url) => {{ const f = document.createElement('iframe'); f.src = url; \
+         f.style.height = '400px'; document.body.append(f); }})",
+        json!(urls)
+    );
+    eventually("the partner's page", PATIENCE, async || {
+        let ready = applicant.evaluate("document.readyState === 'complete' && location.port > 0");
+        (ready.await == true).then_some(())
+    })
+    .await;
+    applicant.evaluate(&open).await;
+}
+
+async fn until_all(deployment: &Deployment, ids: &[&str], status: &str) {
+    for id in ids {
+        deployment.until(id, status, PATIENCE).await;
+    }
+}

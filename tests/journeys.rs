@@ -1,6 +1,9 @@
 //! Whole journeys: a real Chromium on both sides, the service as a process, a partner's page.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use acceptance::{
     applicant::{Applicant, Embed},
@@ -8,7 +11,11 @@ use acceptance::{
     eventually,
     service::{Deployment, processes_with},
 };
+use app::{Parts, Service, config::Config};
+use chrono::{DateTime, TimeDelta, Utc};
+use ports::clock::Clock as _;
 use serde_json::{Value, json};
+use testkit::{clock::FakeClock, sample};
 
 /// What the applicant types as a password; it must be found nowhere.
 const CANARY: &str = "canary7xq3password";
@@ -39,6 +46,7 @@ on_both_stores! {
     the_applicant_may_cancel_or_keep_the_data => refusals;
     terminating_while_the_applicant_types_ends_everything => terminating;
     what_is_typed_is_kept_nowhere => secrecy;
+    a_session_ends_when_its_time_is_over => expiring;
 }
 
 async fn signing_in(kind: Kind) {
@@ -232,4 +240,30 @@ async fn assert_found_nowhere(deployment: &Deployment, secret: &str) {
         }
     }
     assert!(files > 0, "there were files to search");
+}
+
+/// Starts the service in this process, with a clock that is moved by hand.
+async fn expiring(kind: Kind) {
+    let deployment = Deployment::prepare(kind).await;
+    let config = Config::load(None, |name| deployment.setting(name)).unwrap();
+    let clock = Arc::new(FakeClock::at(sample::noon()));
+    let parts = Parts { clock: clock.clone() };
+    let service = Service::start(&config, parts).await.unwrap();
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let embed = applicant.begin().await;
+    embed.until_prompted("Sign in").await;
+    let id = session_of(&applicant).await;
+    let session = deployment.session(&id).await;
+    assert_eq!(session["status"], "AWAITING_USER");
+
+    let expires = session["expiresAt"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
+    // The wire rounds down to milliseconds.
+    clock.forward(expires - clock.now() + TimeDelta::milliseconds(1));
+    assert_eq!(embed.until_outcome().await, "ERROR");
+    let session = deployment.session(&id).await;
+    assert_eq!((&session["status"], &session["errorCode"]), (&json!("ERROR"), &json!("SESSION_EXPIRED")));
+    let delivery = only_delivery(&deployment, &id).await;
+    assert_eq!(delivery["payload"]["metadata"]["errorCode"], "SESSION_EXPIRED");
+    applicant.leave().await;
+    service.stop().await;
 }

@@ -130,6 +130,11 @@ impl Deployment {
         process.wait().expect("it ended");
     }
 
+    /// What the service is set to; for a service that a test starts itself.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.settings.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.envs(self.settings.iter().cloned());

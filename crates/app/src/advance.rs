@@ -14,7 +14,7 @@ use ports::{
     driving::SessionError,
     session_store::{CommitError, SessionStore},
 };
-use tokio::sync::Notify;
+use tokio::{runtime::Handle, sync::Notify};
 
 use crate::live::Rooms;
 
@@ -29,6 +29,8 @@ pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(5);
 /// What every use case works with.
 pub(crate) struct Core {
     pub(crate) node: NodeId,
+    /// The runtime that use cases run on, whatever thread asks for them.
+    pub(crate) runtime: Handle,
     pub(crate) public_url: String,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) catalogue: Arc<dyn Catalogue>,

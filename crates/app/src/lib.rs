@@ -9,6 +9,7 @@ mod keys;
 mod live;
 mod partner;
 mod service;
+mod whole;
 mod workers;
 
 pub use self::{

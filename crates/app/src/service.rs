@@ -29,7 +29,7 @@ use ports::{
     clock::{Chance, Clock},
 };
 use rustix::process::geteuid;
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -38,6 +38,7 @@ use crate::{
     config::Config,
     live::{Applicants, Rooms},
     partner::{Keys, Partners},
+    whole::Whole,
     workers::Workers,
 };
 
@@ -132,6 +133,7 @@ impl Service {
         let address = socket.local_addr()?;
         let core = Arc::new(Core {
             node,
+            runtime: Handle::current(),
             public_url: config.public_url.clone(),
             sessions: store.clone(),
             catalogue: store.clone(),
@@ -156,11 +158,11 @@ impl Service {
         let places = Arc::new(IsoPlaces::new(config.countries.clone()));
         let partners = Arc::new(Partners { core: core.clone(), places });
         let services = Services {
-            keys: Arc::new(Keys { store: store.clone(), clock: parts.clock }),
-            sessions: partners.clone(),
-            lookups: partners,
-            applicants: Arc::new(Applicants { core }),
-            ready: store,
+            keys: Whole::new(Arc::new(Keys { store: store.clone(), clock: parts.clock })),
+            sessions: Whole::new(partners.clone()),
+            lookups: Whole::new(partners),
+            applicants: Whole::new(Arc::new(Applicants { core })),
+            ready: Whole::new(store),
         };
         let servers = [sandbox::serve(sandbox_socket)?, http::serve(socket, services)?];
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));

@@ -1,1 +1,8 @@
-//! x
+//! What tests share: sample values, a clock that is set by hand, and the contract of each port.
+
+pub mod clock;
+pub mod contract;
+pub mod sample;
+
+#[doc(hidden)]
+pub use tokio;

@@ -131,7 +131,7 @@ impl Outbox for Store {
         let dropped = with_conn!(self, |conn| {
             let orphans = outbox::table
                 .filter(outbox::node.ne(Id(*node.as_uuid())))
-                .filter(outbox::due.le(Moment(before)));
+                .filter(outbox::due.lt(Moment(before)));
             ::diesel::delete(orphans).execute(conn).await
         });
         dropped.map_err(failed("drop orphaned effects"))

@@ -19,7 +19,10 @@ use ports::{
 use uuid::Uuid;
 
 use super::room::{Inside, Room};
-use crate::advance::{Core, Stuck};
+use crate::{
+    advance::{Core, Stuck},
+    whole::whole,
+};
 
 /// How often the store is asked for what other processes did to the session.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -54,9 +57,9 @@ impl ApplicantService for Applicants {
             inside.language = language.map(|tag| tag.chars().take(35).collect());
             inside.definition = definition.map(|(_, definition)| Arc::new(definition));
         });
-        let view = OneView { core: self.core.clone(), id, room, me, seen: Mutex::default() };
-        view.begin(&session).await;
-        Ok(Arc::new(view))
+        begin(&self.core, &session).await;
+        let core = self.core.clone();
+        Ok(Arc::new(OneView { core, id, room, me, seen: Mutex::default() }))
     }
 }
 
@@ -77,29 +80,16 @@ struct Seen {
 }
 
 impl OneView {
-    /// Starts a session that waits for its applicant.
-    async fn begin(&self, session: &Session) {
-        if !matches!(session.state, State::Created { .. }) {
-            return;
-        }
-        let browser = domain::id::BrowserId::from_uuid(Uuid::from_u128(self.core.chance.id()));
-        let lease = Lease { browser, node: self.core.node };
-        match self.core.advance(self.id, None, Event::BrowserRequested { lease }).await {
-            // Somebody else began it at the same moment.
-            Ok(_) | Err(Stuck::Rejected(_)) => (),
-            Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(session.id = %self.id, error, "a session could not be started");
-            }
-        }
-    }
-
     /// What happened elsewhere: another process, or a browser that was lost.
     async fn look(&self) {
-        if let Ok(Some(session)) = self.core.sessions.open(self.id).await {
-            self.room.tell(&session);
-            self.begin(&session).await;
-        }
+        let (core, room, id) = (self.core.clone(), self.room.clone(), self.id);
+        let look = async move {
+            if let Ok(Some(session)) = core.sessions.open(id).await {
+                room.tell(&session);
+                begin(&core, &session).await;
+            }
+        };
+        whole(&self.core.runtime, look).await;
     }
 
     fn seen(&self) -> Seen {
@@ -108,6 +98,23 @@ impl OneView {
 
     fn remember(&self, change: impl FnOnce(&mut Seen)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Starts a session that waits for its applicant.
+async fn begin(core: &Core, session: &Session) {
+    if !matches!(session.state, State::Created { .. }) {
+        return;
+    }
+    let browser = domain::id::BrowserId::from_uuid(Uuid::from_u128(core.chance.id()));
+    let lease = Lease { browser, node: core.node };
+    match core.advance(session.id, None, Event::BrowserRequested { lease }).await {
+        // Somebody else began it at the same moment.
+        Ok(_) | Err(Stuck::Rejected(_)) => (),
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(session.id = %session.id, error, "a session could not be started");
+        }
     }
 }
 
@@ -162,7 +169,10 @@ impl Viewing for OneView {
                 let _ = self.room.answers.try_send(share);
             }
             Act::Cancel => {
-                match self.core.advance(self.id, None, Event::ApplicantCancelled).await {
+                let (core, id) = (self.core.clone(), self.id);
+                let cancel =
+                    async move { core.advance(id, None, Event::ApplicantCancelled).await };
+                match whole(&self.core.runtime, cancel).await {
                     Ok(_) | Err(Stuck::Rejected(_)) => (),
                     Err(error) => {
                         let error: &dyn std::error::Error = &error;

@@ -78,8 +78,11 @@ impl Session {
         self.state.status()
     }
 
-    /// Moves the session by one event; `None` when there is nothing to save.
+    /// Moves the session by one event; `None` when there is nothing to save. Once its time is
+    /// over, an open session has expired, whatever the news and whoever brings them first.
     pub fn apply(&self, event: Event, now: DateTime<Utc>) -> Result<Option<Change>, Rejected> {
+        let over = now >= self.expires_at && !self.state.is_closed();
+        let event = if over { Event::Expired } else { event };
         let workflow = match &event {
             Event::WorkflowLoaded { workflow } => Some(workflow.clone()),
             _ => self.workflow.clone(),

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta};
 use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
 use crate::{
+    api_key::Environment,
     error_code::ErrorCode,
-    id::{BrowserId, NodeId},
-    request::Attestation,
+    id::{BrowserId, NodeId, PlatformId},
+    request::{Attestation, Location},
     workflow::AskKind,
+    worker_region::WorkerRegion,
 };
 
 const LEASE: Lease = Lease {
@@ -165,9 +167,43 @@ fn terminating_a_closed_session_changes_nothing() {
 }
 
 #[test]
+fn whatever_comes_too_late_finds_the_session_expired() {
+    let session = session();
+    for event in events() {
+        let change = session.apply(event, session.expires_at).unwrap().unwrap();
+        let code = change.session.state.outcome().and_then(Outcome::error_code);
+        assert_eq!(code, Some(ErrorCode::SessionExpired));
+    }
+}
+
+#[test]
 fn every_status_survives_the_wire() {
     for status in Status::ALL {
         assert_eq!(status.as_str().parse(), Ok(*status));
         assert_eq!(json!(status), json!(status.as_str()));
+    }
+}
+
+fn session() -> Session {
+    let now = DateTime::UNIX_EPOCH;
+    Session {
+        id: SessionId::from_uuid(Uuid::nil()),
+        owner: ApiKeyId::from_uuid(Uuid::nil()),
+        order: Order {
+            platform: PlatformId(1),
+            environment: Environment::Development,
+            location: Location { country: "US".into(), region: None, city: None },
+            worker_region: WorkerRegion::closest_to("US"),
+            attestation: Attestation::NotWanted,
+            receiver: None,
+            external_reference: None,
+        },
+        state: State::START,
+        progress: Progress::default(),
+        workflow: None,
+        version: Version::FIRST,
+        created_at: now,
+        expires_at: now + TimeDelta::hours(1),
+        closed_at: None,
     }
 }

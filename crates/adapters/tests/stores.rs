@@ -1,0 +1,47 @@
+//! The stores against the one contract: SQLite in a file, PostgreSQL in a database of its own.
+
+use std::sync::Arc;
+
+use adapters::{diesel::Store, seal::Seal};
+use testkit::contract::Backend;
+
+mod sqlite {
+    testkit::stores_contract!(super::sqlite());
+}
+
+mod postgres {
+    testkit::stores_contract!(super::postgres());
+}
+
+async fn sqlite() -> Backend {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("store.db").display());
+    backend(&url, Box::new(folder)).await
+}
+
+async fn postgres() -> Backend {
+    let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
+        panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
+    });
+    let name = format!("test_{}", uuid::Uuid::new_v4().simple());
+    let (client, connection) =
+        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let mut url = url::Url::parse(&server).unwrap();
+    url.set_path(&name);
+    backend(url.as_str(), Box::new(())).await
+}
+
+async fn backend(url: &str, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
+    let store = Arc::new(Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap());
+    Backend {
+        sessions: store.clone(),
+        outbox: store.clone(),
+        deliveries: store.clone(),
+        keys: store.clone(),
+        webhooks: store.clone(),
+        catalogue: store,
+        guard,
+    }
+}

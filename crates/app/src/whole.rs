@@ -1,0 +1,135 @@
+//! Carries each use case out to its end, even when whoever asked for it hangs up half-way.
+//!
+//! The server drops the work on a request whose connection breaks. A use case that was dropped
+//! between two steps would leave the second to a sweeper; one dropped in the middle of a statement
+//! would leave its connection to the database in doubt. So each runs as a task of its own.
+
+use std::{future::Future, sync::Arc};
+
+use adapters::http::Readiness;
+use async_trait::async_trait;
+use domain::{
+    api_key::Environment,
+    id::SessionId,
+    platform::Platform,
+    request::{ListQuery, NewSession},
+    session::Session,
+};
+use ports::{
+    StoreError,
+    browser::Viewport,
+    driving::{
+        ApplicantError, ApplicantService, Caller, CreateError, KeyCheck, Lookups, PlatformFace,
+        SessionError, SessionFace, SessionService, Viewing,
+    },
+    places::{Country, Region},
+};
+use tokio::runtime::Handle;
+
+/// Runs a future as a task of the service's own runtime, and waits for it.
+pub(crate) async fn whole<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match runtime.spawn(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is shutting down: there is nobody left to answer.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// A driving port whose every use case is carried out whole.
+pub(crate) struct Whole<S: ?Sized> {
+    pub(crate) runtime: Handle,
+    pub(crate) inner: Arc<S>,
+}
+
+impl<S: ?Sized> Whole<S> {
+    pub(crate) fn new(inner: Arc<S>) -> Arc<Self> {
+        Arc::new(Self { runtime: Handle::current(), inner })
+    }
+}
+
+#[async_trait]
+impl<S: KeyCheck + 'static> KeyCheck for Whole<S> {
+    async fn caller(&self, key: &str) -> Result<Option<Caller>, StoreError> {
+        let (inner, key) = (self.inner.clone(), key.to_owned());
+        whole(&self.runtime, async move { inner.caller(&key).await }).await
+    }
+}
+
+#[async_trait]
+impl<S: SessionService + 'static> SessionService for Whole<S> {
+    async fn create(
+        &self,
+        caller: &Caller,
+        request: NewSession,
+    ) -> Result<SessionFace, CreateError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.create(&caller, request).await }).await
+    }
+
+    async fn read(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<(SessionFace, PlatformFace), SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.read(&caller, id).await }).await
+    }
+
+    async fn list(
+        &self,
+        caller: &Caller,
+        query: ListQuery,
+    ) -> Result<(Vec<Session>, i64), SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.list(&caller, query).await }).await
+    }
+
+    async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.terminate(&caller, id).await }).await
+    }
+}
+
+#[async_trait]
+impl<S: Lookups + 'static> Lookups for Whole<S> {
+    async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.platforms(environment).await }).await
+    }
+
+    fn countries(&self) -> Vec<Country> {
+        self.inner.countries()
+    }
+
+    fn regions(&self, country: &str) -> Vec<Region> {
+        self.inner.regions(country)
+    }
+}
+
+#[async_trait]
+impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
+    async fn join(
+        &self,
+        id: SessionId,
+        token: &str,
+        viewport: Viewport,
+        language: Option<&str>,
+    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
+        let (inner, token) = (self.inner.clone(), token.to_owned());
+        let language = language.map(str::to_owned);
+        let join = async move { inner.join(id, &token, viewport, language.as_deref()).await };
+        whole(&self.runtime, join).await
+    }
+}
+
+#[async_trait]
+impl<S: Readiness + 'static> Readiness for Whole<S> {
+    async fn ready(&self) -> bool {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.ready().await }).await
+    }
+}

@@ -1,0 +1,105 @@
+//! The contract of [`ports::browser::BrowserPool`]: **release beats start**, and nothing is left.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use domain::id::BrowserId;
+use ports::browser::{BrowserPool, BrowserSpec, StartError, Viewport, Watch};
+use uuid::Uuid;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Releases that come at any moment of a start.
+const ROUNDS: u32 = 6;
+
+/// A pool with room for two browsers, and a page that its browsers can reach.
+pub struct Pool {
+    pub pool: Arc<dyn BrowserPool>,
+    /// A page with the text `hello` in the element `h1`.
+    pub page: String,
+    /// The host of the page.
+    pub host: String,
+    /// How many browsers of this pool the machine runs.
+    pub running: Box<dyn Fn() -> usize + Send + Sync>,
+    pub guard: Box<dyn std::any::Any + Send + Sync>,
+}
+
+pub async fn starts_a_browser_that_shows_pages(pool: &Pool) {
+    let browser = pool.pool.start(spec(pool)).await.unwrap();
+    browser.navigate(&pool.page).await.unwrap();
+    let texts = browser.texts(&["h1".to_owned(), "h2".to_owned()]).await.unwrap();
+    assert_eq!(texts, [Some("hello".to_owned()), None]);
+    let frame = tokio::time::timeout(PATIENCE, browser.frame(0)).await.unwrap().unwrap();
+    assert!(frame.jpeg.starts_with(&[0xFF, 0xD8]), "a JPEG");
+    assert!(frame.origin.contains(&pool.host), "{}", frame.origin);
+}
+
+pub async fn starts_nothing_under_a_released_name(pool: &Pool) {
+    let spec = spec(pool);
+    pool.pool.release(spec.id).await;
+    let refusal = pool.pool.start(spec).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::Released), "{refusal:?}");
+    assert_eq!((pool.running)(), 0);
+}
+
+pub async fn ends_what_was_released_while_it_started(pool: &Pool) {
+    for round in 0..ROUNDS {
+        let spec = spec(pool);
+        let (id, starter) = (spec.id, pool.pool.clone());
+        let start = tokio::spawn(async move { starter.start(spec).await.map(drop) });
+        tokio::time::sleep(Duration::from_millis(60) * round).await;
+        pool.pool.release(id).await;
+        match start.await.unwrap() {
+            Ok(()) | Err(StartError::Released) => (),
+            Err(error) => panic!("{error}"),
+        }
+        until_running(pool, 0).await;
+    }
+}
+
+pub async fn answers_the_running_browser_to_a_second_start(pool: &Pool) {
+    let spec = spec(pool);
+    pool.pool.start(spec.clone()).await.unwrap();
+    pool.pool.start(spec).await.unwrap();
+    assert_eq!((pool.running)(), 1);
+}
+
+pub async fn releases_what_never_was(pool: &Pool) {
+    let id = spec(pool).id;
+    pool.pool.release(id).await;
+    pool.pool.release(id).await;
+}
+
+pub async fn refuses_what_it_has_no_room_for(pool: &Pool) {
+    let first = spec(pool);
+    pool.pool.start(first.clone()).await.unwrap();
+    pool.pool.start(spec(pool)).await.unwrap();
+    let refusal = pool.pool.start(spec(pool)).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
+    pool.pool.release(first.id).await;
+    pool.pool.start(spec(pool)).await.unwrap();
+}
+
+pub async fn tells_the_end_of_a_browser(pool: &Pool) {
+    let spec = spec(pool);
+    let browser = pool.pool.start(spec.clone()).await.unwrap();
+    pool.pool.release(spec.id).await;
+    tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
+    assert_eq!(browser.frame(u64::MAX).await, None);
+    until_running(pool, 0).await;
+}
+
+async fn until_running(pool: &Pool, count: usize) {
+    let ends = tokio::time::Instant::now() + PATIENCE;
+    while (pool.running)() != count {
+        assert!(tokio::time::Instant::now() < ends, "{} browsers run", (pool.running)());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn spec(pool: &Pool) -> BrowserSpec {
+    BrowserSpec {
+        id: BrowserId::from_uuid(Uuid::new_v4()),
+        hosts: BTreeSet::from([pool.host.clone()]),
+        watch: Watch::default(),
+        viewport: Viewport::default(),
+    }
+}

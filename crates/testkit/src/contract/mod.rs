@@ -1,0 +1,120 @@
+//! One suite for each port, run against everything that implements it.
+
+pub mod browser_pool;
+pub mod stores;
+
+use std::sync::Arc;
+
+use ports::{
+    catalogue::Catalogue, delivery::DeliveryQueue, key_store::KeyStore, outbox::Outbox,
+    session_store::SessionStore, webhook_store::WebhookStore,
+};
+
+/// A fresh, empty backend, and what must outlive the test (a folder, a database).
+pub struct Backend {
+    pub sessions: Arc<dyn SessionStore>,
+    pub outbox: Arc<dyn Outbox>,
+    pub deliveries: Arc<dyn DeliveryQueue>,
+    pub keys: Arc<dyn KeyStore>,
+    pub webhooks: Arc<dyn WebhookStore>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub guard: Box<dyn std::any::Any + Send + Sync>,
+}
+
+/// Names every case of the stores' contract, once.
+///
+/// `$open` is an expression that makes a future of a fresh [`Backend`].
+#[macro_export]
+macro_rules! stores_contract {
+    ($open:expr) => {
+        $crate::stores_contract! { $open;
+            sessions::finds_what_was_inserted
+            sessions::hides_a_session_from_other_owners
+            sessions::refuses_a_second_insert
+            sessions::commits_state_and_effects_together
+            sessions::refuses_a_stale_commit_whole
+            sessions::lets_one_of_two_racing_commits_win
+            sessions::survives_a_dropped_commit
+            sessions::lists_the_newest_first_and_counts_what_fits
+            sessions::tells_what_has_expired
+            sessions::tells_whose_browser_was_not_renewed
+            sessions::renews_only_the_browser_that_the_session_has
+            outbox::hands_an_effect_to_one_claimer
+            outbox::hands_an_effect_only_to_the_node_it_names
+            outbox::hands_out_again_when_the_lease_runs_out
+            outbox::ignores_the_verdict_of_a_lost_claim
+            outbox::keeps_a_retried_effect_until_it_is_due
+            outbox::hands_out_no_buried_effect
+            outbox::drops_what_a_node_that_is_gone_left
+            deliveries::owes_one_delivery_to_each_active_webhook
+            deliveries::hands_a_delivery_to_one_claimer
+            deliveries::keeps_body_and_webhook_over_attempts
+            deliveries::ignores_the_verdict_of_a_lost_delivery
+            deliveries::hands_out_no_settled_delivery
+            keys::finds_a_key_by_its_hash
+            keys::opens_nothing_with_a_rotated_key
+            keys::revokes_once
+            keys::returns_webhooks_with_their_secrets
+            catalogue::publishes_a_definition
+            catalogue::publishes_the_same_twice_as_once
+            catalogue::refuses_other_content_under_a_published_version
+            catalogue::prefers_the_newest_version
+        }
+    };
+    ($open:expr; $($suite:ident :: $case:ident)+) => {$(
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let backend = $open.await;
+            $crate::contract::stores::$suite::$case(&backend).await;
+        }
+    )+};
+}
+
+/// Names every case of the browser pool's contract, once.
+///
+/// `$open` is an expression that makes a future of a
+/// [`Pool`](crate::contract::browser_pool::Pool) with room for two browsers.
+#[macro_export]
+macro_rules! browser_pool_contract {
+    ($open:expr) => {
+        $crate::browser_pool_contract! { $open;
+            starts_a_browser_that_shows_pages
+            starts_nothing_under_a_released_name
+            ends_what_was_released_while_it_started
+            answers_the_running_browser_to_a_second_start
+            releases_what_never_was
+            refuses_what_it_has_no_room_for
+            tells_the_end_of_a_browser
+        }
+    };
+    ($open:expr; $($case:ident)+) => {$(
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let pool = $open.await;
+            $crate::contract::browser_pool::$case(&pool).await;
+        }
+    )+};
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_case_is_named_in_its_macro() {
+        let named = include_str!("mod.rs");
+        let cases = |source: &'static str, prefix: &'static str| {
+            source.lines().filter_map(move |line| {
+                let name = line.strip_prefix("pub async fn ")?.split('(').next()?;
+                Some(format!("            {prefix}{name}\n"))
+            })
+        };
+        let all = cases(include_str!("stores/sessions.rs"), "sessions::")
+            .chain(cases(include_str!("stores/outbox.rs"), "outbox::"))
+            .chain(cases(include_str!("stores/deliveries.rs"), "deliveries::"))
+            .chain(cases(include_str!("stores/keys.rs"), "keys::"))
+            .chain(cases(include_str!("stores/catalogue.rs"), "catalogue::"))
+            .chain(cases(include_str!("browser_pool.rs"), ""));
+        for case in all {
+            assert!(named.contains(&case), "{case}");
+        }
+    }
+}

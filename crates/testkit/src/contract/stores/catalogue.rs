@@ -1,0 +1,43 @@
+//! The contract of [`ports::catalogue::Catalogue`].
+
+use domain::{api_key::Environment, id::PlatformId};
+use ports::catalogue::PublishError;
+
+use super::Backend;
+use crate::sample::{definition, noon};
+
+pub async fn publishes_a_definition(backend: &Backend) {
+    let sample = definition("sample", "1.0.0");
+    let (id, pinned) = backend.catalogue.publish(&sample, noon()).await.unwrap();
+    let (found, read) = backend.catalogue.definition(id).await.unwrap().unwrap();
+    assert_eq!((found, read), (pinned, sample));
+    let platforms = backend.catalogue.platforms(Environment::Development).await.unwrap();
+    assert_eq!(platforms.len(), 1);
+    assert_eq!(platforms[0].name, "sample");
+    assert_eq!(backend.catalogue.platform(id).await.unwrap().as_ref(), Some(&platforms[0]));
+    assert_eq!(backend.catalogue.platforms(Environment::Production).await.unwrap(), []);
+    assert_eq!(backend.catalogue.platform(PlatformId(9999)).await.unwrap(), None);
+}
+
+pub async fn publishes_the_same_twice_as_once(backend: &Backend) {
+    let sample = definition("sample", "1.0.0");
+    let first = backend.catalogue.publish(&sample, noon()).await.unwrap();
+    assert_eq!(backend.catalogue.publish(&sample, noon()).await.unwrap(), first);
+}
+
+pub async fn refuses_other_content_under_a_published_version(backend: &Backend) {
+    let mut sample = definition("sample", "1.0.0");
+    backend.catalogue.publish(&sample, noon()).await.unwrap();
+    "Other".clone_into(&mut sample.display_name);
+    let refusal = backend.catalogue.publish(&sample, noon()).await.unwrap_err();
+    assert!(matches!(refusal, PublishError::VersionTaken(_)), "{refusal:?}");
+}
+
+pub async fn prefers_the_newest_version(backend: &Backend) {
+    let (old, new) = (definition("sample", "1.0.0"), definition("sample", "1.1.0"));
+    let (id, _) = backend.catalogue.publish(&old, noon()).await.unwrap();
+    let (same, _) = backend.catalogue.publish(&new, noon()).await.unwrap();
+    assert_eq!(same, id);
+    let (pinned, _) = backend.catalogue.definition(id).await.unwrap().unwrap();
+    assert_eq!(pinned.version, "1.1.0");
+}

@@ -1,0 +1,50 @@
+//! The contract of [`ports::key_store::KeyStore`] and [`ports::webhook_store::WebhookStore`].
+
+use domain::id::TeamId;
+use uuid::Uuid;
+
+use super::{Backend, hash, household};
+use crate::sample::{key, noon, webhook};
+
+pub async fn finds_a_key_by_its_hash(backend: &Backend) {
+    let home = household(backend).await;
+    let (key, mine) = (key(home.team), hash());
+    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+    assert_eq!(backend.keys.key_by_hash(&mine).await.unwrap(), Some(key.clone()));
+    assert_eq!(backend.keys.key(key.id).await.unwrap(), Some(key));
+    assert_eq!(backend.keys.key_by_hash(&hash()).await.unwrap(), None);
+    assert!(backend.keys.has_team(home.team).await.unwrap());
+    assert!(!backend.keys.has_team(TeamId::from_uuid(Uuid::new_v4())).await.unwrap());
+}
+
+pub async fn opens_nothing_with_a_rotated_key(backend: &Backend) {
+    let home = household(backend).await;
+    let (key, old, new) = (key(home.team), hash(), hash());
+    backend.keys.add_key(&key, &old, noon()).await.unwrap();
+    assert!(backend.keys.rotate_key(key.id, &new).await.unwrap());
+    assert_eq!(backend.keys.key_by_hash(&old).await.unwrap(), None);
+    assert_eq!(backend.keys.key_by_hash(&new).await.unwrap(), Some(key));
+}
+
+pub async fn revokes_once(backend: &Backend) {
+    let home = household(backend).await;
+    let (key, mine) = (key(home.team), hash());
+    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+    assert!(backend.keys.revoke_key(key.id, noon()).await.unwrap());
+    assert!(!backend.keys.revoke_key(key.id, noon()).await.unwrap());
+    assert!(!backend.keys.rotate_key(key.id, &hash()).await.unwrap());
+    let found = backend.keys.key_by_hash(&mine).await.unwrap().unwrap();
+    assert_eq!(found.revoked_at, Some(noon()));
+}
+
+pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = webhook(home.team);
+    backend.webhooks.add_webhook(&hook, noon()).await.unwrap();
+    let found = backend.webhooks.webhooks(home.team).await.unwrap().remove(0);
+    assert_eq!((found.id, &found.url, found.timeout), (hook.id, &hook.url, hook.timeout));
+    assert_eq!((found.retries, found.active), (hook.retries, hook.active));
+    assert_eq!(found.secret.expose(), hook.secret.expose());
+    let (name, value) = found.header.map(|header| (header.name, header.value)).unwrap();
+    assert_eq!((name.as_str(), value.expose()), ("x-partner", "header value"));
+}

@@ -1,0 +1,65 @@
+//! The contract of everything that keeps: sessions, effects, deliveries, keys, definitions.
+
+pub mod catalogue;
+pub mod deliveries;
+pub mod keys;
+pub mod outbox;
+pub mod sessions;
+
+use chrono::TimeDelta;
+use domain::{
+    api_key::KeyHash,
+    id::{ApiKeyId, PlatformId, TeamId},
+    session::{Change, Event, Lease, Session},
+};
+use uuid::Uuid;
+
+use super::Backend;
+use crate::sample;
+
+pub(crate) const LEASE: TimeDelta = TimeDelta::seconds(30);
+pub(crate) const ALIVE: TimeDelta = TimeDelta::seconds(60);
+/// Races are lost by chance, so they are run more than once.
+pub(crate) const ROUNDS: usize = 20;
+pub(crate) const CLAIMERS: usize = 8;
+
+/// A team with a key and a platform it can use.
+pub(crate) struct Household {
+    pub(crate) team: TeamId,
+    pub(crate) owner: ApiKeyId,
+    pub(crate) platform: PlatformId,
+}
+
+pub(crate) async fn household(backend: &Backend) -> Household {
+    let team = TeamId::from_uuid(Uuid::new_v4());
+    backend.keys.add_team(team, "Lender", sample::noon()).await.unwrap();
+    let key = sample::key(team);
+    backend.keys.add_key(&key, &hash(), sample::noon()).await.unwrap();
+    let definition = sample::definition("sample", "1.0.0");
+    let (platform, _) = backend.catalogue.publish(&definition, sample::noon()).await.unwrap();
+    Household { team, owner: key.id, platform }
+}
+
+pub(crate) fn hash() -> KeyHash {
+    let (a, b) = (Uuid::new_v4(), Uuid::new_v4());
+    KeyHash([a.into_bytes(), b.into_bytes()].concat().try_into().unwrap())
+}
+
+pub(crate) async fn inserted(backend: &Backend, home: &Household) -> Session {
+    let opening = sample::opening(home.owner, home.platform);
+    backend.sessions.insert(&opening).await.unwrap();
+    opening.session
+}
+
+pub(crate) async fn commit(backend: &Backend, change: &Change) {
+    backend.sessions.commit(change, sample::noon() + ALIVE).await.unwrap();
+}
+
+pub(crate) fn requested(session: &Session) -> (Change, Lease) {
+    let lease = sample::lease();
+    (sample::moved(session, Event::BrowserRequested { lease }), lease)
+}
+
+pub(crate) fn ended(session: &Session) -> Change {
+    sample::moved(session, Event::TerminatedByPartner)
+}

@@ -1,0 +1,156 @@
+//! The contract of [`ports::session_store::SessionStore`].
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::{
+    id::ApiKeyId,
+    request::{ListQuery, Page},
+    session::{Effect, Session, Status},
+};
+use ports::session_store::{CommitError, Due};
+use uuid::Uuid;
+
+use super::{ALIVE, Backend, LEASE, ROUNDS, commit, ended, household, inserted, requested};
+use crate::sample::{NODE, lease, noon, opening};
+
+pub async fn finds_what_was_inserted(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    assert_eq!(found(backend, &session).await, session);
+    assert_eq!(backend.sessions.open(session.id).await.unwrap(), Some(session));
+}
+
+pub async fn hides_a_session_from_other_owners(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let stranger = ApiKeyId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.sessions.find(stranger, session.id).await.unwrap(), None);
+    let (items, total) = backend.sessions.list(stranger, everything()).await.unwrap();
+    assert_eq!((items.len(), total), (0, 0));
+}
+
+pub async fn refuses_a_second_insert(backend: &Backend) {
+    let home = household(backend).await;
+    let opening = opening(home.owner, home.platform);
+    backend.sessions.insert(&opening).await.unwrap();
+    backend.sessions.insert(&opening).await.unwrap_err();
+}
+
+pub async fn commits_state_and_effects_together(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, lease) = requested(&session);
+    commit(backend, &change).await;
+    assert_eq!(found(backend, &session).await, change.session);
+    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    let effects: Vec<_> = claims.into_iter().map(|claim| claim.effect).collect();
+    assert_eq!(effects, [Effect::StartBrowser { lease }]);
+}
+
+pub async fn refuses_a_stale_commit_whole(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let ((first, _), (late, _)) = (requested(&session), requested(&session));
+    commit(backend, &first).await;
+
+    let refusal = backend.sessions.commit(&late, noon() + ALIVE).await.unwrap_err();
+    assert!(matches!(refusal, CommitError::Stale), "{refusal:?}");
+    assert_eq!(found(backend, &session).await, first.session);
+    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    assert_eq!(claims.len(), 1, "the stale change left an effect behind: {claims:?}");
+}
+
+pub async fn lets_one_of_two_racing_commits_win(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let session = inserted(backend, &home).await;
+        let ((here, _), there) = (requested(&session), ended(&session));
+        let until = noon() + ALIVE;
+        let (a, b) = tokio::join!(
+            backend.sessions.commit(&here, until),
+            backend.sessions.commit(&there, until)
+        );
+        match (a, b) {
+            (Ok(()), Err(CommitError::Stale)) | (Err(CommitError::Stale), Ok(())) => (),
+            other => panic!("one commit should have won: {other:?}"),
+        }
+    }
+}
+
+/// Callers hang up; whatever was under way must be whole or undone.
+pub async fn survives_a_dropped_commit(backend: &Backend) {
+    let home = household(backend).await;
+    for patience in (0..60).map(|step| Duration::from_micros(step * 50)) {
+        let session = inserted(backend, &home).await;
+        let (change, _) = requested(&session);
+        let commit = backend.sessions.commit(&change, noon() + ALIVE);
+        let _ = tokio::time::timeout(patience, commit).await;
+
+        let saved = found(backend, &session).await;
+        let owed = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap().len();
+        assert_eq!(owed, usize::from(saved == change.session), "half a commit after {patience:?}");
+    }
+}
+
+pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
+    let home = household(backend).await;
+    let mut sessions = Vec::new();
+    for minute in [3, 1, 2, 2] {
+        let mut opening = opening(home.owner, home.platform);
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        backend.sessions.insert(&opening).await.unwrap();
+        sessions.push(opening.session);
+    }
+    commit(backend, &ended(&sessions[1])).await;
+    sessions.sort_by_key(|session| (session.created_at, session.id));
+    sessions.reverse();
+
+    let page = Page { limit: 2, offset: 1 };
+    let query = ListQuery { status: None, page };
+    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    assert_eq!((items.as_slice(), total), (&sessions[1..3], 4));
+    let query = ListQuery { status: Some(Status::Created), page };
+    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    assert_eq!((items.as_slice(), total), (&sessions[1..3], 3));
+}
+
+pub async fn tells_what_has_expired(backend: &Backend) {
+    let home = household(backend).await;
+    let session = inserted(backend, &home).await;
+    let other = inserted(backend, &home).await;
+    commit(backend, &ended(&other)).await;
+    let early = session.expires_at - TimeDelta::microseconds(1);
+    assert_eq!(backend.sessions.due(early, 10).await.unwrap(), []);
+    let due = backend.sessions.due(session.expires_at, 10).await.unwrap();
+    assert_eq!(due, [(session, Due::Expired)], "closed sessions do not expire");
+}
+
+pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, lease) = requested(&session);
+    commit(backend, &change).await;
+    let early = noon() + ALIVE - TimeDelta::microseconds(1);
+    assert_eq!(backend.sessions.due(early, 10).await.unwrap(), []);
+    let lapsed = (change.session.clone(), Due::BrowserLapsed(lease.browser));
+    assert_eq!(backend.sessions.due(noon() + ALIVE, 10).await.unwrap(), [lapsed.clone()]);
+
+    let later = noon() + ALIVE + ALIVE;
+    assert!(backend.sessions.renew(session.id, lease.browser, later).await.unwrap());
+    assert_eq!(backend.sessions.due(noon() + ALIVE, 10).await.unwrap(), []);
+    assert_eq!(backend.sessions.due(later, 10).await.unwrap(), [lapsed]);
+}
+
+pub async fn renews_only_the_browser_that_the_session_has(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, mine) = requested(&session);
+    commit(backend, &change).await;
+    let later = noon() + ALIVE + ALIVE;
+    assert!(!backend.sessions.renew(session.id, lease().browser, later).await.unwrap());
+    commit(backend, &ended(&change.session)).await;
+    assert!(!backend.sessions.renew(session.id, mine.browser, later).await.unwrap());
+}
+
+async fn found(backend: &Backend, session: &Session) -> Session {
+    backend.sessions.find(session.owner, session.id).await.unwrap().unwrap()
+}
+
+fn everything() -> ListQuery {
+    ListQuery { status: None, page: Page { limit: 100, offset: 0 } }
+}

@@ -1,0 +1,118 @@
+//! Sample values, fixed where they can be, so that failures read the same every time.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    api_key::{ApiKey, Environment},
+    id::{ApiKeyId, BrowserId, NodeId, PlatformId, SessionId, TeamId, WebhookId},
+    request::{Attestation, Location, Order},
+    secret::Secret,
+    session::{Change, Event, Lease, Progress, Session, State, Version},
+    webhook::{Header, Webhook},
+    worker_region::WorkerRegion,
+    workflow::Definition,
+};
+use uuid::Uuid;
+
+pub const NODE: NodeId = NodeId::from_uuid(Uuid::from_u128(0xA0));
+pub const OTHER_NODE: NodeId = NodeId::from_uuid(Uuid::from_u128(0xA1));
+
+/// # Panics
+/// Never: the moment exists.
+#[must_use]
+pub fn noon() -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(1_767_268_800_123_456).expect("a moment")
+}
+
+/// A lease on a browser of its own at the sample node.
+#[must_use]
+pub fn lease() -> Lease {
+    Lease { browser: BrowserId::from_uuid(Uuid::new_v4()), node: NODE }
+}
+
+#[must_use]
+pub fn key(team: TeamId) -> ApiKey {
+    ApiKey {
+        id: ApiKeyId::from_uuid(Uuid::new_v4()),
+        team,
+        environment: Environment::Development,
+        expires_at: None,
+        revoked_at: None,
+    }
+}
+
+#[must_use]
+pub fn webhook(team: TeamId) -> Webhook {
+    Webhook {
+        id: WebhookId::from_uuid(Uuid::new_v4()),
+        team,
+        url: "https://partner.example/hook".into(),
+        header: Some(Header { name: "x-partner".into(), value: Secret::new("header value".into()) }),
+        secret: Secret::new("whsec_c2FtcGxl".into()),
+        timeout: Duration::from_secs(30),
+        retries: 3,
+        active: true,
+    }
+}
+
+/// A definition that is small and in order.
+///
+/// # Panics
+/// Never: it is a definition.
+#[must_use]
+pub fn definition(platform: &str, version: &str) -> Definition {
+    let document = serde_json::json!({
+        "schema": "avouch-workflow/1",
+        "platform": platform,
+        "version": version,
+        "environment": "development",
+        "displayName": "Sample",
+        "description": "A sample.",
+        "icon": "https://sample.example/icon.svg",
+        "loginUrl": "https://sample.example/login",
+        "hosts": ["sample.example"],
+        "budgets": { "totalSeconds": 600, "steps": 10 },
+        "signals": {},
+        "start": "end",
+        "nodes": { "end": { "type": "done" } },
+        "output": {},
+        "texts": { "en": {} },
+    });
+    serde_json::from_value(document).expect("a definition")
+}
+
+/// A fresh session of this owner's.
+#[must_use]
+pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
+    let session = Session {
+        id: SessionId::from_uuid(Uuid::new_v4()),
+        owner,
+        order: Order {
+            platform,
+            environment: Environment::Development,
+            location: Location { country: "US".into(), region: None, city: None },
+            worker_region: WorkerRegion::closest_to("US"),
+            attestation: Attestation::NotWanted,
+            receiver: None,
+            external_reference: Some("application-1".into()),
+        },
+        state: State::START,
+        progress: Progress::default(),
+        workflow: None,
+        version: Version::FIRST,
+        created_at: noon(),
+        expires_at: noon() + TimeDelta::hours(72),
+        closed_at: None,
+    };
+    Change { session, effects: vec![], at: noon() }
+}
+
+/// The session, moved.
+///
+/// # Panics
+/// Where the event does not move it.
+#[must_use]
+pub fn moved(session: &Session, event: Event) -> Change {
+    session.apply(event, noon()).expect("a move").expect("a change")
+}
