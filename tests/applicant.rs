@@ -36,7 +36,8 @@ impl Applicant {
         let target = targets(&client).await.into_iter().find(|target| target["type"] == "page");
         let page = attach(&client, &target.expect("a page")).await;
         let applicant = Self { chromium, client, page, _folder: folder };
-        let metrics = json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+        let metrics =
+            json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         applicant.tell("Emulation.setDeviceMetricsOverride", metrics).await;
         applicant.tell("Page.enable", json!({})).await;
         applicant.tell("Page.navigate", json!({ "url": url })).await;
@@ -94,7 +95,11 @@ impl Applicant {
     pub async fn write(&self, text: &str) {
         for letter in text.chars() {
             let upper = letter.to_ascii_uppercase();
-            let code = if upper.is_ascii_digit() { format!("Digit{upper}") } else { format!("Key{upper}") };
+            let code = if upper.is_ascii_digit() {
+                format!("Digit{upper}")
+            } else {
+                format!("Key{upper}")
+            };
             self.press_key(&letter.to_string(), &code, u32::from(upper), Some(letter)).await;
         }
     }
@@ -119,7 +124,8 @@ impl Applicant {
             down["text"] = text.to_string().into();
         }
         self.tell("Input.dispatchKeyEvent", down).await;
-        let up = json!({ "type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": number });
+        let up =
+            json!({ "type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": number });
         self.tell("Input.dispatchKeyEvent", up).await;
     }
 

@@ -79,7 +79,10 @@ async fn killed_in_the_middle(kind: Kind) {
 /// How many browsers run: of each one's processes the first alone speaks over the pipe.
 fn browsers(deployment: &Deployment) -> usize {
     let processes = processes_with(&deployment.browsers());
-    processes.iter().filter(|line| line.contains("--remote-debugging-pipe") && !line.contains("--type=")).count()
+    processes
+        .iter()
+        .filter(|line| line.contains("--remote-debugging-pipe") && !line.contains("--type="))
+        .count()
 }
 
 /// Shows every session in an iframe of one page.

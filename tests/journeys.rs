@@ -261,7 +261,10 @@ async fn expiring(kind: Kind) {
     clock.forward(expires - clock.now() + TimeDelta::milliseconds(1));
     assert_eq!(embed.until_outcome().await, "ERROR");
     let session = deployment.session(&id).await;
-    assert_eq!((&session["status"], &session["errorCode"]), (&json!("ERROR"), &json!("SESSION_EXPIRED")));
+    assert_eq!(
+        (&session["status"], &session["errorCode"]),
+        (&json!("ERROR"), &json!("SESSION_EXPIRED"))
+    );
     let delivery = only_delivery(&deployment, &id).await;
     assert_eq!(delivery["payload"]["metadata"]["errorCode"], "SESSION_EXPIRED");
     applicant.leave().await;

@@ -79,8 +79,7 @@ impl Deployment {
     fn furnish(&mut self, demo_port: u16) {
         self.team = text(&self.admin(&["create-team", "Lender"]), "teamId");
         let team = self.team.clone();
-        let key =
-            self.admin(&["create-key", "--team", &team, "--environment", "development"]);
+        let key = self.admin(&["create-key", "--team", &team, "--environment", "development"]);
         self.api_key = text(&key, "apiKey");
         let url = format!("http://127.0.0.1:{demo_port}/webhook");
         let webhook = self.admin(&["create-webhook", "--team", &team, "--url", &url]);

@@ -1,1 +1,83 @@
-//! Soon.
+//! Habits that no lint holds: files that say what they are for, and stay short.
+
+use std::fs;
+
+use acceptance::{root, sources};
+
+const LONGEST_FILE: usize = 300;
+const LONGEST_FUNCTION: usize = 45;
+
+#[test]
+fn every_file_opens_with_what_the_reader_finds() {
+    for file in sources() {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("//! "), "{} opens with no `//!`", file.display());
+    }
+}
+
+#[test]
+fn files_and_functions_stay_short() {
+    let mut long = Vec::new();
+    for file in sources() {
+        let text = fs::read_to_string(&file).unwrap();
+        let place = file.strip_prefix(root()).unwrap().display().to_string();
+        // Tests are as long as their cases.
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        if code.lines().count() > LONGEST_FILE {
+            long.push(format!("{place} has {} lines", code.lines().count()));
+        }
+        for (name, lines) in functions(code) {
+            if lines > LONGEST_FUNCTION {
+                long.push(format!("{place}: {name} has {lines} lines"));
+            }
+        }
+    }
+    assert!(long.is_empty(), "too long:\n{}", long.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_for_later_in_the_code() {
+    // Spelled in two parts, so that this file may name them.
+    let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[al", "low(")];
+    for file in sources() {
+        let text = fs::read_to_string(&file).unwrap();
+        for word in words {
+            assert!(!text.contains(word), "{} has {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_use_of_the_shell_is_in_one_list() {
+    let justfile = fs::read_to_string(root().join("justfile")).unwrap();
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(justfile.contains("cargo xtask test") && ci.contains("cargo xtask test"));
+}
+
+/// The functions of a formatted file, each with its number of lines.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let lines: Vec<_> = code.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let words =
+            line.split_whitespace().take_while(|word| !word.contains('(')).collect::<Vec<_>>();
+        let Some(name) = line.split("fn ").nth(1).filter(|_| is_head(line, &words)) else {
+            continue;
+        };
+        let end = format!("{}}}", " ".repeat(indent));
+        let length = lines[at..].iter().position(|line| *line == end).unwrap_or(0);
+        let name = name.split(['(', '<']).next().unwrap_or_default();
+        found.push((name.to_owned(), length));
+    }
+    found
+}
+
+fn is_head(line: &str, words: &[&str]) -> bool {
+    let before = line.trim_start();
+    !line.ends_with(';')
+        && words
+            .iter()
+            .all(|word| word.chars().all(|c| c.is_alphanumeric() || "_()<'>,:&".contains(c)))
+        && ["fn ", "pub", "async fn", "const fn"].iter().any(|start| before.starts_with(start))
+}

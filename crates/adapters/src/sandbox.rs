@@ -235,7 +235,8 @@ async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     let Some(user) = visitor.user.filter(|_| visitor.stage == Stage::In) else {
         return with_cookie(id, redirect("/login"));
     };
-    let tier = if user == "no_data" { "" } else { r#"<dt>Tier</dt><dd data-field="tier">gold</dd>"# };
+    let tier =
+        if user == "no_data" { "" } else { r#"<dt>Tier</dt><dd data-field="tier">gold</dd>"# };
     let body = format!(
         r#"<main id="account"><p>Hello, {user}.</p><dl>{tier}<dt>Followers</dt><dd id="followers">…</dd></dl>
 <script src="/account.js"></script></main>"#

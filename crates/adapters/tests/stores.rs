@@ -1,4 +1,5 @@
 //! The stores against the one contract: SQLite in a file, PostgreSQL in a database of its own.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::sync::Arc;
 

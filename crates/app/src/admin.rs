@@ -153,8 +153,10 @@ fn check_url(config: &Config, text: &str) -> Result<(), Failure> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if named => Ok(()),
-        _ => Err("a webhook's URL must be https; http only for a host named in AVOUCH_EGRESS_ALLOW"
-            .into()),
+        _ => {
+            Err("a webhook's URL must be https; http only for a host named in AVOUCH_EGRESS_ALLOW"
+                .into())
+        }
     }
 }
 

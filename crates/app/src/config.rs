@@ -71,10 +71,10 @@ impl Config {
             values.get(key).map_or_else(|| default.to_owned(), Clone::clone)
         };
         let data_dir = PathBuf::from(text("data_dir", "./var"));
-        let database =
-            format!("sqlite://{}", data_dir.join("avouch.db").to_string_lossy());
-        let listen = parse(&text("listen", "127.0.0.1:8080"), "listen", "must be ADDRESS:PORT", faults)
-            .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let database = format!("sqlite://{}", data_dir.join("avouch.db").to_string_lossy());
+        let listen =
+            parse(&text("listen", "127.0.0.1:8080"), "listen", "must be ADDRESS:PORT", faults)
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         let database_url = text("database_url", &database);
         let known = ["sqlite://", "postgres://", "postgresql://"];
         if !known.iter().any(|scheme| database_url.starts_with(scheme)) {
@@ -184,7 +184,8 @@ mod tests {
     fn all_faults_are_told_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("avouch.toml");
-        std::fs::write(&file, "listn = \"x\"\nlisten = \"x\"\ndatabase_url = \"mysql://\"\n").unwrap();
+        std::fs::write(&file, "listn = \"x\"\nlisten = \"x\"\ndatabase_url = \"mysql://\"\n")
+            .unwrap();
         let set = |name: &str| (name == "AVOUCH_WEBHOOK_BACKOFF").then(|| "fast".to_owned());
         let error = Config::load(Some(&file), set).unwrap_err().to_string();
         for part in ["`listn`", "listen must", "database_url must", "webhook_backoff"] {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::UnixStream,
@@ -54,6 +54,7 @@ impl Event {
     }
 
     /// The parameters as a type that takes only what it needs.
+    #[must_use]
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
         serde_json::from_str(self.params.get()).ok()
     }
@@ -145,13 +146,17 @@ impl Client {
             return Err(CallError::Gone);
         }
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
-        let mut message = json!({ "id": id, "method": method, "params": params });
-        if let (Some(session), Some(object)) = (session, message.as_object_mut()) {
-            object.insert("sessionId".into(), session.into());
+        let mut message = Map::from_iter([
+            ("id".to_owned(), id.into()),
+            ("method".to_owned(), method.into()),
+            ("params".to_owned(), params),
+        ]);
+        if let Some(session) = session {
+            message.insert("sessionId".to_owned(), session.into());
         }
         let (sender, reply) = oneshot::channel();
         self.inner.pending().insert(id, sender);
-        if self.inner.outgoing.try_send(message.to_string()).is_err() {
+        if self.inner.outgoing.try_send(Value::Object(message).to_string()).is_err() {
             self.inner.pending().remove(&id);
             return Err(CallError::Gone);
         }

@@ -187,7 +187,8 @@ fn flag(name: &str, path: &Path) -> OsString {
 }
 
 fn resolve(executable: &Path) -> PathBuf {
-    let script = executable == Path::new("chromium") || executable == Path::new("/usr/bin/chromium");
+    let script =
+        executable == Path::new("chromium") || executable == Path::new("/usr/bin/chromium");
     if script && Path::new(BEHIND_THE_SCRIPT).exists() {
         return BEHIND_THE_SCRIPT.into();
     }

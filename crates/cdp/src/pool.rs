@@ -89,7 +89,8 @@ impl ChromiumPool {
     }
 
     async fn launch(&self, spec: BrowserSpec) -> Result<RemoteBrowser, StartError> {
-        let unavailable = |error: &dyn std::error::Error| StartError::Unavailable(error.to_string());
+        let unavailable =
+            |error: &dyn std::error::Error| StartError::Unavailable(error.to_string());
         let exits =
             Exits { egress: self.options.egress.clone(), routes: self.options.routes.clone() };
         let forwarder = Forwarder::start(exits).await.map_err(|error| unavailable(&error))?;

@@ -1,4 +1,5 @@
 //! The pool of local Chromium processes against the contract of browser pools.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{collections::HashMap, fs, path::Path, sync::Arc};
 

@@ -82,7 +82,8 @@ impl Partner {
     /// Checks the signature after Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
     fn signed(&self, request: &HttpRequest, body: &[u8]) -> bool {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let parts = (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
+        let parts =
+            (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
         let (Some(id), Some(timestamp), Some(signatures)) = parts else { return false };
         let secret = self.options.webhook_secret.trim_start_matches("whsec_");
         let Ok(key) = STANDARD.decode(secret) else { return false };
@@ -99,15 +100,17 @@ impl Partner {
 pub fn serve(options: Options) -> std::io::Result<Server> {
     let listen = options.listen;
     let client = Client::builder(TokioExecutor::new()).build_http();
-    let partner =
-        Data::from(Arc::new(Partner { options, client, deliveries: Mutex::default() }));
+    let partner = Data::from(Arc::new(Partner { options, client, deliveries: Mutex::default() }));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(partner.clone())
             .route("/", web::get().to(async || html(PAGE)))
-            .route("/page.js", web::get().to(async || {
-                HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(SCRIPT)
-            }))
+            .route(
+                "/page.js",
+                web::get().to(async || {
+                    HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(SCRIPT)
+                }),
+            )
             .route("/sessions", web::post().to(create))
             .route("/sessions/{id}", web::get().to(read))
             .route("/sessions/{id}", web::delete().to(terminate))
@@ -124,7 +127,8 @@ fn html(page: &'static str) -> HttpResponse {
 async fn create(partner: Data<Partner>) -> HttpResponse {
     // The first platform that the key can use: with a development key the sandbox.
     let platforms = partner.answer(Method::GET, "browser-platforms", String::new()).await;
-    let platforms = platforms.ok().and_then(|(_, body)| serde_json::from_slice::<Value>(&body).ok());
+    let platforms =
+        platforms.ok().and_then(|(_, body)| serde_json::from_slice::<Value>(&body).ok());
     let platform = platforms.and_then(|body| body.pointer("/data/0/id").cloned());
     let body = json!({
         "platformId": platform,

@@ -127,18 +127,17 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
-    let [a, b, c, d, e, f, g, h] = ip.segments();
     let v4 = |high: u16, low: u16| {
         is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
     };
-    match (a, b, c, d, e, f) {
+    match ip.segments() {
         // Mapped (RFC 4291), translated by the well-known prefix (RFC 6052).
-        (0, 0, 0, 0, 0, 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => v4(g, h),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
         // 6to4 (RFC 3056).
-        (0x2002, high, low, ..) => v4(high, low),
+        [0x2002, high, low, ..] => v4(high, low),
         // Global unicast is 2000::/3; from it fall out Teredo, ORCHID, documentation and the like.
-        (0x2001, 0..=0x01ff, ..) | (0x2001, 0x0db8, ..) | (0x3fff, 0..=0x0fff, ..) => false,
-        _ => (0x2000..0x4000).contains(&a),
+        [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
+        [first, ..] => (0x2000..0x4000).contains(&first),
     }
 }
 

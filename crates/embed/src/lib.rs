@@ -1,6 +1,6 @@
 //! The page in the iframe, carried in the binary: plain JavaScript modules, no build step.
 
-use std::sync::LazyLock;
+use std::{fmt::Write as _, sync::LazyLock};
 
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +32,11 @@ static BUILD: LazyLock<String> = LazyLock::new(|| {
         hash.update(name);
         hash.update(asset.content);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().take(8).fold(String::new(), |mut name, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
 });
 
 static PAGE: LazyLock<String> =

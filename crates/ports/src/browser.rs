@@ -103,9 +103,30 @@ pub struct Frame {
 /// What the applicant does. **Invariant:** no `Debug`: keys and text may be a password.
 #[derive(Clone, PartialEq)]
 pub enum Input {
-    Mouse { kind: MouseKind, x: f64, y: f64, button: MouseButton, buttons: u8, clicks: u8, modifiers: u8 },
-    Wheel { x: f64, y: f64, dx: f64, dy: f64, modifiers: u8 },
-    Key { down: bool, key: String, code: String, key_code: u16, repeat: bool, modifiers: u8 },
+    Mouse {
+        kind: MouseKind,
+        x: f64,
+        y: f64,
+        button: MouseButton,
+        buttons: u8,
+        clicks: u8,
+        modifiers: u8,
+    },
+    Wheel {
+        x: f64,
+        y: f64,
+        dx: f64,
+        dy: f64,
+        modifiers: u8,
+    },
+    Key {
+        down: bool,
+        key: String,
+        code: String,
+        key_code: u16,
+        repeat: bool,
+        modifiers: u8,
+    },
     Text(String),
 }
 

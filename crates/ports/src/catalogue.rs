@@ -3,11 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    api_key::Environment,
-    id::PlatformId,
-    platform::Platform,
-    session::Pinned,
-    workflow::Definition,
+    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned, workflow::Definition,
 };
 
 use crate::StoreError;
@@ -20,10 +16,7 @@ pub trait Catalogue: Send + Sync {
     async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError>;
 
     /// The newest definition of a platform.
-    async fn definition(
-        &self,
-        id: PlatformId,
-    ) -> Result<Option<(Pinned, Definition)>, StoreError>;
+    async fn definition(&self, id: PlatformId) -> Result<Option<(Pinned, Definition)>, StoreError>;
 
     /// Publishes a checked definition and makes it the newest of its platform, which comes into
     /// being with its first. Publishing the same once more changes nothing.

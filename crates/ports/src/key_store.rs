@@ -11,12 +11,7 @@ use crate::StoreError;
 
 #[async_trait]
 pub trait KeyStore: Send + Sync {
-    async fn add_team(
-        &self,
-        id: TeamId,
-        name: &str,
-        now: DateTime<Utc>,
-    ) -> Result<(), StoreError>;
+    async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError>;
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError>;
 

@@ -48,7 +48,10 @@ pub fn webhook(team: TeamId) -> Webhook {
         id: WebhookId::from_uuid(Uuid::new_v4()),
         team,
         url: "https://partner.example/hook".into(),
-        header: Some(Header { name: "x-partner".into(), value: Secret::new("header value".into()) }),
+        header: Some(Header {
+            name: "x-partner".into(),
+            value: Secret::new("header value".into()),
+        }),
         secret: Secret::new("whsec_c2FtcGxl".into()),
         timeout: Duration::from_secs(30),
         retries: 3,

@@ -1,2 +1,46 @@
-//! x
-fn main() {}
+//! `cargo xtask`: what people and CI do with this repository, each as one command.
+
+mod bench;
+mod command;
+mod packages;
+mod postgres;
+mod test;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Errors are for people: one line that says what was wrong and what to do.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Tasks of the Avouch repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Installs what is missing, builds, and serves with a demo partner, until Ctrl-C
+    Up,
+    /// Installs what the tests need, starts throwaway servers, runs every check and every test
+    Test(test::Options),
+    /// Runs the benchmarks and writes target/bench/NAME.json
+    Bench {
+        /// One benchmark alone
+        name: Option<String>,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Up => up::up().await,
+        Task::Test(options) => test::test(&options),
+        Task::Bench { name } => bench::bench(name.as_deref()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

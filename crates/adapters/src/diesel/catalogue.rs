@@ -5,8 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
 use domain::{
-    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned,
-    workflow::Definition,
+    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned, workflow::Definition,
 };
 use ports::{
     StoreError,
@@ -94,10 +93,7 @@ impl Catalogue for Store {
         row.map_err(failed("find a platform"))?.map(read).transpose()
     }
 
-    async fn definition(
-        &self,
-        id: PlatformId,
-    ) -> Result<Option<(Pinned, Definition)>, StoreError> {
+    async fn definition(&self, id: PlatformId) -> Result<Option<(Pinned, Definition)>, StoreError> {
         let row: QueryResult<Option<DefinitionRow>> = with_conn!(self, |conn| {
             platforms::table
                 .inner_join(definitions::table)

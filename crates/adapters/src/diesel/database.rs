@@ -6,8 +6,7 @@ use ::diesel::{ConnectionError, SqliteConnection};
 use diesel_async::{
     AsyncConnection as _, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection as _,
     pooled_connection::{
-        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
-        deadpool::Pool,
+        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool,
     },
     sync_connection_wrapper::SyncConnectionWrapper,
 };
@@ -39,17 +38,19 @@ pub(super) enum Database {
 /// once for each. The second form takes what differs between the two.
 macro_rules! with_conn {
     ($store:expr, |$conn:ident| $body:expr) => {
-        with_conn!($store, postgres |$conn| $body, sqlite |$conn| $body)
+        with_conn!($store, postgres | $conn | $body, sqlite | $conn | $body)
     };
     ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
         match &$store.pool {
             $crate::diesel::database::Database::Postgres(pool) => {
-                let mut object = pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
+                let mut object =
+                    pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
                 let $pg = &mut *object;
                 $postgres
             }
             $crate::diesel::database::Database::Sqlite(pool) => {
-                let mut object = pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
+                let mut object =
+                    pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
                 let $lite = &mut *object;
                 $sqlite
             }

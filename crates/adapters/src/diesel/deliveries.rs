@@ -79,18 +79,20 @@ impl DeliveryQueue for Store {
             .filter(deliveries::due.le(Moment(now)))
             .order(deliveries::due)
             .limit(limit.into());
-        let taken =
-            (deliveries::attempt.eq(deliveries::attempt + 1), deliveries::due.eq(Moment(now + lease)));
+        let taken = (
+            deliveries::attempt.eq(deliveries::attempt + 1),
+            deliveries::due.eq(Moment(now + lease)),
+        );
         let claimed: QueryResult<(Vec<DeliveryRow>, Vec<WebhookRow>)> = with_conn!(
             self,
-            postgres |conn| {
+            postgres | conn | {
                 conn.transaction(async |conn| {
                     let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
                     take_up!(conn, due, taken)
                 })
                 .await
             },
-            sqlite |conn| {
+            sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
                     let due: Vec<Id> = due.load(conn).await?;
                     take_up!(conn, due, taken)
@@ -138,7 +140,10 @@ impl DeliveryQueue for Store {
                         ::diesel::update(held).set(deliveries::due.eq(due)).execute(conn).await?
                     }
                     None => {
-                        ::diesel::update(held).set(deliveries::state.eq(state)).execute(conn).await?
+                        ::diesel::update(held)
+                            .set(deliveries::state.eq(state))
+                            .execute(conn)
+                            .await?
                     }
                 };
                 if rows == 0 {
@@ -168,4 +173,3 @@ impl Store {
         })
     }
 }
-

@@ -43,12 +43,7 @@ impl KeyRow {
 
 #[async_trait]
 impl KeyStore for Store {
-    async fn add_team(
-        &self,
-        id: TeamId,
-        name: &str,
-        now: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
+    async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
         let row = (
             teams::id.eq(Id(*id.as_uuid())),
             teams::name.eq(name),
@@ -62,8 +57,7 @@ impl KeyStore for Store {
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError> {
         let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
-        let count: QueryResult<i64> =
-            with_conn!(self, |conn| team.count().get_result(conn).await);
+        let count: QueryResult<i64> = with_conn!(self, |conn| team.count().get_result(conn).await);
         count.map(|count| count == 1).map_err(failed("look for a team"))
     }
 
@@ -127,7 +121,10 @@ impl KeyStore for Store {
             let live = api_keys::table
                 .filter(api_keys::id.eq(Id(*id.as_uuid())))
                 .filter(api_keys::revoked_at.is_null());
-            ::diesel::update(live).set(api_keys::revoked_at.eq(Some(Moment(now)))).execute(conn).await
+            ::diesel::update(live)
+                .set(api_keys::revoked_at.eq(Some(Moment(now))))
+                .execute(conn)
+                .await
         });
         written.map(|rows| rows == 1).map_err(failed("revoke a key"))
     }

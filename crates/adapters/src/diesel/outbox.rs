@@ -84,7 +84,7 @@ impl Outbox for Store {
         let taken = (outbox::attempt.eq(outbox::attempt + 1), outbox::due.eq(until));
         let claimed: QueryResult<Vec<EntryRow>> = with_conn!(
             self,
-            postgres |conn| {
+            postgres | conn | {
                 conn.transaction(async |conn| {
                     let due: Vec<i64> = due.for_update().skip_locked().load(conn).await?;
                     ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
@@ -95,7 +95,7 @@ impl Outbox for Store {
                 })
                 .await
             },
-            sqlite |conn| {
+            sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
                     let due: Vec<i64> = due.load(conn).await?;
                     ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))

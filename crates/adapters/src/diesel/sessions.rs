@@ -190,7 +190,7 @@ impl SessionStore for Store {
         query: ListQuery,
     ) -> Result<(Vec<Session>, i64), StoreError> {
         let owner = Id(*owner.as_uuid());
-        let status = query.status.map(|status| status.as_str());
+        let status = query.status.map(domain::session::Status::as_str);
         let read = with_conn!(self, |conn| {
             let (mut page, mut count) = (
                 sessions::table.filter(sessions::owner.eq(owner)).into_boxed(),
@@ -231,7 +231,8 @@ impl SessionStore for Store {
                 }
                 let this = sessions::table.filter(sessions::id.eq(row.id));
                 if starts {
-                    let lease = (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
+                    let lease =
+                        (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
                     ::diesel::update(this).set(lease).execute(conn).await?;
                 } else if browser.is_none() {
                     let free = sessions::browser.eq(None::<Id>);

@@ -64,6 +64,7 @@ fn body(status: StatusCode, message: String) -> HttpResponse {
 }
 
 /// Gives what the framework refused by itself (a wrong method, a body too large) our form.
+#[expect(clippy::unnecessary_wraps, reason = "the middleware asks for a result")]
 pub(super) fn in_our_words<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
 ) -> actix_web::Result<ErrorHandlerResponse<B>> {

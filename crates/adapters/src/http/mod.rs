@@ -59,20 +59,18 @@ pub fn app(
     >,
 > {
     App::new()
-        .app_data(web::Data::from(services.keys.clone()))
-        .app_data(web::Data::from(services.sessions.clone()))
-        .app_data(web::Data::from(services.lookups.clone()))
-        .app_data(web::Data::from(services.applicants.clone()))
-        .app_data(web::Data::from(services.ready.clone()))
+        .app_data(web::Data::from(services.keys))
+        .app_data(web::Data::from(services.sessions))
+        .app_data(web::Data::from(services.lookups))
+        .app_data(web::Data::from(services.applicants))
+        .app_data(web::Data::from(services.ready))
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
         .wrap(ErrorHandlers::new().default_handler(error::in_our_words))
         .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
         .route("/healthz", web::get().to(async || "ok\n"))
         .route("/readyz", web::get().to(readyz))
         .configure(embed::routes)
-        .service(
-            web::scope("/v1/partner").configure(sessions::routes).configure(lookups::routes),
-        )
+        .service(web::scope("/v1/partner").configure(sessions::routes).configure(lookups::routes))
         .default_service(web::to(async || error::ApiError::NotFound.into_response()))
 }
 

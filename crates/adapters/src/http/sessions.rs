@@ -3,6 +3,7 @@
 use actix_web::{http::StatusCode, web};
 use chrono::{DateTime, Utc};
 use domain::{
+    error_code::ErrorCode,
     id::SessionId,
     platform::Platform,
     request::{Invalid, ListQuery, Location, NewSession},
@@ -28,9 +29,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
                 .route(web::get().to(read))
                 .route(web::delete().to(terminate)),
         )
-        .service(
-            web::resource("/browser-session/{id}/recording").route(web::get().to(recording)),
-        );
+        .service(web::resource("/browser-session/{id}/recording").route(web::get().to(recording)));
 }
 
 async fn create(
@@ -38,8 +37,8 @@ async fn create(
     Caller(caller): Caller,
     body: web::Bytes,
 ) -> Result<Success<Created>, ApiError> {
-    let body: Value = serde_json::from_slice(&body)
-        .map_err(|_| Invalid::one("the body must be valid JSON"))?;
+    let body: Value =
+        serde_json::from_slice(&body).map_err(|_| Invalid::one("the body must be valid JSON"))?;
     let face = sessions.create(&caller, NewSession::read(&body)?).await?;
     Ok(Success(StatusCode::CREATED, Created::from(face)))
 }
@@ -110,6 +109,7 @@ struct RawList {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
 struct Created {
     session_id: SessionId,
     status: Status,
@@ -212,8 +212,8 @@ impl Full {
             expires_at: wire_time(session.expires_at),
             created_at: wire_time(session.created_at),
             completed_at: session.closed_at.map(wire_time),
-            error_message: code.map(|code| code.partner_text()),
-            error_code: code.map(|code| code.as_str()),
+            error_message: code.map(ErrorCode::partner_text),
+            error_code: code.map(ErrorCode::as_str),
             has_attestation: outcome.and_then(Outcome::proof).is_some(),
             extracted_data: outcome.and_then(Outcome::data).cloned(),
             preferred_region: session.order.worker_region.as_str(),
@@ -263,6 +263,7 @@ struct Terminated {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
 struct Recording {
     status: &'static str,
     recording_url: Option<String>,

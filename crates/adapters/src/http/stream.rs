@@ -74,7 +74,8 @@ async fn converse(
             CloseCode::Policy
         }
         Err(ApplicantError::Store(error)) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "a view could not be opened");
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(error, "a view could not be opened");
             CloseCode::Error
         }
     };

@@ -43,8 +43,7 @@ impl HyperWebhookSender {
         http.enforce_http(false);
         http.set_connect_timeout(Some(CONNECT_PATIENCE));
         http.set_nodelay(true);
-        let https =
-            HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1();
+        let https = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new()).build(https.wrap_connector(http));
         Self { client, egress }
     }

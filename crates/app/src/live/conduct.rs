@@ -105,22 +105,29 @@ impl Conductor {
                 self.browser.changed().await;
             }
             watched = command == Command::Watch;
-            news = match command {
-                Command::End(End::Done(collected)) => {
-                    return self.say(Event::DataCollected { collected }).await;
-                }
-                Command::End(End::Declined) => return self.say(Event::ConsentDeclined).await,
-                Command::End(End::Failed(why)) => return self.say(Event::Failed { why }).await,
-                Command::Consent { .. } => self.answer().await,
-                other => self.command(other).await,
-            };
+            if let Command::End(end) = command {
+                return self.end(end).await;
+            }
+            news = self.command(command).await;
         }
+    }
+
+    async fn end(&self, end: End) -> Result<(), Stuck> {
+        self.say(match end {
+            End::Done(collected) => Event::DataCollected { collected },
+            End::Declined => Event::ConsentDeclined,
+            End::Failed(why) => Event::Failed { why },
+        })
+        .await
     }
 
     /// Has the browser do something, and puts what came of it into words.
     async fn command(&self, command: Command) -> News {
         let done = match command {
-            Command::Goto { url } => self.browser.navigate(&url).await.map(|()| News::Arrived),
+            Command::Goto { url } => match self.browser.navigate(&url).await {
+                Err(BrowserError::Refused(_) | BrowserError::TimedOut) => Ok(News::Unreachable),
+                arrived => arrived.map(|()| News::Arrived),
+            },
             Command::Watch => self.browser.observe().await.map(News::Seen),
             Command::Fetch { url, expect_status, max_bytes } => {
                 self.browser.fetch(&url, max_bytes).await.map(|fetched| {
@@ -133,14 +140,13 @@ impl Conductor {
                 let value = body.and_then(|body| serde_json::from_str(&body).ok());
                 value.map_or(News::Unreadable, News::Read)
             }),
-            Command::ReadDom { selectors } => {
-                self.browser.texts(&selectors).await.map(|texts| {
-                    let found = selectors.into_iter().zip(texts);
-                    let found = found.filter_map(|(s, text)| Some((s, Value::from(text?))));
-                    News::Read(Value::Object(found.collect::<Map<_, _>>()))
-                })
-            }
-            Command::Consent { .. } | Command::End(_) => Ok(News::Waited),
+            Command::ReadDom { selectors } => self.browser.texts(&selectors).await.map(|texts| {
+                let found = selectors.into_iter().zip(texts);
+                let found = found.filter_map(|(s, text)| Some((s, Value::from(text?))));
+                News::Read(Value::Object(found.collect::<Map<_, _>>()))
+            }),
+            Command::Consent { .. } => Ok(self.answer().await),
+            Command::End(_) => Ok(News::Waited),
         };
         done.unwrap_or_else(|error| match error {
             // The end of the browser ends this run in another place.
@@ -191,11 +197,10 @@ impl Conductor {
     fn prompt(&self, ask: &Ask, command: &Command, definition: &Definition) {
         self.room.inside.send_if_modified(|inside| {
             let language = inside.language.as_deref();
-            let share = match command {
-                Command::Consent { fields } => {
-                    fields.iter().map(|field| labelled(field, definition, language)).collect()
-                }
-                _ => vec![],
+            let share = if let Command::Consent { fields } = command {
+                fields.iter().map(|field| labelled(field, definition, language)).collect()
+            } else {
+                vec![]
             };
             let text = definition.text(language, &ask.text_key).to_owned();
             let prompt = Some(Prompt { kind: ask.kind, text, deadline: ask.deadline, share });
@@ -247,9 +252,6 @@ fn labelled(
     definition: &Definition,
     language: Option<&str>,
 ) -> (String, String) {
-    let value = match &field.value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let value = field.value.as_str().map_or_else(|| field.value.to_string(), str::to_owned);
     (definition.text(language, &field.label_key).to_owned(), value)
 }

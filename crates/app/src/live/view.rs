@@ -142,7 +142,7 @@ impl Viewing for OneView {
                 }
             };
             tokio::select! {
-                changed = changes.changed() => changed.ok()?,
+                news = changes.changed() => news.ok()?,
                 Some(frame) = frame => {
                     self.remember(|seen| seen.frame = frame.seq);
                     return Some(Show::Frame(frame));
@@ -170,8 +170,7 @@ impl Viewing for OneView {
             }
             Act::Cancel => {
                 let (core, id) = (self.core.clone(), self.id);
-                let cancel =
-                    async move { core.advance(id, None, Event::ApplicantCancelled).await };
+                let cancel = async move { core.advance(id, None, Event::ApplicantCancelled).await };
                 match whole(&self.core.runtime, cancel).await {
                     Ok(_) | Err(Stuck::Rejected(_)) => (),
                     Err(error) => {

@@ -20,9 +20,8 @@ impl Partners {
     ) -> Result<SessionFace, CreateError> {
         let platform = self.core.catalogue.platform(request.platform).await?;
         let location = self.resolve(caller, &request, platform.as_ref())?;
-        let worker_region = request
-            .preferred_region
-            .unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
+        let worker_region =
+            request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
         let now = self.core.clock.now();
         let session = Session {
             id: SessionId::from_uuid(Uuid::from_u128(self.core.chance.id())),

@@ -83,9 +83,10 @@ impl Session {
     pub fn apply(&self, event: Event, now: DateTime<Utc>) -> Result<Option<Change>, Rejected> {
         let over = now >= self.expires_at && !self.state.is_closed();
         let event = if over { Event::Expired } else { event };
-        let workflow = match &event {
-            Event::WorkflowLoaded { workflow } => Some(workflow.clone()),
-            _ => self.workflow.clone(),
+        let workflow = if let Event::WorkflowLoaded { workflow } = &event {
+            Some(workflow.clone())
+        } else {
+            self.workflow.clone()
         };
         let Some(Step { state, effects }) = step(self.order.attestation, &self.state, event)?
         else {

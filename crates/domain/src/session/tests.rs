@@ -13,8 +13,8 @@ use crate::{
     error_code::ErrorCode,
     id::{BrowserId, NodeId, PlatformId},
     request::{Attestation, Location},
-    workflow::AskKind,
     worker_region::WorkerRegion,
+    workflow::AskKind,
 };
 
 const LEASE: Lease = Lease {

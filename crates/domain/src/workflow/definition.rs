@@ -205,22 +205,22 @@ impl Definition {
     /// Every selector that a condition names: what is to be looked for in a page.
     #[must_use]
     pub fn selectors(&self) -> BTreeSet<&str> {
-        self.named(|condition| match condition {
-            Condition::Selector(selector) => Some(selector.as_str()),
-            _ => None,
+        self.named(|condition| {
+            let Condition::Selector(selector) = condition else { return None };
+            Some(selector.as_str())
         })
     }
 
     /// Every pattern of a response that a condition or a collection names.
     #[must_use]
     pub fn responses(&self) -> BTreeSet<&str> {
-        let mut patterns = self.named(|condition| match condition {
-            Condition::Response { url, .. } => Some(url.as_str()),
-            _ => None,
+        let mut patterns = self.named(|condition| {
+            let Condition::Response { url, .. } = condition else { return None };
+            Some(url.as_str())
         });
-        patterns.extend(self.nodes.values().filter_map(|node| match node {
-            Node::Collect { via: Source::Response(pattern), .. } => Some(pattern.as_str()),
-            _ => None,
+        patterns.extend(self.nodes.values().filter_map(|node| {
+            let Node::Collect { via: Source::Response(pattern), .. } = node else { return None };
+            Some(pattern.as_str())
         }));
         patterns
     }

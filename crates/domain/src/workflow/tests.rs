@@ -1,6 +1,6 @@
 //! The engine over the sandbox's definition, and the checks over broken ones.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
@@ -8,6 +8,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{error_code::ErrorCode, session::Collected};
+
+type Spoil = fn(&mut serde_json::Value);
 
 fn sandbox() -> Definition {
     serde_json::from_str(include_str!("../../platforms/sandbox.json")).unwrap()
@@ -146,7 +148,7 @@ fn broken_definitions_are_told_what_is_wrong() {
         check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut report = String::new();
-    let spoils: [(&str, fn(&mut serde_json::Value)); 9] = [
+    let spoils: [(&str, Spoil); 9] = [
         ("unknown target", |d| d["nodes"]["open"]["next"] = json!("nowhere")),
         ("unknown start", |d| d["start"] = json!("nowhere")),
         ("unknown signal", |d| d["nodes"]["route"]["cases"][0]["when"] = json!("nope")),
@@ -161,7 +163,7 @@ fn broken_definitions_are_told_what_is_wrong() {
         ("no text", |d| d["texts"]["en"] = json!({})),
     ];
     for (name, spoil) in spoils {
-        report.push_str(&format!("# {name}\n{}\n", flaws(spoil)));
+        writeln!(report, "# {name}\n{}", flaws(spoil)).unwrap();
     }
     insta::assert_snapshot!(report);
 }

@@ -3,6 +3,8 @@
 mod applicant;
 mod partner;
 
+#[cfg(feature = "mock")]
+pub use self::partner::{MockKeyCheck, MockLookups, MockSessionService};
 pub use self::{
     applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
     partner::{
@@ -10,5 +12,3 @@ pub use self::{
         SessionService,
     },
 };
-#[cfg(feature = "mock")]
-pub use self::partner::{MockKeyCheck, MockLookups, MockSessionService};

@@ -42,7 +42,9 @@ pub async fn hands_a_delivery_to_one_claimer(backend: &Backend) {
         ended_session(backend, &home).await;
         let claims = [(); CLAIMERS].map(|()| {
             let deliveries = backend.deliveries.clone();
-            tokio::spawn(async move { deliveries.claim_deliveries(noon(), LEASE, 2).await.unwrap() })
+            tokio::spawn(
+                async move { deliveries.claim_deliveries(noon(), LEASE, 2).await.unwrap() },
+            )
         });
         let mut ids = Vec::new();
         for claim in claims {

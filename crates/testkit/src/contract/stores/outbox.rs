@@ -4,7 +4,9 @@ use chrono::TimeDelta;
 use domain::session::Effect;
 use ports::outbox::Verdict;
 
-use super::{Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted, requested};
+use super::{
+    Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted, requested,
+};
 use crate::sample::{NODE, OTHER_NODE, noon};
 
 pub async fn hands_an_effect_to_one_claimer(backend: &Backend) {

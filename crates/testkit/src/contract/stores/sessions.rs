@@ -129,7 +129,10 @@ pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
     let early = noon() + ALIVE - TimeDelta::microseconds(1);
     assert_eq!(backend.sessions.due(early, 10).await.unwrap(), []);
     let lapsed = (change.session.clone(), Due::BrowserLapsed(lease.browser));
-    assert_eq!(backend.sessions.due(noon() + ALIVE, 10).await.unwrap(), [lapsed.clone()]);
+    assert_eq!(
+        backend.sessions.due(noon() + ALIVE, 10).await.unwrap(),
+        std::slice::from_ref(&lapsed)
+    );
 
     let later = noon() + ALIVE + ALIVE;
     assert!(backend.sessions.renew(session.id, lease.browser, later).await.unwrap());

@@ -1,0 +1,224 @@
+//! One session's browser: drives its pages, watches them, and passes pictures and input on.
+
+mod events;
+mod pages;
+mod scripts;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use domain::workflow::Observation;
+use ports::browser::{Browser, BrowserError, BrowserSpec, Fetched, Frame, Input};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use self::{
+    events::listen,
+    pages::Pages,
+    scripts::{FETCH, LOOK, TEXTS},
+};
+use crate::{
+    client::{CallError, Event},
+    forwarder::Forwarder,
+    input,
+    launch::Chromium,
+};
+
+/// The world of our scripts, apart from the page's own.
+const WORLD: &str = "avouch";
+/// How long `changed` waits when nothing tells of a change.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const RESPONSE_PATIENCE: Duration = Duration::from_secs(5);
+const LOAD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A browser that runs.
+pub(crate) struct RemoteBrowser {
+    chromium: Chromium,
+    pages: Arc<Pages>,
+    /// Lives as long as the browser: its only way out.
+    _forwarder: Forwarder,
+}
+
+impl RemoteBrowser {
+    /// Takes a fresh Chromium over; answers once its first page can be driven.
+    pub(crate) async fn adopt(
+        chromium: Chromium,
+        events: mpsc::Receiver<Event>,
+        spec: BrowserSpec,
+        forwarder: Forwarder,
+    ) -> Result<Self, CallError> {
+        let pages = Arc::new(Pages::new(chromium.client.clone(), spec));
+        tokio::spawn(listen(pages.clone(), events));
+        let client = &chromium.client;
+        client.call(None, "Browser.setDownloadBehavior", json!({ "behavior": "deny" })).await?;
+        let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+        client.call(None, "Target.setAutoAttach", attach).await?;
+        let mut ready = pages.ready.subscribe();
+        let first = tokio::time::timeout(LOAD_PATIENCE, ready.wait_for(|ready| *ready)).await;
+        match first {
+            Ok(Ok(_)) => Ok(Self { chromium, pages: pages.clone(), _forwarder: forwarder }),
+            Ok(Err(_)) => Err(CallError::Gone),
+            Err(_) => Err(CallError::TimedOut("the first page".into())),
+        }
+    }
+
+    pub(crate) async fn end(&self) {
+        self.chromium.end().await;
+    }
+
+    /// Runs a function in our world of the page on top.
+    async fn run(&self, function: &str, arguments: Vec<Value>) -> Result<Value, BrowserError> {
+        let (session, target) = self.pages.top().ok_or(BrowserError::Gone)?;
+        let client = &self.pages.client;
+        let world = json!({ "frameId": target, "worldName": WORLD });
+        let made = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
+        let world = made.map_err(told)?;
+        let arguments: Vec<_> =
+            arguments.into_iter().map(|value| json!({ "value": value })).collect();
+        let call = json!({
+            "functionDeclaration": function,
+            "executionContextId": world.get("executionContextId"),
+            "arguments": arguments,
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let mut reply =
+            client.call(Some(&session), "Runtime.callFunctionOn", call).await.map_err(told)?;
+        if reply.get("exceptionDetails").is_some() {
+            return Err(BrowserError::Refused("a script failed in the page".into()));
+        }
+        Ok(reply.pointer_mut("/result/value").map(Value::take).unwrap_or_default())
+    }
+}
+
+fn told(error: CallError) -> BrowserError {
+    match error {
+        CallError::Gone => BrowserError::Gone,
+        CallError::TimedOut(_) => BrowserError::TimedOut,
+        CallError::Refused(why) => BrowserError::Refused(why),
+    }
+}
+
+#[async_trait]
+impl Browser for RemoteBrowser {
+    async fn navigate(&self, url: &str) -> Result<(), BrowserError> {
+        let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
+        let client = &self.pages.client;
+        let reply = client.call(Some(&session), "Page.navigate", json!({ "url": url })).await;
+        if reply.map_err(told)?.get("errorText").is_some() {
+            return Err(BrowserError::Refused("the page cannot be reached".into()));
+        }
+        let loaded = async {
+            while !self.pages.settled() {
+                self.changed().await;
+            }
+        };
+        // A page that loads for ever can still be used.
+        let _ = tokio::time::timeout(LOAD_PATIENCE, loaded).await;
+        Ok(())
+    }
+
+    async fn observe(&self) -> Result<Observation, BrowserError> {
+        let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
+        let settled = self.pages.settled();
+        let selectors = json!(self.pages.spec.watch.selectors);
+        let look = self.run(LOOK, vec![selectors]).await;
+        let seen: Look = match look {
+            Ok(value) => serde_json::from_value(value).unwrap_or_default(),
+            // The page went away under our hands; the next look finds its successor.
+            Err(BrowserError::Refused(_)) => Look::default(),
+            Err(error) => return Err(error),
+        };
+        let cookies = self.pages.client.call(Some(&session), "Network.getCookies", json!({})).await;
+        let cookies: Cookies =
+            serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
+        let mut watching = self.pages.watching();
+        let page = watching.page(&session).ok_or(BrowserError::Gone)?;
+        Ok(Observation {
+            url: page.url.clone(),
+            settled: settled && seen.ready == "complete" && page.settled(),
+            http_status: page.http_status,
+            cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
+            present: seen.present,
+            responses: page.responses(),
+        })
+    }
+
+    async fn changed(&self) {
+        let _ = tokio::time::timeout(LOOK_AGAIN, self.pages.changed.notified()).await;
+    }
+
+    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError> {
+        let value = self.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
+        let answer: FetchAnswer = serde_json::from_value(value)
+            .map_err(|_| BrowserError::Refused("an answer that cannot be read".into()))?;
+        Ok(Fetched { status: answer.status, body: answer.body })
+    }
+
+    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError> {
+        let ends = tokio::time::Instant::now() + RESPONSE_PATIENCE;
+        loop {
+            let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
+            let found = {
+                let mut watching = self.pages.watching();
+                let seen = watching.page(&session).and_then(|page| page.response(pattern).cloned());
+                seen.map(|seen| (seen.response.status, seen.text))
+            };
+            match found {
+                Some((200..=299, text)) => return Ok(Some(text)),
+                Some(_) => return Ok(None),
+                None if tokio::time::Instant::now() >= ends => return Ok(None),
+                None => self.changed().await,
+            }
+        }
+    }
+
+    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
+        let value = self.run(TEXTS, vec![json!(selectors)]).await?;
+        serde_json::from_value(value)
+            .map_err(|_| BrowserError::Refused("texts that cannot be read".into()))
+    }
+
+    async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
+        let mut frames = self.pages.frames.subscribe();
+        let newer = |frame: &Option<Arc<Frame>>| frame.as_ref().is_some_and(|f| f.seq > after);
+        tokio::select! {
+            frame = frames.wait_for(newer) => frame.ok().and_then(|frame| frame.clone()),
+            () = self.pages.client.closed() => None,
+        }
+    }
+
+    fn input(&self, input: Input) {
+        if let Some((session, _)) = self.pages.top() {
+            let (method, params) = input::command(&input);
+            self.pages.client.fire(Some(&session), method, params);
+        }
+    }
+
+    async fn ended(&self) {
+        self.pages.client.closed().await;
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Look {
+    ready: String,
+    present: BTreeSet<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Cookies {
+    cookies: Vec<Cookie>,
+}
+
+#[derive(Deserialize)]
+struct Cookie {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct FetchAnswer {
+    status: u16,
+    body: String,
+}

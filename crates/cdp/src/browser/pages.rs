@@ -1,0 +1,217 @@
+//! The pages of one browser: set up when they come, watched while they are there.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::workflow::matches_url;
+use ports::browser::{BrowserSpec, Frame};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+
+use super::events::{Answered, Attached, Cast, Paused};
+use crate::{
+    client::Client,
+    watching::{LONGEST_RESPONSE, Page, Watching},
+};
+
+const MOST_PAGES: usize = 5;
+const JPEG_QUALITY: u8 = 70;
+
+/// The pages of one browser, as its events tell of them.
+pub(super) struct Pages {
+    pub(super) client: Client,
+    pub(super) spec: BrowserSpec,
+    pub(super) watching: Mutex<Watching>,
+    pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
+    pub(super) changed: Notify,
+    pub(super) ready: watch::Sender<bool>,
+}
+
+impl Pages {
+    pub(super) fn new(client: Client, spec: BrowserSpec) -> Self {
+        Self {
+            client,
+            spec,
+            watching: Mutex::default(),
+            frames: watch::Sender::new(None),
+            changed: Notify::new(),
+            ready: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) fn watching(&self) -> MutexGuard<'_, Watching> {
+        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// DevTools session and target of the page on top.
+    pub(super) fn top(&self) -> Option<(String, String)> {
+        let watching = self.watching();
+        watching.active().map(|page| (page.session.clone(), page.target.clone()))
+    }
+
+    pub(super) fn settled(&self) -> bool {
+        self.watching().active().is_some_and(Page::settled)
+    }
+
+    pub(super) fn cast(&self, session: &str) {
+        let viewport = self.spec.viewport;
+        let params = json!({
+            "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
+            "maxWidth": viewport.width, "maxHeight": viewport.height,
+        });
+        self.client.fire(Some(session), "Page.startScreencast", params);
+    }
+
+    /// A target came into being. Chromium holds it until we let it run.
+    pub(super) fn attached(self: &Arc<Self>, attached: Attached) {
+        let session = attached.session_id;
+        let client = &self.client;
+        if attached.target_info.kind == "page" && self.watching().count() < MOST_PAGES {
+            if let Some((below, _)) = self.top() {
+                client.fire(Some(&below), "Page.stopScreencast", json!({}));
+            }
+            self.watching().push(Page::new(session.clone(), attached.target_info.target_id));
+            let fire = |method, params| client.fire(Some(&session), method, params);
+            fire("Page.enable", json!({}));
+            fire("Network.enable", json!({ "maxTotalBufferSize": 8 * 1024 * 1024 }));
+            let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
+            fire("Fetch.enable", json!({ "patterns": documents }));
+            let viewport = self.spec.viewport;
+            let metrics = json!({
+                "width": viewport.width, "height": viewport.height,
+                "deviceScaleFactor": 1, "mobile": false,
+            });
+            fire("Emulation.setDeviceMetricsOverride", metrics);
+            fire("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+            fire("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
+            self.cast(&session);
+            tokio::spawn(run_first(self.clone(), session));
+            return;
+        } else if attached.target_info.kind == "page" {
+            let target = json!({ "targetId": attached.target_info.target_id });
+            client.fire(None, "Target.closeTarget", target);
+        }
+        client.fire(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+    }
+
+    pub(super) fn detached(&self, session: &str) {
+        let was_top = self.watching().remove(session);
+        if was_top && let Some((below, _)) = self.top() {
+            self.cast(&below);
+        }
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn pictured(&self, session: &str, cast: &Cast<'_>) {
+        let acknowledge = json!({ "sessionId": cast.session_id });
+        self.client.fire(Some(session), "Page.screencastFrameAck", acknowledge);
+        let origin = self
+            .watching()
+            .active()
+            .filter(|page| page.session == session)
+            .map(|page| origin(&page.url));
+        // A page that is not on top, or the empty one that a browser begins with, is not shown.
+        let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
+        let Ok(jpeg) = STANDARD.decode(cast.data) else { return };
+        let mut watching = self.watching();
+        watching.frame_seq = watching.frame_seq.saturating_add(1);
+        let seq = watching.frame_seq;
+        drop(watching);
+        let viewport = self.spec.viewport;
+        self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
+    }
+
+    /// A document is about to be requested. The main frame stays on the platform's hosts.
+    pub(super) fn paused(&self, session: &str, paused: &Paused) {
+        let main = self.watching().page(session).is_some_and(|page| page.target == paused.frame_id);
+        let allowed = host(&paused.request.url)
+            .is_some_and(|host| self.spec.hosts.iter().any(|allowed| allowed == &host));
+        let request = json!({ "requestId": paused.request_id });
+        if !main || allowed {
+            self.client.fire(Some(session), "Fetch.continueRequest", request);
+        } else {
+            let mut request = request;
+            if let Some(object) = request.as_object_mut() {
+                // Aborted, not blocked: the page that is there stays there.
+                object.insert("errorReason".into(), "Aborted".into());
+            }
+            self.client.fire(Some(session), "Fetch.failRequest", request);
+            tracing::info!("a browser was kept from leaving its platform");
+        }
+    }
+
+    pub(super) fn answered(&self, session: &str, answered: Answered) {
+        let mut watching = self.watching();
+        let Some(page) = watching.page(session) else { return };
+        if answered.kind == "Document" && answered.frame_id.as_deref() == Some(&page.target) {
+            page.http_status = Some(answered.response.status);
+        }
+        let watched = &self.spec.watch.responses;
+        if watched.iter().any(|pattern| matches_url(pattern, &answered.response.url)) {
+            page.announce(answered.request_id, &answered.response.url, answered.response.status);
+        }
+    }
+
+    pub(super) fn finished(self: &Arc<Self>, session: &str, request: &str) {
+        let arrived = self.watching().page(session).and_then(|page| page.arrived(request));
+        let Some(response) = arrived else { return };
+        let (shared, session) = (self.clone(), session.to_owned());
+        let request = json!({ "requestId": request });
+        tokio::spawn(async move {
+            let body = shared.client.call(Some(&session), "Network.getResponseBody", request).await;
+            let Ok(body) = body else { return };
+            let text = body.get("body").and_then(Value::as_str).unwrap_or_default();
+            let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
+            if plain && text.len() <= LONGEST_RESPONSE {
+                if let Some(page) = shared.watching().page(&session) {
+                    page.keep(response, text.to_owned());
+                }
+                shared.changed.notify_waiters();
+            }
+        });
+    }
+
+    pub(super) fn loading(&self, session: &str, frame: &str, loading: bool) {
+        if let Some(page) = self.watching().page(session)
+            && page.target == frame
+        {
+            page.load(loading);
+        }
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn navigated(&self, session: &str, frame: &str, url: String) {
+        if let Some(page) = self.watching().page(session)
+            && page.target == frame
+        {
+            page.url = url;
+        }
+        self.changed.notify_waiters();
+    }
+}
+
+/// Lets a page run, and tells when it does: a renderer that is sent elsewhere before it has
+/// answered crashes now and then.
+async fn run_first(pages: Arc<Pages>, session: String) {
+    let client = &pages.client;
+    let run = client.call(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await;
+    let look = json!({ "expression": "0" });
+    if run.is_ok() && client.call(Some(&session), "Runtime.evaluate", look).await.is_ok() {
+        pages.ready.send_replace(true);
+    }
+}
+
+/// The host of a URL, lower case; for `about:blank` and the like none.
+fn host(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = if host.starts_with('[') { host } else { host.split(':').next()? };
+    matches!(scheme, "http" | "https").then(|| host.to_ascii_lowercase())
+}
+
+fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
+}

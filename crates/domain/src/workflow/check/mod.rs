@@ -1,0 +1,208 @@
+//! What a definition must hold before it may be published.
+
+mod roads;
+
+use std::collections::BTreeMap;
+
+use self::roads::targets;
+use super::{
+    Definition, Exit, Node, Source,
+    definition::{Case, Hint, SCHEMA},
+};
+
+/// One thing that is wrong with a definition, with the place where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {wrong}")]
+pub struct Flaw {
+    pub place: String,
+    pub wrong: String,
+}
+
+/// All that is wrong with a definition; empty where it may be published.
+#[must_use]
+pub fn check(definition: &Definition) -> Vec<Flaw> {
+    let mut checker = Checker { definition, flaws: vec![] };
+    checker.head();
+    checker.names();
+    checker.urls();
+    checker.roads();
+    checker.flaws
+}
+
+struct Checker<'a> {
+    definition: &'a Definition,
+    flaws: Vec<Flaw>,
+}
+
+impl<'a> Checker<'a> {
+    fn flaw(&mut self, place: impl Into<String>, wrong: impl Into<String>) {
+        self.flaws.push(Flaw { place: place.into(), wrong: wrong.into() });
+    }
+
+    fn head(&mut self) {
+        let definition = self.definition;
+        if definition.schema != SCHEMA {
+            self.flaw("schema", format!("must be `{SCHEMA}`"));
+        }
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let name = &definition.platform;
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
+            self.flaw("platform", "must be 1 to 64 lower-case letters, digits and hyphens");
+        }
+        let numbers: Vec<_> = definition.version.split('.').collect();
+        if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
+            self.flaw("version", "must be three numbers, as 1.4.0");
+        }
+        if !(10..=7200).contains(&definition.budgets.total_seconds) {
+            self.flaw("budgets.totalSeconds", "must be 10 to 7200");
+        }
+        if !(1..=500).contains(&definition.budgets.steps) {
+            self.flaw("budgets.steps", "must be 1 to 500");
+        }
+        if definition.hosts.is_empty() {
+            self.flaw("hosts", "must name at least one host");
+        }
+        if definition.nodes.len() > 200 {
+            self.flaw("nodes", "must be at most 200");
+        }
+    }
+
+    fn names(&mut self) {
+        let definition = self.definition;
+        if !definition.nodes.contains_key(&definition.start) {
+            self.flaw("start", format!("there is no node `{}`", definition.start));
+        }
+        for (at, interrupt) in definition.interrupts.iter().enumerate() {
+            let place = format!("interrupts[{at}]");
+            self.signal(&place, &interrupt.when);
+            self.exit(&place, &interrupt.then);
+        }
+        for (name, node) in &definition.nodes {
+            self.node(&format!("nodes.{name}"), node);
+        }
+        for (name, field) in &definition.output {
+            self.text(&format!("output.{name}"), &field.label_key);
+        }
+    }
+
+    fn node(&mut self, place: &str, node: &'a Node) {
+        for target in targets(node) {
+            if !self.definition.nodes.contains_key(target) {
+                self.flaw(place, format!("there is no node `{target}`"));
+            }
+        }
+        match node {
+            Node::Branch { cases, settle_seconds, .. } => {
+                self.within(place, "settleSeconds", *settle_seconds, 1, 120);
+                for Case { when, .. } in cases {
+                    self.signal(place, when);
+                }
+            }
+            Node::AwaitUser { text_key, timeout_seconds, until, hints, .. } => {
+                self.within(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
+                self.text(place, text_key);
+                self.awaited(place, until, hints);
+            }
+            Node::Collect { via, fields, retries, .. } => {
+                self.within(place, "retries", (*retries).into(), 0, 5);
+                self.collected(place, via, fields);
+            }
+            Node::Review { text_key, timeout_seconds, .. } => {
+                self.within(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
+                self.text(place, text_key);
+            }
+            Node::Goto { .. } | Node::Done | Node::Fail { .. } => (),
+        }
+    }
+
+    fn awaited(&mut self, place: &str, until: &[String], hints: &[Hint]) {
+        if until.is_empty() {
+            self.flaw(place, "until must name at least one signal");
+        }
+        for signal in until {
+            self.signal(place, signal);
+        }
+        for hint in hints {
+            self.signal(place, &hint.when);
+            self.text(place, &hint.text_key);
+            self.within(place, "count", hint.count.into(), 1, 20);
+        }
+    }
+
+    fn collected(&mut self, place: &str, via: &Source, fields: &BTreeMap<String, String>) {
+        if let Source::Fetch(request) = via
+            && !self.definition.requests.contains_key(request)
+        {
+            self.flaw(place, format!("there is no request `{request}`"));
+        }
+        for (field, pointer) in fields {
+            if !self.definition.output.contains_key(field) {
+                self.flaw(place, format!("`{field}` is not in the output"));
+            }
+            if !matches!(via, Source::Dom {}) && !pointer.starts_with('/') {
+                self.flaw(place, format!("`{pointer}` is no JSON pointer"));
+            }
+        }
+    }
+
+    fn within(&mut self, place: &str, what: &str, value: u32, least: u32, most: u32) {
+        if !(least..=most).contains(&value) {
+            self.flaw(place, format!("{what} must be {least} to {most}"));
+        }
+    }
+
+    fn signal(&mut self, place: &str, name: &str) {
+        if !self.definition.signals.contains_key(name) {
+            self.flaw(place, format!("there is no signal `{name}`"));
+        }
+    }
+
+    fn exit(&mut self, place: &str, exit: &Exit) {
+        if let Exit::Next(node) = exit
+            && !self.definition.nodes.contains_key(node)
+        {
+            self.flaw(place, format!("there is no node `{node}`"));
+        }
+    }
+
+    fn text(&mut self, place: &str, key: &str) {
+        let english = self.definition.texts.get("en");
+        if english.is_none_or(|texts| !texts.contains_key(key)) {
+            self.flaw(place, format!("there is no English text `{key}`"));
+        }
+    }
+
+    fn urls(&mut self) {
+        let definition = self.definition;
+        let nodes = definition.nodes.iter().filter_map(|(name, node)| {
+            let Node::Goto { url, .. } = node else { return None };
+            Some((format!("nodes.{name}"), url))
+        });
+        let requests = definition.requests.iter();
+        let requests = requests.map(|(name, request)| (format!("requests.{name}"), &request.url));
+        let login = std::iter::once(("loginUrl".to_owned(), &definition.login_url));
+        for (place, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
+            if let Some(wrong) = outside(url, &definition.hosts) {
+                self.flaw(place, wrong);
+            }
+        }
+        for (name, request) in &definition.requests {
+            let place = format!("requests.{name}");
+            self.within(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
+        }
+    }
+}
+
+/// Why a URL may not stand in the definition; `http` is for the sandbox under `localhost` alone.
+fn outside(url: &str, hosts: &[String]) -> Option<String> {
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    if rest.contains('@') || !hosts.iter().any(|allowed| allowed == host) {
+        return Some(format!("`{url}` is not on one of the hosts"));
+    }
+    match scheme {
+        "https" => None,
+        "http" if host.ends_with(".localhost") => None,
+        _ => Some(format!("`{url}` must be https")),
+    }
+}

@@ -1,0 +1,226 @@
+//! What each kind of node makes of the news, and when it is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+
+use super::{Command, End, Hinted, News, Run, SharedField, Shown, Turn};
+use crate::{
+    error_code::ErrorCode,
+    session::Ask,
+    workflow::{AskKind, Exit, Hint, Node, Observation, Source, collect::take},
+};
+
+/// What became of a node.
+pub(super) enum Visit {
+    Stay(Turn),
+    Leave(Exit),
+}
+
+impl Visit {
+    fn to(next: &str) -> Self {
+        Self::Leave(Exit::Next(next.to_owned()))
+    }
+}
+
+impl Run {
+    /// `news` is `None` when the node has just been entered.
+    pub(super) fn visit(&mut self, node: &Node, news: Option<News>, now: DateTime<Utc>) -> Visit {
+        match node {
+            Node::Goto { url, next, on_fail } => match news {
+                Some(News::Arrived) => Visit::to(next),
+                Some(News::Unreachable) => Visit::Leave(on_fail.clone()),
+                Some(_) | None => self.stay(Command::Goto { url: url.clone() }),
+            },
+            Node::Branch { cases, settle_seconds, default } => {
+                let Some(News::Seen(seen)) = news else { return self.stay(Command::Watch) };
+                if let Some(exit) = self.interrupted(&seen) {
+                    return Visit::Leave(exit);
+                }
+                let case = cases.iter().find(|case| seen.settled && self.holds(&case.when, &seen));
+                match case {
+                    Some(case) => Visit::to(&case.next),
+                    None if now >= self.after(*settle_seconds) => Visit::Leave(default.clone()),
+                    None => self.stay(Command::Watch),
+                }
+            }
+            Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } => {
+                if let Some(News::Seen(seen)) = &news
+                    && let Some(exit) = self.answered(until, hints, next, seen)
+                {
+                    return Visit::Leave(exit);
+                }
+                let deadline = self.after(*timeout_seconds);
+                if now >= deadline {
+                    return Visit::Leave(on_timeout.clone());
+                }
+                let text_key = self.hint.clone().unwrap_or_else(|| text_key.clone());
+                self.ask(*kind, text_key, deadline, Command::Watch)
+            }
+            Node::Collect { via, fields, retries, on_missing, next } => {
+                self.collecting = true;
+                let missing = match news {
+                    Some(News::Read(value)) => self.take_fields(fields, &value, via),
+                    Some(News::Unreadable) => fields.keys().cloned().collect(),
+                    Some(_) | None => return self.read(via, fields),
+                };
+                if !missing.is_empty() && self.attempts < *retries {
+                    self.attempts = self.attempts.saturating_add(1);
+                    return self.read(via, fields);
+                }
+                self.settle(missing, on_missing, next)
+            }
+            Node::Review { text_key, timeout_seconds, next } => {
+                self.collecting = true;
+                let deadline = self.after(*timeout_seconds);
+                match news {
+                    Some(News::Answered { share: true }) => Visit::to(next),
+                    Some(News::Answered { share: false }) => Visit::Stay(self.end(End::Declined)),
+                    Some(_) | None if now >= deadline => {
+                        Visit::Leave(Exit::Fail(ErrorCode::UserInputTimeout))
+                    }
+                    Some(_) | None => {
+                        let command = Command::Consent { fields: self.shared() };
+                        self.ask(AskKind::Consent, text_key.clone(), deadline, command)
+                    }
+                }
+            }
+            Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
+            Node::Fail { code } => Visit::Leave(Exit::Fail(*code)),
+        }
+    }
+
+    /// Whether what is seen ends the wait for the applicant, and how.
+    fn answered(
+        &mut self,
+        until: &[String],
+        hints: &[Hint],
+        next: &str,
+        seen: &Observation,
+    ) -> Option<Exit> {
+        if let Some(exit) = self.interrupted(seen) {
+            return Some(exit);
+        }
+        if seen.settled && until.iter().any(|signal| self.holds(signal, seen)) {
+            return Some(Exit::Next(next.to_owned()));
+        }
+        self.hinted(hints, seen)
+    }
+
+    fn settle(&mut self, missing: Vec<String>, on_missing: &Exit, next: &str) -> Visit {
+        let required = |name: &String| self.definition.output.get(name).is_some_and(|f| f.required);
+        if missing.iter().any(required) {
+            return Visit::Leave(on_missing.clone());
+        }
+        self.collected.missing.extend(missing);
+        Visit::to(next)
+    }
+
+    fn read(&self, via: &Source, fields: &BTreeMap<String, String>) -> Visit {
+        let command = match via {
+            Source::Fetch(name) => match self.definition.requests.get(name) {
+                Some(request) => Command::Fetch {
+                    url: request.url.clone(),
+                    expect_status: request.expect_status,
+                    max_bytes: request.max_bytes,
+                },
+                None => Command::End(End::Failed(ErrorCode::WorkflowInvalid)),
+            },
+            Source::Response(url) => Command::ReadResponse { url: url.clone() },
+            Source::Dom {} => Command::ReadDom { selectors: fields.values().cloned().collect() },
+        };
+        self.stay(command)
+    }
+
+    /// Takes what is there; answers the names of what is not.
+    fn take_fields(
+        &mut self,
+        fields: &BTreeMap<String, String>,
+        read: &Value,
+        via: &Source,
+    ) -> Vec<String> {
+        let dom = matches!(via, Source::Dom {});
+        let mut missing = Vec::new();
+        for (name, place) in fields {
+            let value = if dom { read.get(place) } else { read.pointer(place) };
+            match self.definition.output.get(name).and_then(|field| take(field, value)) {
+                Some(value) => {
+                    self.collected.data.insert(name.clone(), value);
+                }
+                None if self.collected.data.contains_key(name) => (),
+                None => missing.push(name.clone()),
+            }
+        }
+        missing
+    }
+
+    fn shared(&self) -> Vec<SharedField> {
+        let field = |(name, value): (&String, &Value)| {
+            let label_key = self.definition.output.get(name)?.label_key.clone();
+            Some(SharedField { label_key, value: value.clone() })
+        };
+        self.collected.data.iter().filter_map(field).collect()
+    }
+
+    fn holds(&self, signal: &str, seen: &Observation) -> bool {
+        self.definition.signals.get(signal).is_some_and(|condition| condition.holds(seen))
+    }
+
+    fn interrupted(&self, seen: &Observation) -> Option<Exit> {
+        let mut interrupts = self.definition.interrupts.iter();
+        interrupts.find(|i| seen.settled && self.holds(&i.when, seen)).map(|i| i.then.clone())
+    }
+
+    /// Counts each time a hint's signal newly appears.
+    fn hinted(&mut self, hints: &[Hint], seen: &Observation) -> Option<Exit> {
+        self.hints.resize(hints.len(), Hinted::default());
+        let standing: BTreeSet<usize> = hints
+            .iter()
+            .enumerate()
+            .filter(|(_, hint)| self.holds(&hint.when, seen))
+            .map(|(at, _)| at)
+            .collect();
+        for (at, (hint, hinted)) in hints.iter().zip(&mut self.hints).enumerate() {
+            let stands = standing.contains(&at);
+            if stands && !hinted.stands {
+                hinted.count = hinted.count.saturating_add(1);
+                self.hint = Some(hint.text_key.clone());
+                if hinted.count >= hint.count {
+                    return Some(hint.then.clone());
+                }
+            }
+            // Between two pages nothing stands; only a settled page takes a hint back.
+            if stands || seen.settled {
+                hinted.stands = stands;
+            }
+        }
+        None
+    }
+
+    /// So many seconds after the node was entered.
+    fn after(&self, seconds: u32) -> DateTime<Utc> {
+        self.entered + TimeDelta::seconds(seconds.into())
+    }
+
+    fn stay(&self, command: Command) -> Visit {
+        let shown = if self.collecting { Shown::Collecting } else { Shown::Running };
+        Visit::Stay(Turn { shown, command })
+    }
+
+    fn ask(
+        &self,
+        kind: AskKind,
+        text_key: String,
+        deadline: DateTime<Utc>,
+        command: Command,
+    ) -> Visit {
+        let ask = Ask { kind, text_key, deadline: deadline.min(self.ends_by) };
+        Visit::Stay(Turn { shown: Shown::Awaiting(ask), command })
+    }
+
+    pub(super) fn end(&self, end: End) -> Turn {
+        let shown = if self.collecting { Shown::Collecting } else { Shown::Running };
+        Turn { shown, command: Command::End(end) }
+    }
+}

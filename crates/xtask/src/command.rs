@@ -1,0 +1,52 @@
+//! Runs other programs, and says which one failed.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::Failure;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// `cargo`, as this was called with, in the root of the repository.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs to the end; a failure names the command.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    let shown = show(command);
+    println!("$ {shown}");
+    let status = command.status().map_err(|error| format!("cannot run `{shown}`: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{shown}` failed: {status}").into()) }
+}
+
+/// Runs to the end and answers what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
+    let shown = show(command);
+    let output = command.output().map_err(|error| format!("cannot run `{shown}`: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8(output.stdout)?);
+    }
+    Err(format!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
+}
+
+fn show(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    [name].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a program of this name can be found.
+pub(crate) fn found(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

@@ -1,0 +1,57 @@
+//! What the machine needs beside Rust, from the system's packages.
+
+use std::process::Command;
+
+use crate::{
+    Failure,
+    command::{found, run},
+    postgres,
+};
+
+/// Something the system may lack: how to see that, and the Debian packages that bring it.
+pub(crate) struct Need {
+    present: fn() -> bool,
+    packages: &'static [&'static str],
+}
+
+/// What the service runs.
+pub(crate) const BROWSER: Need =
+    Need { present: || found("chromium"), packages: &["chromium", "fonts-liberation"] };
+/// For recordings.
+pub(crate) const FFMPEG: Need = Need { present: || found("ffmpeg"), packages: &["ffmpeg"] };
+pub(crate) const POSTGRES: Need =
+    Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
+/// For the type check of the embed page; neither building nor running needs it.
+pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
+
+/// Installs what is missing, where that is possible; else says what to install.
+pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
+    let missing = needs.iter().filter(|need| !(need.present)());
+    let packages: Vec<_> = missing.flat_map(|need| need.packages).copied().collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let by_hand = format!("sudo apt-get install {}", packages.join(" "));
+    if !found("apt-get") {
+        return Err(format!("missing here: {} (on Debian: {by_hand})", packages.join(", ")).into());
+    }
+    let Some(prefix) = privileged() else {
+        return Err(format!("may not install packages here; please run: {by_hand}").into());
+    };
+    let apt = |arguments: &[&str]| {
+        let words = [prefix, &["apt-get"], arguments].concat();
+        let (program, rest) = words.split_first().ok_or("no command")?;
+        run(Command::new(program).args(rest).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update", "-q"])?;
+    apt(&[&["install", "-y", "-q", "--no-install-recommends"], packages.as_slice()].concat())
+}
+
+/// What to put before a command so that it may install packages.
+fn privileged() -> Option<&'static [&'static str]> {
+    if rustix::process::geteuid().is_root() {
+        return Some(&[]);
+    }
+    let sudo = Command::new("sudo").args(["-n", "true"]).output();
+    sudo.is_ok_and(|output| output.status.success()).then_some(&["sudo", "-n"])
+}

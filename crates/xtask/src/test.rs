@@ -1,0 +1,93 @@
+//! `cargo xtask test`: every check and every test, with the servers they need.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    Failure,
+    command::{cargo, found, root, run},
+    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES},
+    postgres::Postgres,
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Leaves out formatting, lints, types and licences
+    #[arg(long)]
+    tests_only: bool,
+    /// Tests the release build
+    #[arg(long)]
+    release: bool,
+    /// Passed on to `cargo test`
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn test(options: &Options) -> Result<(), Failure> {
+    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, NODE])?;
+    if !options.tests_only {
+        run(&mut cargo(&["fmt", "--all", "--check"]))?;
+        run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+        types()?;
+        licences()?;
+    }
+    let server = Postgres::start()?;
+    let profile: &[&str] = if options.release { &["--release"] } else { &[] };
+    // The acceptance tests run the service as outsiders do: as a program.
+    run(&mut cargo(&[&["build", "-p", "app"], profile].concat()))?;
+    let counted = tests(options, profile, &server.url);
+    drop(server);
+    let (passed, failed) = counted?;
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { Ok(()) } else { Err("some tests failed".into()) }
+}
+
+/// Runs all tests, shows what they print, and counts them.
+fn tests(options: &Options, profile: &[&str], database: &str) -> Result<(u32, u32), Failure> {
+    let mut command = cargo(&[&["test", "--workspace", "--no-fail-fast"], profile].concat());
+    command.args(&options.rest).env("TEST_DATABASE_URL", database);
+    println!("$ cargo test --workspace --no-fail-fast");
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let (mut passed, mut failed) = (0, 0);
+    for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
+        let line = line?;
+        println!("{line}");
+        if line.starts_with("test result:") {
+            passed += count(&line, " passed");
+            failed += count(&line, " failed");
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() && failed == 0 {
+        return Err(format!("`cargo test` failed: {status}").into());
+    }
+    Ok((passed, failed))
+}
+
+fn count(line: &str, what: &str) -> u32 {
+    let before = line.split(what).next().unwrap_or_default();
+    before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The embed page is JavaScript with types in its comments.
+fn types() -> Result<(), Failure> {
+    let folder = root().join("crates/embed");
+    if !folder.join("node_modules").exists() {
+        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder))?;
+    }
+    run(Command::new("npx").args(["--no-install", "tsc"]).current_dir(&folder))
+}
+
+/// What dependencies are allowed, and where they come from.
+fn licences() -> Result<(), Failure> {
+    let tools = root().join("target/tools");
+    let deny = tools.join("bin/cargo-deny");
+    if !found("cargo-deny") && !deny.exists() {
+        run(cargo(&["install", "cargo-deny", "--locked", "--quiet", "--root"]).arg(&tools))?;
+    }
+    let mut command =
+        if found("cargo-deny") { Command::new("cargo-deny") } else { Command::new(deny) };
+    run(command.args(["check", "bans", "licenses", "sources"]).current_dir(root()))
+}
