@@ -29,12 +29,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 
 /// Words of a technology, and the only folders whose code may have them.
 const TECHNOLOGIES: &[(&str, &[&str])] = &[
-    ("diesel::", &["crates/adapters/src/diesel"]),
+    ("diesel_async", &["crates/adapters/src/diesel"]),
     (
         "actix_web",
         &[
             "crates/adapters/src/http",
-            "crates/adapters/src/sandbox.rs",
+            "crates/adapters/src/sandbox",
             "crates/demo",
             "crates/app/src/service.rs",
         ],

@@ -80,7 +80,7 @@ impl Config {
         if !known.iter().any(|scheme| database_url.starts_with(scheme)) {
             faults.push("database_url must begin with sqlite:// or postgres://".into());
         }
-        let public_url = text("public_url", "http://127.0.0.1:8080");
+        let public_url = text("public_url", &format!("http://{listen}"));
         if url::Url::parse(&public_url).is_err() {
             faults.push("public_url must be a URL".into());
         }

@@ -94,7 +94,7 @@ fn greet(place: &Place, partner: &Value) {
     println!("  Open this and play the applicant:  http://localhost:{port}");
     println!();
     println!("  Partner API   http://{}/v1", place.service);
-    println!("  API key       {}", partner["apiKey"].as_str().unwrap_or_default());
+    println!("  API key       {}", text(partner, "apiKey"));
     println!("  Data          {}", place.data.display());
     println!("  Ctrl-C ends it.");
     println!();
@@ -106,12 +106,12 @@ fn partner(place: &Place) -> Result<Value, Failure> {
     if let Ok(kept) = fs::read_to_string(&file) {
         return Ok(serde_json::from_str(&kept)?);
     }
-    let team = admin(place, &["create-team", "Demo partner"])?;
-    let team = team["teamId"].as_str().unwrap_or_default();
-    let key = admin(place, &["create-key", "--team", team, "--environment", "development"])?;
+    let team = text(&admin(place, &["create-team", "Demo partner"])?, "teamId");
+    let key = admin(place, &["create-key", "--team", &team, "--environment", "development"])?;
     let url = format!("http://{}/webhook", place.demo);
-    let webhook = admin(place, &["create-webhook", "--team", team, "--url", &url])?;
-    let partner = json!({ "apiKey": key["apiKey"], "webhookSecret": webhook["secret"] });
+    let webhook = admin(place, &["create-webhook", "--team", &team, "--url", &url])?;
+    let partner =
+        json!({ "apiKey": text(&key, "apiKey"), "webhookSecret": text(&webhook, "secret") });
     keep(&file, &partner)?;
     Ok(partner)
 }
@@ -127,6 +127,10 @@ fn admin(place: &Place, arguments: &[&str]) -> Result<Value, Failure> {
     Ok(serde_json::from_str(&output(avouch(place).arg("admin").args(arguments))?)?)
 }
 
+fn text(object: &Value, name: &str) -> String {
+    object.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 fn avouch(place: &Place) -> Command {
     let mut command = Command::new(place.binaries.join("avouch"));
     let allowed = match std::env::var("AVOUCH_EGRESS_ALLOW") {
@@ -139,13 +143,12 @@ fn avouch(place: &Place) -> Command {
 }
 
 fn demo(place: &Place, partner: &Value) -> Command {
-    let text = |name: &str| partner[name].as_str().unwrap_or_default().to_owned();
     let mut command = Command::new(place.binaries.join("avouch-demo"));
     command
         .env("DEMO_LISTEN", &place.demo)
         .env("DEMO_SERVICE", format!("http://{}", place.service))
-        .env("DEMO_API_KEY", text("apiKey"))
-        .env("DEMO_WEBHOOK_SECRET", text("webhookSecret"));
+        .env("DEMO_API_KEY", text(partner, "apiKey"))
+        .env("DEMO_WEBHOOK_SECRET", text(partner, "webhookSecret"));
     command
 }
 

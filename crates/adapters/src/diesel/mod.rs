@@ -10,6 +10,7 @@ mod deliveries;
 mod keys;
 mod outbox;
 mod schema;
+mod session_row;
 mod sessions;
 mod webhooks;
 

@@ -7,7 +7,7 @@ use diesel_async::{AsyncConnection as _, RunQueryDsl};
 use domain::{
     id::{ApiKeyId, BrowserId, SessionId},
     request::ListQuery,
-    session::{Change, Effect, Progress, Session, State, Version},
+    session::{Change, Effect, Session, State},
     webhook,
 };
 use ports::{
@@ -21,63 +21,8 @@ use super::{
     database::{Store, failed, with_conn},
     outbox::NewEntry,
     schema::{api_keys, deliveries, outbox, sessions, webhooks},
+    session_row::SessionRow,
 };
-
-#[derive(Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = sessions, treat_none_as_null = true)]
-#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct SessionRow {
-    id: Id,
-    owner: Id,
-    terms: String,
-    state: String,
-    status: String,
-    progress: i32,
-    workflow: Option<String>,
-    version: i32,
-    created_at: Moment,
-    expires_at: Moment,
-    closed_at: Option<Moment>,
-}
-
-impl SessionRow {
-    fn of(session: &Session) -> Result<Self, StoreError> {
-        let unfit = failed("write a session down");
-        let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
-        Ok(Self {
-            id: Id(*session.id.as_uuid()),
-            owner: Id(*session.owner.as_uuid()),
-            terms: serde_json::to_string(&session.order).map_err(&unfit)?,
-            state: serde_json::to_string(&session.state).map_err(&unfit)?,
-            status: session.status().to_string(),
-            progress: session.progress.percent().into(),
-            workflow: workflow.map_err(&unfit)?,
-            version: session.version.0,
-            created_at: Moment(session.created_at),
-            expires_at: Moment(session.expires_at),
-            closed_at: session.closed_at.map(Moment),
-        })
-    }
-
-    fn read(self) -> Result<Session, StoreError> {
-        let unfit = failed("read a session back");
-        let workflow = self.workflow.map(|text| serde_json::from_str(&text)).transpose();
-        let progress = u8::try_from(self.progress).ok().and_then(Progress::new);
-        Ok(Session {
-            id: SessionId::from_uuid(self.id.0),
-            owner: ApiKeyId::from_uuid(self.owner.0),
-            order: serde_json::from_str(&self.terms).map_err(&unfit)?,
-            state: serde_json::from_str(&self.state).map_err(&unfit)?,
-            progress: progress
-                .ok_or_else(|| StoreError::new("read a session back", "progress out of range"))?,
-            workflow: workflow.map_err(&unfit)?,
-            version: Version(self.version),
-            created_at: self.created_at.0,
-            expires_at: self.expires_at.0,
-            closed_at: self.closed_at.map(|moment| moment.0),
-        })
-    }
-}
 
 #[derive(Insertable)]
 #[diesel(table_name = deliveries)]

@@ -1,19 +1,15 @@
 //! A make-believe account provider: a real little web site with cookies, a CSRF token and
 //! sessions on the server. The user name typed decides what happens.
 
+mod pages;
+
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
-    cookie::{Cookie, SameSite},
-    dev::Server,
-    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION},
-    web,
-};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::Server, web};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -55,7 +51,7 @@ pub fn serve(listener: std::net::TcpListener) -> std::io::Result<Server> {
         App::new()
             .app_data(site.clone())
             .app_data(web::FormConfig::default().limit(16 * 1024))
-            .route("/", web::get().to(async || redirect("/account")))
+            .route("/", web::get().to(async || pages::redirect("/account")))
             .route("/login", web::get().to(login))
             .route("/login", web::post().to(sign_in))
             .route("/code", web::get().to(code))
@@ -63,11 +59,11 @@ pub fn serve(listener: std::net::TcpListener) -> std::io::Result<Server> {
             .route("/question", web::get().to(question))
             .route("/question", web::post().to(check_answer))
             .route("/account", web::get().to(account))
-            .route("/account.js", web::get().to(script))
-            .route("/type.js", web::get().to(type_anywhere))
+            .route("/account.js", web::get().to(pages::account_script))
+            .route("/type.js", web::get().to(pages::typing_script))
             .route("/api/me", web::get().to(me))
             .route("/api/stats", web::get().to(stats))
-            .route("/icon.svg", web::get().to(icon))
+            .route("/icon.svg", web::get().to(pages::icon))
     });
     Ok(server.workers(1).disable_signals().listen(listener)?.run())
 }
@@ -117,7 +113,7 @@ impl Site {
 
 async fn login(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
-    login_page(id, &visitor, None)
+    pages::sign_in(id, &visitor, None)
 }
 
 async fn sign_in(
@@ -138,33 +134,28 @@ async fn sign_in(
         }
         "otp" => (Stage::Code, "/code"),
         "questions" => (Stage::Question, "/question"),
-        "locked" => return login_page(id, &visitor, Some(("locked", "This account is locked."))),
+        "locked" => {
+            return pages::sign_in(id, &visitor, Some(("locked", "This account is locked.")));
+        }
         "site_down" => return HttpResponse::ServiceUnavailable().body("Acme is down."),
         _ => {
             let wrong = ("bad_credentials", "User name or password is wrong.");
-            return login_page(id, &visitor, Some(wrong));
+            return pages::sign_in(id, &visitor, Some(wrong));
         }
     };
     visitor.user = Some(user);
     visitor.stage = stage;
     let id = site.renew(id, visitor);
-    with_cookie(id, redirect(to))
-}
-
-fn login_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
-    let form = format!(
-        r#"<form id="sign-in" method="post" action="/login"><input type="hidden" name="csrf" value="{}">
-<label>User name <input name="user" autocomplete="username" required tabindex="1"></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required tabindex="2"></label>
-<button tabindex="3">Sign in</button></form>"#,
-        visitor.csrf
-    );
-    page(id, "Sign in", error, &form)
+    pages::with_cookie(id, pages::redirect(to))
 }
 
 async fn code(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
-    if visitor.stage == Stage::Code { code_page(id, &visitor, None) } else { redirect("/login") }
+    if visitor.stage == Stage::Code {
+        pages::code(id, &visitor, None)
+    } else {
+        pages::redirect("/login")
+    }
 }
 
 async fn check_code(
@@ -177,29 +168,18 @@ async fn check_code(
         return HttpResponse::Forbidden().body("the form is stale");
     }
     if form.answer.trim() != CODE {
-        return code_page(id, &visitor, Some(("bad_answer", "That is not the code.")));
+        return pages::code(id, &visitor, Some(("bad_answer", "That is not the code.")));
     }
     let id = site.renew(id, Visitor { stage: Stage::In, ..visitor });
-    with_cookie(id, redirect("/account"))
-}
-
-fn code_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
-    let form = format!(
-        r#"<p>We sent a code to a number that ends in 56.</p>
-<form method="post" action="/code"><input type="hidden" name="csrf" value="{}">
-<label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" required tabindex="1"></label>
-<button tabindex="2">Continue</button></form>"#,
-        visitor.csrf
-    );
-    page(id, "Enter your code", error, &form)
+    pages::with_cookie(id, pages::redirect("/account"))
 }
 
 async fn question(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if visitor.stage == Stage::Question {
-        question_page(id, &visitor, None)
+        pages::question(id, &visitor, None)
     } else {
-        redirect("/login")
+        pages::redirect("/login")
     }
 }
 
@@ -213,56 +193,18 @@ async fn check_answer(
         return HttpResponse::Forbidden().body("the form is stale");
     }
     if !form.answer.trim().eq_ignore_ascii_case(ANSWER) {
-        return question_page(id, &visitor, Some(("bad_answer", "That is not the answer.")));
+        return pages::question(id, &visitor, Some(("bad_answer", "That is not the answer.")));
     }
     let id = site.renew(id, Visitor { stage: Stage::In, ..visitor });
-    with_cookie(id, redirect("/account"))
-}
-
-fn question_page(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
-    let form = format!(
-        r#"<p>What is your favourite colour?</p>
-<form id="security-question" method="post" action="/question"><input type="hidden" name="csrf" value="{}">
-<label>Answer <input name="answer" autocomplete="off" required tabindex="1"></label>
-<button tabindex="2">Continue</button></form>"#,
-        visitor.csrf
-    );
-    page(id, "Security question", error, &form)
+    pages::with_cookie(id, pages::redirect("/account"))
 }
 
 async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     let Some(user) = visitor.user.filter(|_| visitor.stage == Stage::In) else {
-        return with_cookie(id, redirect("/login"));
+        return pages::with_cookie(id, pages::redirect("/login"));
     };
-    let tier =
-        if user == "no_data" { "" } else { r#"<dt>Tier</dt><dd data-field="tier">gold</dd>"# };
-    let body = format!(
-        r#"<main id="account"><p>Hello, {user}.</p><dl>{tier}<dt>Followers</dt><dd id="followers">…</dd></dl>
-<script src="/account.js"></script></main>"#
-    );
-    page(id, "Your account", None, &body)
-}
-
-async fn script() -> HttpResponse {
-    HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
-        "fetch('/api/stats').then((r) => r.ok ? r.json() : {}).then((s) => { \
-         document.getElementById('followers').textContent = s.followers ?? 'none'; });",
-    )
-}
-
-/// While nothing has been written, the first press of Tab leads to the first field, wherever the
-/// page was clicked, and letters typed outside of a field go there too. Scripts that drive the
-/// sandbox by keyboard alone rely on it; `autofocus` would make the second field the first stop.
-async fn type_anywhere() -> HttpResponse {
-    HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
-        "let tabbed = false; addEventListener('keydown', (e) => { \
-         const fields = [...document.querySelectorAll('input:not([type=hidden])')]; \
-         if (!fields.length || fields.some((field) => field.value)) return; \
-         if (e.key === 'Tab' && !tabbed) { tabbed = true; e.preventDefault(); fields[0].focus(); } \
-         else if (e.key.length === 1 && !fields.includes(document.activeElement)) fields[0].focus(); \
-         });",
-    )
+    pages::account(id, &user)
 }
 
 async fn me(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
@@ -288,48 +230,4 @@ async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
 fn signed_in(site: &Site, request: &HttpRequest) -> Option<String> {
     let (_, visitor) = site.visitor(request);
     visitor.user.filter(|_| visitor.stage == Stage::In)
-}
-
-async fn icon() -> HttpResponse {
-    HttpResponse::Ok().content_type("image/svg+xml").body(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#7a1fa2"/><path d="M8 24 16 7l8 17h-4l-4-9-4 9z" fill="#fff"/></svg>"##,
-    )
-}
-
-fn redirect(to: &str) -> HttpResponse {
-    HttpResponse::SeeOther().insert_header((LOCATION, to)).finish()
-}
-
-fn with_cookie(id: Uuid, mut response: HttpResponse) -> HttpResponse {
-    let cookie = Cookie::build(COOKIE, id.to_string()).path("/").http_only(true);
-    // A cookie of letters, digits and hyphens always fits into a header.
-    let _ = response.add_cookie(&cookie.same_site(SameSite::Lax).finish());
-    response
-}
-
-fn page(id: Uuid, title: &str, error: Option<(&str, &str)>, body: &str) -> HttpResponse {
-    let error = error.map_or(String::new(), |(code, text)| {
-        format!(r#"<p class="error" data-code="{code}" role="alert">{text}</p>"#)
-    });
-    let style = "body{font:17px/1.5 system-ui,sans-serif;margin:0;background:#f6f1fa;color:#231a29}\
-        header{background:#7a1fa2;color:#fff;padding:14px 24px;font-weight:700;font-size:20px}\
-        body>div{max-width:420px;margin:40px auto;padding:24px;background:#fff;border-radius:12px}\
-        label{display:block;margin:14px 0}input{display:block;width:100%;box-sizing:border-box;\
-        font:inherit;padding:9px;border:1px solid #b9a8c4;border-radius:6px}button{font:inherit;\
-        padding:10px 20px;border:0;border-radius:6px;background:#7a1fa2;color:#fff}\
-        .error{color:#b00020}";
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title} – Acme</title><style>{style}</style></head>\
-         <body><script src=\"/type.js\"></script><header>Acme</header><div><h1>{title}</h1>{error}{body}</div></body></html>"
-    );
-    let response = HttpResponse::Ok()
-        .content_type("text/html; charset=utf-8")
-        .insert_header((CACHE_CONTROL, "no-store"))
-        .insert_header((
-            CONTENT_SECURITY_POLICY,
-            "default-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-        ))
-        .body(html);
-    with_cookie(id, response)
 }

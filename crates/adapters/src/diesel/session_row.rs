@@ -1,0 +1,71 @@
+//! A session as a row of its table.
+
+use ::diesel::prelude::*;
+use domain::{
+    id::{ApiKeyId, SessionId},
+    session::{Progress, Session, Version},
+};
+use ports::StoreError;
+
+use super::{
+    column::{Id, Moment},
+    database::failed,
+    schema::sessions,
+};
+
+/// A session as its table has it.
+#[derive(Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = sessions, treat_none_as_null = true)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+pub(super) struct SessionRow {
+    pub(super) id: Id,
+    pub(super) owner: Id,
+    pub(super) terms: String,
+    pub(super) state: String,
+    pub(super) status: String,
+    pub(super) progress: i32,
+    pub(super) workflow: Option<String>,
+    pub(super) version: i32,
+    pub(super) created_at: Moment,
+    pub(super) expires_at: Moment,
+    pub(super) closed_at: Option<Moment>,
+}
+
+impl SessionRow {
+    pub(super) fn of(session: &Session) -> Result<Self, StoreError> {
+        let unfit = failed("write a session down");
+        let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
+        Ok(Self {
+            id: Id(*session.id.as_uuid()),
+            owner: Id(*session.owner.as_uuid()),
+            terms: serde_json::to_string(&session.order).map_err(&unfit)?,
+            state: serde_json::to_string(&session.state).map_err(&unfit)?,
+            status: session.status().to_string(),
+            progress: session.progress.percent().into(),
+            workflow: workflow.map_err(&unfit)?,
+            version: session.version.0,
+            created_at: Moment(session.created_at),
+            expires_at: Moment(session.expires_at),
+            closed_at: session.closed_at.map(Moment),
+        })
+    }
+
+    pub(super) fn read(self) -> Result<Session, StoreError> {
+        let unfit = failed("read a session back");
+        let workflow = self.workflow.map(|text| serde_json::from_str(&text)).transpose();
+        let progress = u8::try_from(self.progress).ok().and_then(Progress::new);
+        Ok(Session {
+            id: SessionId::from_uuid(self.id.0),
+            owner: ApiKeyId::from_uuid(self.owner.0),
+            order: serde_json::from_str(&self.terms).map_err(&unfit)?,
+            state: serde_json::from_str(&self.state).map_err(&unfit)?,
+            progress: progress
+                .ok_or_else(|| StoreError::new("read a session back", "progress out of range"))?,
+            workflow: workflow.map_err(&unfit)?,
+            version: Version(self.version),
+            created_at: self.created_at.0,
+            expires_at: self.expires_at.0,
+            closed_at: self.closed_at.map(|moment| moment.0),
+        })
+    }
+}
