@@ -10,6 +10,7 @@ use crate::{
     admin::{Admin, read_definition},
     config::Config,
     service::{Parts, Service},
+    trial,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -41,6 +42,9 @@ enum Command {
 enum Workflow {
     /// Checks a definition; prints its flaws
     Check { file: PathBuf },
+    /// Runs a definition once in a real browser: prints a link to play the applicant on stderr, and
+    /// what came of it as JSON
+    Run { file: PathBuf },
 }
 
 /// Reads the command line and does what it says.
@@ -58,6 +62,12 @@ pub fn run() -> Result<(), Failure> {
         }
         Command::Admin(command) => {
             println!("{}", runtime.block_on(command.run(&config))?);
+            Ok(())
+        }
+        Command::Workflow(Workflow::Run { file }) => {
+            start_log(&config)?;
+            let result = runtime.block_on(trial::run(config, &file))?;
+            println!("{result}");
             Ok(())
         }
         Command::Workflow(Workflow::Check { file }) => {

@@ -9,6 +9,7 @@ mod keys;
 mod live;
 mod partner;
 mod service;
+mod trial;
 mod whole;
 mod workers;
 

@@ -60,6 +60,7 @@ impl Default for Parts {
 /// A running service.
 pub struct Service {
     pub address: SocketAddr,
+    pub(crate) partners: Arc<Partners>,
     stop: CancellationToken,
     tasks: TaskTracker,
     pool: Arc<ChromiumPool>,
@@ -160,7 +161,7 @@ impl Service {
         let services = Services {
             keys: Whole::new(Arc::new(Keys { store: store.clone(), clock: parts.clock })),
             sessions: Whole::new(partners.clone()),
-            lookups: Whole::new(partners),
+            lookups: Whole::new(partners.clone()),
             applicants: Whole::new(Arc::new(Applicants { core })),
             ready: Whole::new(store),
         };
@@ -172,6 +173,7 @@ impl Service {
         tracing::info!("serving on http://{address}");
         Ok(Self {
             address,
+            partners,
             stop: workers.stop,
             tasks: workers.tasks,
             pool,

@@ -121,63 +121,53 @@ impl Catalogue for Store {
         let version = definition.version.clone();
         let pinned = Pinned { version: version.clone(), sha256: sha256.clone() };
         let (now, environment) = (Moment(now), definition.environment.as_str());
-        let written: Result<Result<i32, PublishError>, DieselError> = with_conn!(self, |conn| {
+        let fresh = (
+            platforms::name.eq(&definition.platform),
+            platforms::environment.eq(environment),
+            platforms::version.eq(&version),
+            platforms::is_active.eq(true),
+            platforms::created_at.eq(now),
+            platforms::updated_at.eq(now),
+        );
+        let stored = definitions::table.filter(definitions::version.eq(&version));
+        // The platform's number and environment, and the hash of what has this version now.
+        let written: Result<(i32, String, String), DieselError> = with_conn!(self, |conn| {
             conn.transaction(async |conn| {
-                let fresh = (
-                    platforms::name.eq(&definition.platform),
-                    platforms::environment.eq(environment),
-                    platforms::version.eq(&version),
-                    platforms::is_active.eq(true),
-                    platforms::created_at.eq(now),
-                    platforms::updated_at.eq(now),
-                );
-                ::diesel::insert_into(platforms::table)
-                    .values(fresh)
-                    .on_conflict_do_nothing()
-                    .execute(conn)
-                    .await?;
+                let platform = ::diesel::insert_into(platforms::table).values(fresh);
+                platform.on_conflict_do_nothing().execute(conn).await?;
                 let (id, held): (i32, String) = platforms::table
                     .filter(platforms::name.eq(&definition.platform))
                     .select((platforms::id, platforms::environment))
                     .first(conn)
                     .await?;
                 if held != environment {
-                    return Ok(Err(PublishError::OtherEnvironment(definition.platform.clone())));
+                    return Ok((id, held, sha256.clone()));
                 }
-                let row = DefinitionRow {
-                    platform: id,
-                    version: version.clone(),
-                    sha256: sha256.clone(),
-                    document: document.clone(),
-                    created_at: now,
-                };
-                let added = ::diesel::insert_into(definitions::table)
-                    .values(&row)
-                    .on_conflict_do_nothing()
-                    .execute(conn)
-                    .await?;
-                if added == 0 {
-                    let before: String = definitions::table
-                        .filter(definitions::platform.eq(id))
-                        .filter(definitions::version.eq(&version))
-                        .select(definitions::sha256)
-                        .first(conn)
-                        .await?;
-                    return Ok(if before == sha256 {
-                        Ok(id)
-                    } else {
-                        Err(PublishError::VersionTaken(version.clone()))
-                    });
+                let row = (
+                    definitions::platform.eq(id),
+                    definitions::version.eq(&version),
+                    definitions::sha256.eq(&sha256),
+                    definitions::document.eq(&document),
+                    definitions::created_at.eq(now),
+                );
+                let new = ::diesel::insert_into(definitions::table).values(row);
+                if new.on_conflict_do_nothing().execute(conn).await? == 1 {
+                    let newest = (platforms::version.eq(&version), platforms::updated_at.eq(now));
+                    let platform = platforms::table.filter(platforms::id.eq(id));
+                    ::diesel::update(platform).set(newest).execute(conn).await?;
                 }
-                ::diesel::update(platforms::table.filter(platforms::id.eq(id)))
-                    .set((platforms::version.eq(&version), platforms::updated_at.eq(now)))
-                    .execute(conn)
-                    .await?;
-                Ok(Ok(id))
+                let stored = stored.filter(definitions::platform.eq(id));
+                Ok((id, held, stored.select(definitions::sha256).first(conn).await?))
             })
             .await
         });
-        let id = written.map_err(failed("publish a definition"))??;
+        let (id, held, found) = written.map_err(failed("publish a definition"))?;
+        if held != environment {
+            return Err(PublishError::OtherEnvironment(definition.platform.clone()));
+        }
+        if found != sha256 {
+            return Err(PublishError::VersionTaken(version));
+        }
         Ok((PlatformId(id), pinned))
     }
 }
