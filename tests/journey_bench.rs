@@ -116,8 +116,9 @@ impl Bare {
         let size = json!({ "width": 840, "height": 661, "deviceScaleFactor": 1, "mobile": false });
         tell("Emulation.setDeviceMetricsOverride", size).await;
         tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
-        tell("Page.navigate", json!({ "url": "data:text/html,<input autofocus>" })).await;
+        tell("Runtime.evaluate", json!({ "expression": "0" })).await;
         tell("Page.startScreencast", json!({ "format": "jpeg", "quality": 70 })).await;
+        tell("Page.navigate", json!({ "url": "data:text/html,<input autofocus>" })).await;
         picture(&client, &session, &mut events).await;
         let first = began.elapsed().as_secs_f64() * 1e3;
         Self { client, session, events: events.into(), first, folder, _chromium: chromium }
