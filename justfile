@@ -18,3 +18,7 @@ check:
 # The benchmarks
 bench *NAME:
     cargo xtask bench {{NAME}}
+
+# The README's picture, taken on the demo page of a running `just up`
+picture URL:
+    cargo run -p acceptance --example picture -- {{URL}} docs/images/embed.png

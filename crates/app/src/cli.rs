@@ -1,6 +1,6 @@
 //! The commands of `avouch`.
 
-use std::path::PathBuf;
+use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
 use serde_json::json;
@@ -95,7 +95,10 @@ async fn serve(config: &Config) -> Result<(), Failure> {
 fn start_log(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&config.log)
         .map_err(|error| format!("log is no filter of the tracing form: {error}"))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     if config.log_json {
         log.json().init();
     } else {

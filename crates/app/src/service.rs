@@ -7,7 +7,7 @@ use std::{
     io::{self, Write as _},
     net::{SocketAddr, TcpListener},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -64,6 +64,7 @@ pub struct Service {
     stop: CancellationToken,
     tasks: TaskTracker,
     pool: Arc<ChromiumPool>,
+    browsers: PathBuf,
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
@@ -77,6 +78,18 @@ pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32])
     let seal = Seal::new(&derive(&key, "seal"));
     let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
     Ok((Arc::new(store), key))
+}
+
+/// What the handlers call.
+fn services(core: Arc<Core>, store: Arc<Store>, partners: Arc<Partners>) -> Services {
+    let keys = Keys { store: store.clone(), clock: core.clock.clone() };
+    Services {
+        keys: Whole::new(Arc::new(keys)),
+        sessions: Whole::new(partners.clone()),
+        lookups: Whole::new(partners),
+        applicants: Whole::new(Arc::new(Applicants { core })),
+        ready: Whole::new(store),
+    }
 }
 
 /// The whole chain of causes in one line.
@@ -122,9 +135,10 @@ impl Service {
         let sandbox_socket = TcpListener::bind("127.0.0.1:0")?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
+        let browsers = browsers_folder(node)?;
         let pool = Arc::new(ChromiumPool::new(PoolOptions {
             executable: config.browser.clone(),
-            folder: browsers_folder(node)?,
+            folder: browsers.clone(),
             capacity: config.browsers,
             egress: config.egress.clone(),
             routes,
@@ -138,7 +152,7 @@ impl Service {
             public_url: config.public_url.clone(),
             sessions: store.clone(),
             catalogue: store.clone(),
-            clock: parts.clock.clone(),
+            clock: parts.clock,
             chance: Arc::new(SystemChance),
             tokens: Arc::new(KeyedTokens::new(derive(&key, "tokens"))),
             rooms: Rooms::default(),
@@ -158,13 +172,7 @@ impl Service {
         workers.start();
         let places = Arc::new(IsoPlaces::new(config.countries.clone()));
         let partners = Arc::new(Partners { core: core.clone(), places });
-        let services = Services {
-            keys: Whole::new(Arc::new(Keys { store: store.clone(), clock: parts.clock })),
-            sessions: Whole::new(partners.clone()),
-            lookups: Whole::new(partners.clone()),
-            applicants: Whole::new(Arc::new(Applicants { core })),
-            ready: Whole::new(store),
-        };
+        let services = services(core, store, partners.clone());
         let servers = [sandbox::serve(sandbox_socket)?, http::serve(socket, services)?];
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));
         if geteuid().is_root() {
@@ -177,6 +185,7 @@ impl Service {
             stop: workers.stop,
             tasks: workers.tasks,
             pool,
+            browsers,
             servers: servers.into(),
         })
     }
@@ -193,13 +202,15 @@ impl Service {
         if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
+        // What cannot be removed now is removed at the next start.
+        let _ = fs::remove_dir_all(&self.browsers);
     }
 }
 
 /// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket
 /// in it, whose path must not pass 108 bytes (unix(7)), so `data_dir` might be too deep. Folders of
 /// processes that are gone are removed: each holds a lock for as long as it lives.
-fn browsers_folder(node: NodeId) -> io::Result<std::path::PathBuf> {
+fn browsers_folder(node: NodeId) -> io::Result<PathBuf> {
     let all = std::env::temp_dir();
     for entry in fs::read_dir(&all)?.flatten() {
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with("avouch-"));

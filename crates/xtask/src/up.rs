@@ -138,6 +138,10 @@ fn avouch(place: &Place) -> Command {
         Ok(own) => format!("{own},{}", place.demo),
         Err(_) => place.demo.clone(),
     };
+    if std::env::var_os("AVOUCH_LOG").is_none() {
+        // What the server says of its threads is of no use to a newcomer.
+        command.env("AVOUCH_LOG", "info,actix_server=warn");
+    }
     // The demo receives its webhooks on this machine, which must be allowed by name.
     command.env("AVOUCH_EGRESS_ALLOW", allowed).env("AVOUCH_DATA_DIR", &place.data);
     command

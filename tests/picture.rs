@@ -1,0 +1,35 @@
+//! Plays the applicant on the demo page of a running `cargo xtask up`, and makes the README's
+//! picture on the way: `cargo run -p acceptance --example picture -- URL FILE`.
+
+use std::time::Duration;
+
+use acceptance::{applicant::Applicant, eventually};
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let mut words = std::env::args().skip(1);
+    let (Some(url), Some(file)) = (words.next(), words.next()) else {
+        panic!("usage: picture URL FILE");
+    };
+    let applicant = Applicant::visit(&url).await;
+    let embed = applicant.begin().await;
+    embed.until_prompted("Sign in").await;
+    embed.click("[data-testid=screen]").await;
+    applicant.press("Tab").await;
+    applicant.write("ok").await;
+    applicant.press("Tab").await;
+    applicant.write("password").await;
+    // Time for the last letter to be drawn over there and shown here.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    std::fs::write(&file, applicant.screenshot().await).expect("a file");
+    applicant.press("Enter").await;
+    embed.click("[data-testid=consent-approve]").await;
+    println!("outcome: {}", embed.until_outcome().await);
+    let webhooks = "document.getElementById('webhooks').textContent";
+    let arrived = eventually("the webhook on the page", Duration::from_secs(10), async || {
+        let text = applicant.evaluate(webhooks).await;
+        text.as_str().filter(|text| text.contains("COMPLETED")).map(str::to_owned)
+    });
+    println!("webhook: {}", arrived.await);
+    applicant.leave().await;
+}
