@@ -64,10 +64,24 @@ impl Partner {
 
     /// Sends any body to any path.
     pub async fn send(&self, method: Method, path: &str, body: String) -> Answer {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base))
-            .header("content-type", "application/json");
+        self.send_with(method, path, body, &[]).await
+    }
+
+    /// Sends any body to any path, with headers of the caller's; theirs come last.
+    pub async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if !headers.iter().any(|(name, _)| *name == "content-type") {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         if let Some(key) = &self.key {
             request = request.header("x-api-key", key);
         }

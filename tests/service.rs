@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use hyper::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -55,6 +56,8 @@ impl Deployment {
             ("AVOUCH_WEBHOOK_BACKOFF", "1x2".to_owned()),
             ("AVOUCH_BROWSERS", "32".to_owned()),
             ("AVOUCH_LOG", "debug".to_owned()),
+            ("AVOUCH_RATE_LIMIT", "off".to_owned()),
+            ("AVOUCH_CREATE_LIMIT", "off".to_owned()),
             ("TMPDIR", folder.path().join("t").display().to_string()),
         ];
         fs::create_dir(folder.path().join("t")).expect("a folder");
@@ -94,6 +97,27 @@ impl Deployment {
         tokio::spawn(server.expect("the make-believe partner"));
     }
 
+    /// Sets a variable for the processes that start from now on.
+    pub fn set(&mut self, name: &'static str, value: impl Into<String>) {
+        self.settings.retain(|(own, _)| *own != name);
+        self.settings.push((name, value.into()));
+    }
+
+    /// Another process of the same deployment, beside the first; it ends with what is answered.
+    pub async fn another(&self) -> Another {
+        let address = format!("127.0.0.1:{}", free_port());
+        let log = fs::File::create(self.folder.path().join("log-another")).expect("a log");
+        let mut command = self.command();
+        command.env("AVOUCH_LISTEN", &address);
+        let process = command.arg("serve").stdout(Stdio::null()).stderr(log).spawn();
+        let another = Another {
+            partner: Partner::new(&format!("http://{address}"), Some(&self.api_key)),
+            process: process.expect("avouch serves"),
+        };
+        serving(&address, &another.partner).await;
+        another
+    }
+
     /// Runs `avouch admin …`.
     pub fn admin(&self, arguments: &[&str]) -> Value {
         let output = self.command().arg("admin").args(arguments).output().expect("avouch runs");
@@ -113,13 +137,7 @@ impl Deployment {
             .spawn()
             .expect("avouch serves");
         self.process = Some(process);
-        let anyone = self.partner.with_key(None);
-        let address = self.address.clone();
-        eventually("the service to serve", Duration::from_secs(60), async || {
-            tokio::net::TcpStream::connect(&address).await.ok()?;
-            (anyone.get("browser-platforms").await.status == 401).then_some(())
-        })
-        .await;
+        serving(&self.address, &self.partner).await;
     }
 
     /// Ends the process at once, as `kill -9` does.
@@ -196,6 +214,27 @@ impl Drop for Deployment {
             eprintln!("{}", fs::read_to_string(self.log()).unwrap_or_default());
         }
     }
+}
+
+/// A second process; dropping it ends it.
+pub struct Another {
+    pub partner: Partner,
+    process: Child,
+}
+
+impl Drop for Another {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+async fn serving(address: &str, partner: &Partner) {
+    eventually("the service to serve", Duration::from_secs(60), async || {
+        tokio::net::TcpStream::connect(address).await.ok()?;
+        (partner.send(Method::GET, "/readyz", String::new()).await.status == 200).then_some(())
+    })
+    .await;
 }
 
 /// The binary under test: `AVOUCH_BIN`, or the one built beside this test.

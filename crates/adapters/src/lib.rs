@@ -2,6 +2,7 @@
 
 pub mod diesel;
 pub mod http;
+pub mod limiter;
 pub mod outbound;
 pub mod places;
 pub mod sandbox;

@@ -14,13 +14,28 @@ mod postgres {
     testkit::stores_contract!(super::postgres());
 }
 
+/// Single reads over a connection that is shared.
+mod postgres_lane {
+    testkit::stores_contract!(super::postgres_lane());
+}
+
 async fn sqlite() -> Backend {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("store.db").display());
-    backend(&url, Box::new(folder)).await
+    backend(open(&url).await, Box::new(folder))
 }
 
 async fn postgres() -> Backend {
+    let url = database().await;
+    backend(open(&url).await, Box::new(()))
+}
+
+async fn postgres_lane() -> Backend {
+    let url = database().await;
+    backend(open(&url).await.with_lane(&url), Box::new(()))
+}
+
+async fn database() -> String {
     let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
         panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
     });
@@ -31,11 +46,15 @@ async fn postgres() -> Backend {
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let mut url = url::Url::parse(&server).unwrap();
     url.set_path(&name);
-    backend(url.as_str(), Box::new(())).await
+    url.to_string()
 }
 
-async fn backend(url: &str, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
-    let store = Arc::new(Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap());
+async fn open(url: &str) -> Store {
+    Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap()
+}
+
+fn backend(store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
+    let store = Arc::new(store);
     Backend {
         sessions: store.clone(),
         outbox: store.clone(),

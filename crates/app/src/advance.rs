@@ -101,6 +101,24 @@ impl Core {
         Err(Stuck::Busy)
     }
 
+    /// Erases a closed session; the session as it is then.
+    pub(crate) async fn erase(&self, id: SessionId) -> Result<Session, Stuck> {
+        for _ in 0..ATTEMPTS {
+            let session = self.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+            let now = self.clock.now();
+            let Some(change) = session.erase(now) else { return Ok(session) };
+            match self.sessions.commit(&change, now).await {
+                Ok(()) => {
+                    tracing::info!(session.id = %id, "the data of session {id} was erased");
+                    return Ok(change.session);
+                }
+                Err(CommitError::Stale) => (),
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Err(Stuck::Busy)
+    }
+
     pub(crate) fn embed_url(&self, id: SessionId) -> String {
         format!("{}/embed/{id}?token={}", self.public_url, self.tokens.of(id).expose())
     }

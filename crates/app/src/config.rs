@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
-use domain::{egress::Egress, webhook::Backoff};
+use chrono::TimeDelta;
+use domain::{
+    egress::{Egress, Networks},
+    rate::Limit,
+    webhook::Backoff,
+};
 
 /// A checked configuration.
 #[derive(Debug, Clone)]
@@ -19,8 +24,24 @@ pub struct Config {
     pub webhook_backoff: Backoff,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
+    /// Where limits are counted for several processes; `None`: in this one.
+    pub redis_url: Option<String>,
+    pub limits: Limits,
+    /// Whose word on an applicant's or partner's address is taken.
+    pub trusted_proxies: Networks,
+    /// How long a closed session keeps its data.
+    pub retention: TimeDelta,
+    /// Where metrics are served, if not with everything else.
+    pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_json: bool,
+}
+
+/// Limits of the partner API; `None` is no limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    pub requests: Option<Limit>,
+    pub creations: Option<Limit>,
 }
 
 /// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
@@ -34,6 +55,12 @@ const KEYS: &[&str] = &[
     "egress_allow",
     "webhook_backoff",
     "countries",
+    "redis_url",
+    "rate_limit",
+    "create_limit",
+    "trusted_proxies",
+    "retention_days",
+    "metrics_listen",
     "log",
     "log_format",
 ];
@@ -93,13 +120,19 @@ impl Config {
         if browsers.is_some_and(|count| !(1..=1000).contains(&count)) {
             faults.push("browsers must be 1 to 1000".into());
         }
-        let format = text("log_format", "text");
-        if format != "text" && format != "json" {
-            faults.push("log_format must be text or json".into());
-        }
         let countries = values.get("countries").map(|list| {
             list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
         });
+        let proxies = text("trusted_proxies", "").parse::<Networks>();
+        let proxies = proxies.map_err(|error| faults.push(format!("trusted_proxies: {error}")));
+        let days =
+            parse(&text("retention_days", "30"), "retention_days", "must be a number", faults);
+        if days.is_some_and(|days: i64| !(1..=3650).contains(&days)) {
+            faults.push("retention_days must be 1 to 3650".into());
+        }
+        let metrics = values.get("metrics_listen");
+        let metrics =
+            metrics.map(|text| parse(text, "metrics_listen", "must be ADDRESS:PORT", faults));
         Self {
             listen,
             public_url: public_url.trim_end_matches('/').to_owned(),
@@ -110,8 +143,16 @@ impl Config {
             egress: egress.unwrap_or_default(),
             webhook_backoff: backoff.unwrap_or_default(),
             countries,
+            redis_url: redis_url(values, faults),
+            limits: Limits {
+                requests: limit(&text("rate_limit", "120/60"), "rate_limit", faults),
+                creations: limit(&text("create_limit", "60/60"), "create_limit", faults),
+            },
+            trusted_proxies: proxies.unwrap_or_default(),
+            retention: TimeDelta::days(days.unwrap_or(30)),
+            metrics_listen: metrics.flatten(),
             log: text("log", "info"),
-            log_json: format == "json",
+            log_json: log_is_json(&text("log_format", "text"), faults),
         }
     }
 }
@@ -127,6 +168,28 @@ fn parse<T: std::str::FromStr>(
         faults.push(format!("{key} {rule}"));
     }
     value
+}
+
+fn redis_url(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<String> {
+    let url = values.get("redis_url").cloned();
+    if url.as_ref().is_some_and(|url| !url.starts_with("redis://")) {
+        faults.push("redis_url must begin with redis://".into());
+    }
+    url
+}
+
+fn log_is_json(format: &str, faults: &mut Vec<String>) -> bool {
+    if format != "text" && format != "json" {
+        faults.push("log_format must be text or json".into());
+    }
+    format == "json"
+}
+
+fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<Limit> {
+    if text == "off" {
+        return None;
+    }
+    text.parse().map_err(|error| faults.push(format!("{key} {error}"))).ok()
 }
 
 fn read_file(path: &std::path::Path, faults: &mut Vec<String>) -> BTreeMap<String, String> {

@@ -8,6 +8,7 @@ mod advance;
 mod keys;
 mod live;
 mod partner;
+mod retention;
 mod service;
 mod trial;
 mod whole;

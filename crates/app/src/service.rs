@@ -15,7 +15,8 @@ use std::{
 use actix_web::dev::ServerHandle;
 use adapters::{
     diesel::Store,
-    http::{self, Services},
+    http::{self, Services, TrustedProxies},
+    limiter::{MemoryLimiter, RedisLimiter},
     outbound::HyperWebhookSender,
     places::IsoPlaces,
     sandbox,
@@ -27,6 +28,7 @@ use domain::{id::NodeId, workflow::Definition};
 use ports::{
     catalogue::{Catalogue as _, PublishError},
     clock::{Chance, Clock},
+    rate_limiter::RateLimiter,
 };
 use rustix::process::geteuid;
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
@@ -37,7 +39,7 @@ use crate::{
     advance::Core,
     config::Config,
     live::{Applicants, Rooms},
-    partner::{Keys, Partners},
+    partner::{Gatekeeper, Partners},
     whole::Whole,
     workers::Workers,
 };
@@ -80,16 +82,61 @@ pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32])
     Ok((Arc::new(store), key))
 }
 
-/// What the handlers call.
-fn services(core: Arc<Core>, store: Arc<Store>, partners: Arc<Partners>) -> Services {
-    let keys = Keys { store: store.clone(), clock: core.clock.clone() };
-    Services {
-        keys: Whole::new(Arc::new(keys)),
-        sessions: Whole::new(partners.clone()),
-        lookups: Whole::new(partners),
-        applicants: Whole::new(Arc::new(Applicants { core })),
-        ready: Whole::new(store),
+/// What every worker's services are made of.
+#[derive(Clone)]
+struct Shared {
+    core: Arc<Core>,
+    store: Arc<Store>,
+    partners: Arc<Partners>,
+    limiter: Arc<dyn RateLimiter>,
+    config: Config,
+}
+
+impl Shared {
+    /// What one worker's handlers call. Single reads go over a connection of the worker's own and
+    /// may be given up half-way; everything else is carried out whole.
+    fn services(&self) -> Services {
+        let store = Arc::new(self.store.with_lane(&self.config.database_url));
+        let gate = Arc::new(Gatekeeper {
+            core: self.core.clone(),
+            keys: store.clone(),
+            sessions: store.clone(),
+            limiter: self.limiter.clone(),
+            limits: self.config.limits,
+        });
+        let runtime = &self.core.runtime;
+        Services {
+            gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
+            sessions: Whole::new(runtime, self.partners.clone()),
+            lookups: Whole::new(runtime, self.partners.clone()),
+            applicants: Whole::new(runtime, Arc::new(Applicants { core: self.core.clone() })),
+            ready: Whole::new(runtime, self.store.clone()),
+            trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
+        }
     }
+}
+
+fn core(config: &Config, parts: Parts, node: NodeId, key: &[u8; 32], store: Arc<Store>) -> Core {
+    Core {
+        node,
+        runtime: Handle::current(),
+        public_url: config.public_url.clone(),
+        sessions: store.clone(),
+        catalogue: store,
+        clock: parts.clock,
+        chance: Arc::new(SystemChance),
+        tokens: Arc::new(KeyedTokens::new(derive(key, "tokens"))),
+        rooms: Rooms::default(),
+        effects: Notify::new(),
+        deliveries: Notify::new(),
+    }
+}
+
+fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
+    Ok(match &config.redis_url {
+        Some(url) => Arc::new(RedisLimiter::open(url).map_err(explain)?),
+        None => Arc::new(MemoryLimiter::default()),
+    })
 }
 
 /// The whole chain of causes in one line.
@@ -146,19 +193,7 @@ impl Service {
         let socket = TcpListener::bind(config.listen)
             .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
         let address = socket.local_addr()?;
-        let core = Arc::new(Core {
-            node,
-            runtime: Handle::current(),
-            public_url: config.public_url.clone(),
-            sessions: store.clone(),
-            catalogue: store.clone(),
-            clock: parts.clock,
-            chance: Arc::new(SystemChance),
-            tokens: Arc::new(KeyedTokens::new(derive(&key, "tokens"))),
-            rooms: Rooms::default(),
-            effects: Notify::new(),
-            deliveries: Notify::new(),
-        });
+        let core = Arc::new(core(config, parts, node, &key, store.clone()));
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
@@ -166,14 +201,22 @@ impl Service {
             pool: pool.clone(),
             sender: Arc::new(HyperWebhookSender::new(config.egress.clone())),
             backoff: config.webhook_backoff,
+            retention: config.retention,
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
         workers.start();
         let places = Arc::new(IsoPlaces::new(config.countries.clone()));
         let partners = Arc::new(Partners { core: core.clone(), places });
-        let services = services(core, store, partners.clone());
-        let servers = [sandbox::serve(sandbox_socket)?, http::serve(socket, services)?];
+        let shared = Shared {
+            core,
+            store,
+            partners: partners.clone(),
+            limiter: limiter(config)?,
+            config: config.clone(),
+        };
+        let servers =
+            [sandbox::serve(sandbox_socket)?, http::serve(socket, move || shared.services())?];
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));
         if geteuid().is_root() {
             tracing::warn!("running as root: Chromium's own sandbox is off");

@@ -84,11 +84,11 @@ async fn one_session(
 ) -> Result<Value, Failure> {
     let body = json!({ "platformId": platform.0, "location": { "country": "US" } });
     let request = NewSession::read(&body).map_err(explain)?;
-    let created = service.partners.create(caller, request).await.map_err(explain)?;
+    let created = service.partners.create(caller, request, None).await.map_err(explain)?.face;
     eprintln!("open this and play the applicant: {}", created.embed_url);
     let mut status = created.session.status();
     loop {
-        let (face, _) = service.partners.read(caller, created.session.id).await.map_err(explain)?;
+        let face = service.partners.read(caller, created.session.id).await.map_err(explain)?;
         if face.session.status() != status {
             status = face.session.status();
             eprintln!("{} {status}", wire_time(SystemClock.now()));

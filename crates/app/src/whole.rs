@@ -19,10 +19,11 @@ use ports::{
     StoreError,
     browser::Viewport,
     driving::{
-        ApplicantError, ApplicantService, Caller, CreateError, KeyCheck, Lookups, PlatformFace,
-        SessionError, SessionFace, SessionService, Viewing,
+        Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
+        Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing,
     },
     places::{Country, Region},
+    session_store::{Entry, Summary},
 };
 use tokio::runtime::Handle;
 
@@ -46,16 +47,25 @@ pub(crate) struct Whole<S: ?Sized> {
 }
 
 impl<S: ?Sized> Whole<S> {
-    pub(crate) fn new(inner: Arc<S>) -> Arc<Self> {
-        Arc::new(Self { runtime: Handle::current(), inner })
+    pub(crate) fn new(runtime: &Handle, inner: Arc<S>) -> Arc<Self> {
+        Arc::new(Self { runtime: runtime.clone(), inner })
     }
 }
 
 #[async_trait]
-impl<S: KeyCheck + 'static> KeyCheck for Whole<S> {
-    async fn caller(&self, key: &str) -> Result<Option<Caller>, StoreError> {
-        let (inner, key) = (self.inner.clone(), key.to_owned());
-        whole(&self.runtime, async move { inner.caller(&key).await }).await
+impl<S: Gate + 'static> Gate for Whole<S> {
+    async fn admit(&self, knock: Knock) -> Result<Admission, StoreError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.admit(knock).await }).await
+    }
+
+    async fn poll(
+        &self,
+        knock: Knock,
+        id: Option<SessionId>,
+    ) -> Result<(Admission, Option<PolledFace>), StoreError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.poll(knock, id).await }).await
     }
 }
 
@@ -65,25 +75,27 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
         &self,
         caller: &Caller,
         request: NewSession,
-    ) -> Result<SessionFace, CreateError> {
+        once: Option<Once>,
+    ) -> Result<Creation, CreateError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
-        whole(&self.runtime, async move { inner.create(&caller, request).await }).await
+        whole(&self.runtime, async move { inner.create(&caller, request, once).await }).await
     }
 
-    async fn read(
-        &self,
-        caller: &Caller,
-        id: SessionId,
-    ) -> Result<(SessionFace, PlatformFace), SessionError> {
+    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         whole(&self.runtime, async move { inner.read(&caller, id).await }).await
+    }
+
+    async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.timeline(&caller, id).await }).await
     }
 
     async fn list(
         &self,
         caller: &Caller,
         query: ListQuery,
-    ) -> Result<(Vec<Session>, i64), SessionError> {
+    ) -> Result<(Vec<Summary>, i64), SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         whole(&self.runtime, async move { inner.list(&caller, query).await }).await
     }
@@ -91,6 +103,11 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         whole(&self.runtime, async move { inner.terminate(&caller, id).await }).await
+    }
+
+    async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.erase(&caller, id).await }).await
     }
 }
 

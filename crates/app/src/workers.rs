@@ -47,17 +47,19 @@ pub(crate) struct Workers {
     pub(crate) pool: Arc<dyn BrowserPool>,
     pub(crate) sender: Arc<dyn WebhookSender>,
     pub(crate) backoff: Backoff,
+    /// How long a closed session keeps its data.
+    pub(crate) retention: TimeDelta,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
-fn complain(error: &(dyn std::error::Error + 'static), what: &'static str) {
+pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static str) {
     tracing::error!(error, "{what}");
 }
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2] {
+        for worker in [0, 1, 2, 3] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -65,7 +67,8 @@ impl Workers {
                     match worker {
                         0 => me.carry_out().await,
                         1 => me.deliver().await,
-                        _ => me.sweep().await,
+                        2 => me.sweep().await,
+                        _ => me.forget().await,
                     }
                 };
                 let _ = stop.run_until_cancelled(work).await;
@@ -130,7 +133,8 @@ impl Workers {
                 self.core.advance(claim.session, None, Event::AttestationRefused).await?;
                 Ok(Verdict::Done)
             }
-            Effect::NotifyPartner => Ok(Verdict::Done),
+            // Both were done in the transaction that saved them.
+            Effect::NotifyPartner | Effect::EraseCopies => Ok(Verdict::Done),
         }
     }
 

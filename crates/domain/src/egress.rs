@@ -1,7 +1,10 @@
 //! Which addresses the service may reach on somebody else's word: public ones alone, and those
 //! an operator has named. One policy for browsers, webhooks and the attestor.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    str::FromStr,
+};
 
 /// Public addresses, and the operator's exceptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,13 +74,46 @@ impl Egress {
     }
 }
 
+/// Some networks, in CIDR form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(Vec<(IpAddr, u8)>);
+
+impl Networks {
+    /// Whether one of them has this address.
+    #[must_use]
+    pub fn contain(&self, ip: IpAddr) -> bool {
+        self.0.iter().any(|(base, bits)| contains(*base, *bits, ip))
+    }
+}
+
+/// A comma-separated list of `ADDRESS/BITS`; an address alone is a network of one.
+impl FromStr for Networks {
+    type Err = BadNetwork;
+
+    fn from_str(list: &str) -> Result<Self, BadNetwork> {
+        let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+        let networks = items.map(|item| network(item).ok_or_else(|| BadNetwork(item.to_owned())));
+        Ok(Self(networks.collect::<Result<_, _>>()?))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not ADDRESS/BITS")]
+pub struct BadNetwork(String);
+
+fn network(item: &str) -> Option<(IpAddr, u8)> {
+    let (base, bits) = item.split_once('/').unwrap_or((item, ""));
+    let base: IpAddr = base.parse().ok()?;
+    let width = if base.is_ipv4() { 32 } else { 128 };
+    let bits = if bits.is_empty() { width } else { bits.parse().ok()? };
+    (bits <= width).then_some((base, bits))
+}
+
 fn exception(item: &str) -> Result<Exception, BadException> {
     let bad = || BadException(item.to_owned());
-    if let Some((base, bits)) = item.split_once('/') {
-        let base: IpAddr = base.parse().map_err(|_| bad())?;
-        let bits: u8 = bits.parse().map_err(|_| bad())?;
-        let width = if base.is_ipv4() { 32 } else { 128 };
-        return if bits <= width { Ok(Exception::Network { base, bits }) } else { Err(bad()) };
+    if item.contains('/') {
+        let (base, bits) = network(item).ok_or_else(bad)?;
+        return Ok(Exception::Network { base, bits });
     }
     let (host, port) = item.rsplit_once(':').ok_or_else(bad)?;
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -9,6 +9,7 @@ pub mod egress;
 pub mod error_code;
 pub mod id;
 pub mod platform;
+pub mod rate;
 pub mod request;
 pub mod secret;
 pub mod session;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{api_key::Environment, id::PlatformId, session::Pinned};
+use crate::{api_key::Environment, id::PlatformId};
 
 /// What partners choose from. Made of the newest published definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,18 @@ pub struct Platform {
     pub icon: String,
     pub login_url: String,
     pub is_active: bool,
-    pub current: Pinned,
+    /// The version of the newest definition.
+    pub version: String,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+/// A platform as it stands beside a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    pub id: PlatformId,
+    pub name: String,
+    pub display_name: String,
+    pub icon: String,
+    pub login_url: String,
 }

@@ -3,20 +3,76 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    id::{ApiKeyId, BrowserId, SessionId},
+    api_key::{ApiKey, KeyHash},
+    id::{ApiKeyId, BrowserId, PlatformId, SessionId},
+    platform::Card,
     request::ListQuery,
-    session::{Change, Session},
+    session::{Change, Session, Status},
 };
 
 use crate::StoreError;
+
+/// Names one creation, so that asking twice creates once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// 1 to 255 printable ASCII characters, chosen by the partner.
+    pub key: String,
+    /// SHA-256 of the request.
+    pub request: [u8; 32],
+    /// What was created under the key before this moment no longer counts.
+    pub since: DateTime<Utc>,
+}
+
+/// What came of an insert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inserted {
+    Fresh,
+    /// The same request under the same key came before, and created this.
+    Before(Box<Session>),
+    /// Another request came under the same key before.
+    OtherRequest,
+    /// A request under the same key is being carried out.
+    InFlight,
+}
+
+/// A poll's answer: the record behind the key, and its session if there is one of that id.
+pub type Polled = (ApiKey, Option<(Session, Option<Card>)>);
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    pub id: SessionId,
+    pub status: Status,
+    pub platform: PlatformId,
+    pub created_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+}
+
+/// One step of a session's life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub at: DateTime<Utc>,
+    pub event: String,
+    pub status: Status,
+    pub error_code: Option<String>,
+}
 
 /// Keeps sessions, and with each move of one the effects it owes.
 ///
 /// Whatever implements this passes `testkit::store_contract!`.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Saves a new session together with its first effects.
-    async fn insert(&self, opening: &Change) -> Result<(), StoreError>;
+    /// Saves a new session together with its first effects. With an idempotency key only where
+    /// the owner has not used it since the moment it names; else nothing is saved.
+    async fn insert(
+        &self,
+        opening: &Change,
+        once: Option<&IdempotencyKey>,
+    ) -> Result<Inserted, StoreError>;
+
+    /// The record whose key has this hash (revoked and expired ones included), and that record's
+    /// session of this id, in one round trip.
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<Polled>, StoreError>;
 
     /// Finds a session of this owner's; another's is as good as absent.
     async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
@@ -30,7 +86,24 @@ pub trait SessionStore: Send + Sync {
         &self,
         owner: ApiKeyId,
         query: ListQuery,
-    ) -> Result<(Vec<Session>, i64), StoreError>;
+    ) -> Result<(Vec<Summary>, i64), StoreError>;
+
+    /// What happened to a session of this owner's, oldest first. `None`: there is no such session.
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<Entry>>, StoreError>;
+
+    /// Up to `limit` sessions that closed before `before` and hold data still.
+    async fn unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Forgets idempotency keys that were used before `before`. Answers how many.
+    async fn forget_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
 
     /// Saves a moved session and its effects: all or nothing. A notice to the partner becomes one
     /// delivery for each webhook of the team that is active at this moment.

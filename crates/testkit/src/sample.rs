@@ -107,8 +107,9 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
         created_at: noon(),
         expires_at: noon() + TimeDelta::hours(72),
         closed_at: None,
+        erased_at: None,
     };
-    Change { session, effects: vec![], at: noon() }
+    session.opening()
 }
 
 /// The session, moved.

@@ -21,6 +21,8 @@ pub(crate) const BROWSER: Need =
 pub(crate) const FFMPEG: Need = Need { present: || found("ffmpeg"), packages: &["ffmpeg"] };
 pub(crate) const POSTGRES: Need =
     Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
+pub(crate) const REDIS: Need =
+    Need { present: || found("redis-server"), packages: &["redis-server"] };
 /// For the type check of the embed page; neither building nor running needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     Failure,
     command::{cargo, found, root, run},
-    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES},
+    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES, REDIS},
     postgres::Postgres,
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, NODE])?;
+    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, REDIS, NODE])?;
     if !options.tests_only {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     column::Moment,
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_read},
     schema::{definitions, platforms},
 };
 use crate::hex;
@@ -25,10 +25,34 @@ use crate::hex;
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
 struct PlatformRow {
     id: i32,
+    name: String,
     environment: String,
+    version: String,
     is_active: bool,
     created_at: Moment,
     updated_at: Moment,
+    display_name: String,
+    description: String,
+    icon: String,
+    login_url: String,
+}
+
+impl PlatformRow {
+    fn read(self) -> Result<Platform, StoreError> {
+        Ok(Platform {
+            id: PlatformId(self.id),
+            environment: self.environment.parse().map_err(failed("read a platform back"))?,
+            name: self.name,
+            display_name: self.display_name,
+            description: self.description,
+            icon: self.icon,
+            login_url: self.login_url,
+            is_active: self.is_active,
+            version: self.version,
+            created_at: self.created_at.0,
+            updated_at: self.updated_at.0,
+        })
+    }
 }
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -42,21 +66,23 @@ struct DefinitionRow {
     created_at: Moment,
 }
 
-fn read((row, current): (PlatformRow, DefinitionRow)) -> Result<Platform, StoreError> {
-    let definition = definition(&current)?;
-    Ok(Platform {
-        id: PlatformId(row.id),
-        environment: row.environment.parse().map_err(failed("read a platform back"))?,
-        name: definition.platform,
-        display_name: definition.display_name,
-        description: definition.description,
-        icon: definition.icon,
-        login_url: definition.login_url,
-        is_active: row.is_active,
-        current: Pinned { version: current.version, sha256: current.sha256 },
-        created_at: row.created_at.0,
-        updated_at: row.updated_at.0,
-    })
+/// What the lookup shows of a definition.
+#[derive(Clone, Insertable, AsChangeset)]
+#[diesel(table_name = platforms)]
+struct Shown<'a> {
+    display_name: &'a str,
+    description: &'a str,
+    icon: &'a str,
+    login_url: &'a str,
+}
+
+fn shown(definition: &Definition) -> Shown<'_> {
+    Shown {
+        display_name: &definition.display_name,
+        description: &definition.description,
+        icon: &definition.icon,
+        login_url: &definition.login_url,
+    }
 }
 
 fn definition(row: &DefinitionRow) -> Result<Definition, StoreError> {
@@ -66,31 +92,27 @@ fn definition(row: &DefinitionRow) -> Result<Definition, StoreError> {
 #[async_trait]
 impl Catalogue for Store {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
-        let rows = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<PlatformRow>> = with_read!(self, |conn| {
             platforms::table
-                .inner_join(definitions::table)
-                .filter(definitions::version.eq(platforms::version))
                 .filter(platforms::environment.eq(environment.as_str()))
                 .order(platforms::id)
-                .select((PlatformRow::as_select(), DefinitionRow::as_select()))
+                .select(PlatformRow::as_select())
                 .load(conn)
                 .await
         });
-        rows.map_err(failed("list platforms"))?.into_iter().map(read).collect()
+        rows.map_err(failed("list platforms"))?.into_iter().map(PlatformRow::read).collect()
     }
 
     async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError> {
-        let row = with_conn!(self, |conn| {
+        let row: QueryResult<Option<PlatformRow>> = with_read!(self, |conn| {
             platforms::table
-                .inner_join(definitions::table)
-                .filter(definitions::version.eq(platforms::version))
                 .filter(platforms::id.eq(id.0))
-                .select((PlatformRow::as_select(), DefinitionRow::as_select()))
+                .select(PlatformRow::as_select())
                 .first(conn)
                 .await
                 .optional()
         });
-        row.map_err(failed("find a platform"))?.map(read).transpose()
+        row.map_err(failed("find a platform"))?.map(PlatformRow::read).transpose()
     }
 
     async fn definition(&self, id: PlatformId) -> Result<Option<(Pinned, Definition)>, StoreError> {
@@ -128,6 +150,7 @@ impl Catalogue for Store {
             platforms::is_active.eq(true),
             platforms::created_at.eq(now),
             platforms::updated_at.eq(now),
+            shown(definition),
         );
         let stored = definitions::table.filter(definitions::version.eq(&version));
         // The platform's number and environment, and the hash of what has this version now.
@@ -152,7 +175,11 @@ impl Catalogue for Store {
                 );
                 let new = ::diesel::insert_into(definitions::table).values(row);
                 if new.on_conflict_do_nothing().execute(conn).await? == 1 {
-                    let newest = (platforms::version.eq(&version), platforms::updated_at.eq(now));
+                    let newest = (
+                        platforms::version.eq(&version),
+                        platforms::updated_at.eq(now),
+                        shown(definition),
+                    );
                     let platform = platforms::table.filter(platforms::id.eq(id));
                     ::diesel::update(platform).set(newest).execute(conn).await?;
                 }

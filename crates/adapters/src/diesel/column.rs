@@ -14,13 +14,13 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 /// The SQL type of [`Id`].
-#[derive(SqlType, QueryId)]
+#[derive(Clone, Copy, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 2950, array_oid = 2951))]
 #[diesel(sqlite_type(name = "Text"))]
 pub struct SqlId;
 
 /// The SQL type of [`Moment`].
-#[derive(SqlType, QueryId)]
+#[derive(Clone, Copy, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 1184, array_oid = 1185))]
 #[diesel(sqlite_type(name = "Long"))]
 pub struct SqlMoment;

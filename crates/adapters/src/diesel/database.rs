@@ -13,6 +13,7 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _, embed_migrations};
 use ports::StoreError;
 
+use super::lane::Lane;
 use crate::seal::Seal;
 
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
@@ -24,11 +25,15 @@ const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
 const POSTGRES_CONNECTIONS: usize = 16;
 
 /// All that the service keeps, in PostgreSQL or SQLite.
+#[derive(Clone)]
 pub struct Store {
     pub(super) pool: Database,
     pub(super) seal: Arc<Seal>,
+    /// Where single reads go, if not to the pool.
+    pub(super) lane: Option<Arc<Lane>>,
 }
 
+#[derive(Clone)]
 pub(super) enum Database {
     Postgres(Pool<AsyncPgConnection>),
     Sqlite(Pool<SqliteConn>),
@@ -59,6 +64,31 @@ macro_rules! with_conn {
 }
 pub(super) use with_conn;
 
+/// As [`with_conn`], for a single read: over the lane where this store has one. A read that finds
+/// the lane broken is made once more, over a new one.
+macro_rules! with_read {
+    ($store:expr, |$conn:ident| $body:expr) => {
+        if let Some(lane) = &$store.lane {
+            let first = {
+                let held = lane.open().await?;
+                let $conn = &mut &*held;
+                $body
+            };
+            match first {
+                Err(error) if lane.broke(&error) => {
+                    let held = lane.open().await?;
+                    let $conn = &mut &*held;
+                    $body
+                }
+                read => read,
+            }
+        } else {
+            with_conn!($store, |$conn| $body)
+        }
+    };
+}
+pub(super) use with_read;
+
 /// Makes a [`StoreError`] of whatever went wrong with an action.
 pub(super) fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     action: &'static str,
@@ -74,7 +104,25 @@ impl Store {
             Some(path) => Database::Sqlite(sqlite(path).await?),
             None => Database::Postgres(postgres(url).await?),
         };
-        Ok(Self { pool, seal })
+        Ok(Self { pool, seal, lane: None })
+    }
+
+    /// The same store for one worker's single reads: on PostgreSQL they share one connection, on
+    /// which each is sent without waiting for the answers of those before it. The connection is
+    /// opened with the first read and runs on the runtime that makes it.
+    #[must_use]
+    pub fn with_lane(&self, url: &str) -> Self {
+        let lane = match &self.pool {
+            Database::Postgres(_) => Some(Arc::new(Lane::new(url.to_owned()))),
+            Database::Sqlite(_) => None,
+        };
+        Self { lane, ..self.clone() }
+    }
+
+    /// Whether reads go over a lane, on which one may be given up half-way.
+    #[must_use]
+    pub const fn has_lane(&self) -> bool {
+        self.lane.is_some()
     }
 
     /// Whether the database answers.

@@ -12,14 +12,14 @@ use ports::{StoreError, key_store::KeyStore};
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_read},
     schema::{api_keys, teams},
 };
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = api_keys)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct KeyRow {
+pub(super) struct KeyRow {
     id: Id,
     team: Id,
     environment: String,
@@ -30,7 +30,7 @@ struct KeyRow {
 }
 
 impl KeyRow {
-    fn read(self) -> Result<ApiKey, StoreError> {
+    pub(super) fn read(self) -> Result<ApiKey, StoreError> {
         Ok(ApiKey {
             id: ApiKeyId::from_uuid(self.id.0),
             team: TeamId::from_uuid(self.team.0),
@@ -83,7 +83,7 @@ impl KeyStore for Store {
     }
 
     async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
-        let found = with_conn!(self, |conn| {
+        let found = with_read!(self, |conn| {
             api_keys::table
                 .filter(api_keys::hash.eq(hash.0.as_slice()))
                 .select(KeyRow::as_select())

@@ -34,6 +34,10 @@ tables! {
         is_active -> Bool,
         created_at -> SqlMoment,
         updated_at -> SqlMoment,
+        display_name -> Text,
+        description -> Text,
+        icon -> Text,
+        login_url -> Text,
     }
     definitions (platform, version) {
         platform -> Integer,
@@ -56,6 +60,23 @@ tables! {
         closed_at -> Nullable<SqlMoment>,
         browser -> Nullable<SqlId>,
         alive_until -> Nullable<SqlMoment>,
+        platform -> Integer,
+        erased_at -> Nullable<SqlMoment>,
+    }
+    session_events (session, version) {
+        session -> SqlId,
+        version -> Integer,
+        at -> SqlMoment,
+        event -> Text,
+        status -> Text,
+        error_code -> Nullable<Text>,
+    }
+    idempotency_keys (owner, key) {
+        owner -> SqlId,
+        key -> Text,
+        request -> Binary,
+        session -> SqlId,
+        created_at -> SqlMoment,
     }
     outbox (id) {
         id -> BigInt,
@@ -100,4 +121,7 @@ tables! {
 
 ::diesel::joinable!(definitions -> platforms (platform));
 ::diesel::joinable!(deliveries -> webhooks (webhook));
+::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms, deliveries, webhooks);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
+::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

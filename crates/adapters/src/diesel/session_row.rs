@@ -29,6 +29,8 @@ pub(super) struct SessionRow {
     pub(super) created_at: Moment,
     pub(super) expires_at: Moment,
     pub(super) closed_at: Option<Moment>,
+    pub(super) platform: i32,
+    pub(super) erased_at: Option<Moment>,
 }
 
 impl SessionRow {
@@ -47,6 +49,8 @@ impl SessionRow {
             created_at: Moment(session.created_at),
             expires_at: Moment(session.expires_at),
             closed_at: session.closed_at.map(Moment),
+            platform: session.order.platform.0,
+            erased_at: session.erased_at.map(Moment),
         })
     }
 
@@ -66,6 +70,7 @@ impl SessionRow {
             created_at: self.created_at.0,
             expires_at: self.expires_at.0,
             closed_at: self.closed_at.map(|moment| moment.0),
+            erased_at: self.erased_at.map(|moment| moment.0),
         })
     }
 }

@@ -1,29 +1,89 @@
-//! Who makes a request: `x-api-key`, or else a Bearer token.
+//! Who makes a request: `x-api-key`, or else a Bearer token; and from which address.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, net::IpAddr, pin::Pin, time::Duration};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header::AUTHORIZATION, web};
-use ports::driving::{self, KeyCheck};
+use actix_web::{
+    FromRequest, HttpMessage as _, HttpRequest,
+    dev::Payload,
+    http::header::{AUTHORIZATION, CONTENT_TYPE},
+    web::{self, Bytes},
+};
+use domain::{egress::Networks, secret::Secret};
+use ports::driving::{self, Admission, Gate, Knock, Purpose, Refusal};
 
 use super::error::ApiError;
 
-/// A caller whose key was checked.
+/// How long a body may take to arrive.
+const BODY_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Networks whose `X-Forwarded-For` is believed: the proxies in front of the service.
+#[derive(Clone, Default)]
+pub struct TrustedProxies(pub Networks);
+
+/// A caller whose request was counted and admitted.
 pub(super) struct Caller(pub(super) driving::Caller);
+
+/// A caller who may create, and the body of the request.
+pub(super) struct Submission(pub(super) driving::Caller, pub(super) Bytes);
+
+type Extracted<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
 impl FromRequest for Caller {
     type Error = ApiError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+    type Future = Extracted<Self>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let keys = request.app_data::<web::Data<dyn KeyCheck>>().cloned();
-        let key = key(request).map(str::to_owned);
+        let request = request.clone();
+        Box::pin(async move { admit(&request, Purpose::Any).await.map(Self) })
+    }
+}
+
+impl FromRequest for Submission {
+    type Error = ApiError;
+    type Future = Extracted<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let (Some(keys), Some(key)) = (keys, key) else {
-                return Err(ApiError::Unauthorized);
-            };
-            keys.caller(&key).await?.map(Self).ok_or(ApiError::Unauthorized)
+            let caller = admit(&request, Purpose::Creation).await?;
+            let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+            if !kind.eq_ignore_ascii_case("application/json") {
+                return Err(ApiError::NotJson);
+            }
+            let body = Bytes::from_request(&request, &mut payload);
+            match tokio::time::timeout(BODY_PATIENCE, body).await {
+                Ok(Ok(body)) => Ok(Self(caller, body)),
+                Ok(Err(error)) => Err(ApiError::from(&error)),
+                Err(_) => Err(ApiError::TooSlow),
+            }
         })
     }
+}
+
+async fn admit(request: &HttpRequest, purpose: Purpose) -> Result<driving::Caller, ApiError> {
+    let gate = request.app_data::<web::Data<dyn Gate>>().ok_or(ApiError::NotFound)?;
+    let admission = gate.admit(knock(request, purpose)).await?;
+    admitted(request, admission)
+}
+
+/// Notes the window for the headers of the answer.
+pub(super) fn admitted(
+    request: &HttpRequest,
+    admission: Admission,
+) -> Result<driving::Caller, ApiError> {
+    if let Some(window) = admission.window {
+        request.extensions_mut().insert(window);
+    }
+    admission.verdict.map_err(|refusal| match refusal {
+        Refusal::Unauthorized => ApiError::Unauthorized,
+        Refusal::TooMany { retry_after } => ApiError::TooMany(retry_after),
+    })
+}
+
+pub(super) fn knock(request: &HttpRequest, purpose: Purpose) -> Knock {
+    let key = key(request).map(|key| Secret::new(key.to_owned()));
+    Knock { key, address: address(request), purpose }
 }
 
 fn key(request: &HttpRequest) -> Option<&str> {
@@ -34,4 +94,25 @@ fn key(request: &HttpRequest) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let key = key.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
+}
+
+/// The peer's address; behind trusted proxies the last address that none of them is.
+fn address(request: &HttpRequest) -> IpAddr {
+    let peer = request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
+    let Some(trusted) = request.app_data::<TrustedProxies>() else { return peer };
+    if !trusted.0.contain(peer) {
+        return peer;
+    }
+    let forwarded = request.headers().get_all("x-forwarded-for");
+    let listed: Vec<_> = forwarded.filter_map(|list| list.to_str().ok()).collect();
+    let hops = listed.iter().flat_map(|list| list.split(',')).map(str::trim).rev();
+    let mut last = peer;
+    for hop in hops {
+        let Ok(hop) = hop.parse() else { break };
+        last = hop;
+        if !trusted.0.contain(hop) {
+            break;
+        }
+    }
+    last
 }

@@ -16,10 +16,16 @@ pub(super) const fn ok<T>(data: T) -> Success<T> {
     Success(StatusCode::OK, data)
 }
 
+impl<T: Serialize> Success<T> {
+    pub(super) fn into_response(self) -> HttpResponse {
+        HttpResponse::build(self.0).json(Body { status: "success", data: &self.1 })
+    }
+}
+
 impl<T: Serialize> Responder for Success<T> {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        HttpResponse::build(self.0).json(Body { status: "success", data: &self.1 })
+        self.into_response()
     }
 }

@@ -1,10 +1,14 @@
 //! How a failure reads on the wire; the only place that knows status codes.
 
 use actix_web::{
-    HttpResponse, ResponseError,
+    Error, HttpResponse, ResponseError,
     body::{BoxBody, EitherBody, MessageBody},
     dev::ServiceResponse,
-    http::{StatusCode, header::CONTENT_TYPE},
+    error::PayloadError,
+    http::{
+        StatusCode,
+        header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+    },
     middleware::ErrorHandlerResponse,
 };
 use domain::request::Invalid;
@@ -24,6 +28,26 @@ pub(super) enum ApiError {
     SessionNotFound,
     #[error("Not Found")]
     NotFound,
+    /// With the methods that are allowed.
+    #[error("Method Not Allowed")]
+    WrongMethod(&'static str),
+    #[error("Content-Type must be application/json")]
+    NotJson,
+    #[error("the body did not arrive in time")]
+    TooSlow,
+    #[error("the body must be at most 65536 bytes long")]
+    TooLarge,
+    #[error("the body could not be read")]
+    Unreadable,
+    #[error("{0}")]
+    Conflict(&'static str),
+    #[error("{0}")]
+    Unprocessable(&'static str),
+    /// With the whole seconds after which to come again.
+    #[error("Too Many Requests")]
+    TooMany(i64),
+    #[error("Internal Server Error")]
+    Panicked,
     #[error("Internal Server Error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -47,7 +71,15 @@ impl ResponseError for ApiError {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::SessionNotFound | Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::WrongMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -55,7 +87,16 @@ impl ResponseError for ApiError {
         if let Self::Internal(source) = self {
             tracing::error!(error = source.as_ref(), "a request failed");
         }
-        body(self.status_code(), self.to_string())
+        let mut response = body(self.status_code(), self.to_string());
+        let headers = response.headers_mut();
+        if matches!(self, Self::Unauthorized) {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        } else if let Self::WrongMethod(allowed) = self {
+            headers.insert(ALLOW, HeaderValue::from_static(allowed));
+        } else if let Self::TooMany(seconds) = self {
+            headers.insert(RETRY_AFTER, HeaderValue::from(*seconds));
+        }
+        response
     }
 }
 
@@ -77,7 +118,7 @@ pub(super) fn in_our_words<B: MessageBody + 'static>(
     let (request, old) = response.into_parts();
     let mut fresh = body(status, message);
     if let Some(allow) = old.headers().get("allow") {
-        fresh.headers_mut().insert(actix_web::http::header::ALLOW, allow.clone());
+        fresh.headers_mut().insert(ALLOW, allow.clone());
     }
     let fresh: HttpResponse<EitherBody<B, BoxBody>> = fresh.map_into_right_body();
     Ok(ErrorHandlerResponse::Response(ServiceResponse::new(request, fresh)))
@@ -86,6 +127,16 @@ pub(super) fn in_our_words<B: MessageBody + 'static>(
 impl From<Invalid> for ApiError {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
+    }
+}
+
+/// Why a body could not be read.
+impl From<&Error> for ApiError {
+    fn from(error: &Error) -> Self {
+        match error.as_error::<PayloadError>() {
+            Some(PayloadError::Overflow) => Self::TooLarge,
+            _ => Self::Unreadable,
+        }
     }
 }
 
@@ -99,6 +150,12 @@ impl From<CreateError> for ApiError {
     fn from(error: CreateError) -> Self {
         match error {
             CreateError::Invalid(invalid) => Self::Invalid(invalid),
+            CreateError::OtherRequest => {
+                Self::Unprocessable("Idempotency-Key was used before with another request")
+            }
+            CreateError::InFlight => {
+                Self::Conflict("a request with this Idempotency-Key is being carried out")
+            }
             CreateError::Store(error) => error.into(),
         }
     }

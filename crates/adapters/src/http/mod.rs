@@ -4,7 +4,10 @@ mod caller;
 mod embed;
 mod envelope;
 mod error;
+mod frame;
 mod lookups;
+mod methods;
+mod query;
 mod sessions;
 mod stream;
 
@@ -14,10 +17,12 @@ use actix_web::{
     App, Error, HttpServer,
     body::MessageBody,
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
-    middleware::{DefaultHeaders, ErrorHandlers},
+    middleware::{DefaultHeaders, ErrorHandlers, from_fn},
     web,
 };
-use ports::driving::{ApplicantService, KeyCheck, Lookups, SessionService};
+use ports::driving::{ApplicantService, Gate, Lookups, SessionService};
+
+pub use self::caller::TrustedProxies;
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -25,12 +30,13 @@ const LONGEST_BODY: usize = 64 * 1024;
 /// What the handlers call.
 #[derive(Clone)]
 pub struct Services {
-    pub keys: Arc<dyn KeyCheck>,
+    pub gate: Arc<dyn Gate>,
     pub sessions: Arc<dyn SessionService>,
     pub lookups: Arc<dyn Lookups>,
     pub applicants: Arc<dyn ApplicantService>,
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// Says whether what the service needs is there.
@@ -59,18 +65,29 @@ pub fn app(
     >,
 > {
     App::new()
-        .app_data(web::Data::from(services.keys))
+        .app_data(web::Data::from(services.gate))
         .app_data(web::Data::from(services.sessions))
         .app_data(web::Data::from(services.lookups))
         .app_data(web::Data::from(services.applicants))
         .app_data(web::Data::from(services.ready))
+        .app_data(services.trusted_proxies)
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
         .wrap(ErrorHandlers::new().default_handler(error::in_our_words))
         .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
+        .wrap(from_fn(frame::frame))
         .route("/healthz", web::get().to(async || "ok\n"))
         .route("/readyz", web::get().to(readyz))
         .configure(embed::routes)
-        .service(web::scope("/v1/partner").configure(sessions::routes).configure(lookups::routes))
+        .service(
+            web::scope("/v1")
+                .service(
+                    web::scope("/partner")
+                        .configure(sessions::routes)
+                        .configure(lookups::routes)
+                        .default_service(methods::nothing_here()),
+                )
+                .default_service(methods::nothing_here()),
+        )
         .default_service(web::to(async || error::ApiError::NotFound.into_response()))
 }
 
@@ -83,8 +100,13 @@ async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
 }
 
 /// Serves the application on a socket that is already bound.
-pub fn serve(listener: std::net::TcpListener, services: Services) -> std::io::Result<Server> {
-    let server = HttpServer::new(move || app(services.clone()))
+///
+/// `services` is called once in each worker's thread.
+pub fn serve(
+    listener: std::net::TcpListener,
+    services: impl Fn() -> Services + Clone + Send + 'static,
+) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || app(services()))
         .disable_signals()
         .shutdown_timeout(5)
         .client_request_timeout(std::time::Duration::from_secs(10))

@@ -1,23 +1,31 @@
 //! Creates a session: the words of the request become the words of the lookups.
 
+use chrono::TimeDelta;
 use domain::{
     id::SessionId,
     platform::Platform,
     request::{Invalid, Location, NewSession, Order},
-    session::{Change, Progress, Session, State, Version},
+    session::{Progress, Session, State, Version},
     worker_region::WorkerRegion,
 };
-use ports::driving::{Caller, CreateError, SessionFace};
+use ports::{
+    driving::{Caller, CreateError, Creation, Once, SessionFace},
+    session_store::{IdempotencyKey, Inserted},
+};
 use uuid::Uuid;
 
 use super::Partners;
+
+/// How long an idempotency key stands for its request.
+const REMEMBERED: TimeDelta = TimeDelta::hours(24);
 
 impl Partners {
     pub(super) async fn create_session(
         &self,
         caller: &Caller,
         request: NewSession,
-    ) -> Result<SessionFace, CreateError> {
+        once: Option<Once>,
+    ) -> Result<Creation, CreateError> {
         let platform = self.core.catalogue.platform(request.platform).await?;
         let location = self.resolve(caller, &request, platform.as_ref())?;
         let worker_region =
@@ -42,11 +50,22 @@ impl Partners {
             created_at: now,
             expires_at: now + request.expires_in.span(),
             closed_at: None,
+            erased_at: None,
         };
-        let opening = Change { session, effects: vec![], at: now };
-        self.core.sessions.insert(&opening).await?;
-        let session = opening.session;
-        Ok(SessionFace { embed_url: self.core.embed_url(session.id), session })
+        let once = once.map(|Once { key, request }| IdempotencyKey {
+            key,
+            request,
+            since: now - REMEMBERED,
+        });
+        let opening = session.opening();
+        let (session, replayed) = match self.core.sessions.insert(&opening, once.as_ref()).await? {
+            Inserted::Fresh => (opening.session, false),
+            Inserted::Before(session) => (*session, true),
+            Inserted::OtherRequest => return Err(CreateError::OtherRequest),
+            Inserted::InFlight => return Err(CreateError::InFlight),
+        };
+        let face = SessionFace { embed_url: self.core.embed_url(session.id), session };
+        Ok(Creation { face, replayed })
     }
 
     /// Checks what the lookups know; every finding at once.

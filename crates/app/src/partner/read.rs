@@ -11,23 +11,13 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Caller, CreateError, KeyCheck, Lookups, PlatformFace, SessionError, SessionFace,
-        SessionService,
+        Caller, CreateError, Creation, Lookups, Once, SessionError, SessionFace, SessionService,
     },
     places::{Country, Region},
+    session_store::{Entry, Summary},
 };
 
-use super::{Keys, Partners};
-use crate::keys::ApiKeyText;
-
-#[async_trait]
-impl KeyCheck for Keys {
-    async fn caller(&self, key: &str) -> Result<Option<Caller>, StoreError> {
-        let Some(key) = ApiKeyText::read(key) else { return Ok(None) };
-        let found = self.store.key_by_hash(&key.hash()).await?;
-        Ok(found.filter(|key| key.opens(self.clock.now())))
-    }
-}
+use super::Partners;
 
 #[async_trait]
 impl SessionService for Partners {
@@ -35,26 +25,26 @@ impl SessionService for Partners {
         &self,
         caller: &Caller,
         request: NewSession,
-    ) -> Result<SessionFace, CreateError> {
-        self.create_session(caller, request).await
+        once: Option<Once>,
+    ) -> Result<Creation, CreateError> {
+        self.create_session(caller, request, once).await
     }
 
-    async fn read(
-        &self,
-        caller: &Caller,
-        id: SessionId,
-    ) -> Result<(SessionFace, PlatformFace), SessionError> {
+    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError> {
         let found = self.core.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
-        let platform = self.core.catalogue.platform(session.order.platform).await?;
-        Ok((SessionFace { embed_url: self.core.embed_url(id), session }, platform))
+        Ok(SessionFace { embed_url: self.core.embed_url(id), session })
+    }
+
+    async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {
+        self.core.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
     }
 
     async fn list(
         &self,
         caller: &Caller,
         query: ListQuery,
-    ) -> Result<(Vec<Session>, i64), SessionError> {
+    ) -> Result<(Vec<Summary>, i64), SessionError> {
         Ok(self.core.sessions.list(caller.id, query).await?)
     }
 
@@ -62,6 +52,11 @@ impl SessionService for Partners {
         let found = self.core.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         Ok(self.core.advance(id, None, Event::TerminatedByPartner).await?)
+    }
+
+    async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
+        self.terminate(caller, id).await?;
+        Ok(self.core.erase(id).await?)
     }
 }
 

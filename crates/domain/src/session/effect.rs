@@ -20,6 +20,9 @@ pub enum Effect {
     /// One delivery for each active webhook of the team, written in the very transaction that
     /// ends the session.
     NotifyPartner,
+    /// The bodies of the session's deliveries lose what was erased, in the very transaction that
+    /// erases it.
+    EraseCopies,
 }
 
 impl Effect {
@@ -30,6 +33,7 @@ impl Effect {
             Self::ReleaseBrowser { .. } => "release_browser",
             Self::RequestAttestation => "request_attestation",
             Self::NotifyPartner => "notify_partner",
+            Self::EraseCopies => "erase_copies",
         }
     }
 
@@ -38,7 +42,7 @@ impl Effect {
     pub const fn node(&self) -> Option<NodeId> {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
-            Self::RequestAttestation | Self::NotifyPartner => None,
+            Self::RequestAttestation | Self::NotifyPartner | Self::EraseCopies => None,
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct Session {
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub closed_at: Option<DateTime<Utc>>,
+    /// When everything about the applicant was erased.
+    pub erased_at: Option<DateTime<Utc>>,
 }
 
 /// A session moved on, and what the world owes for it. Saved as one piece.
@@ -68,6 +70,8 @@ pub struct Session {
 pub struct Change {
     pub session: Session,
     pub effects: Vec<Effect>,
+    /// What happened, for the session's timeline.
+    pub event: &'static str,
     /// When it moved; from then on the effects are due.
     pub at: DateTime<Utc>,
 }
@@ -78,11 +82,45 @@ impl Session {
         self.state.status()
     }
 
+    /// The first change of a session, which brings it into being.
+    #[must_use]
+    pub const fn opening(self) -> Change {
+        let at = self.created_at;
+        Change { session: self, effects: Vec::new(), event: "SessionCreated", at }
+    }
+
+    /// What the applicant agreed to share, until it is erased.
+    #[must_use]
+    pub fn data(&self) -> Option<&ExtractedData> {
+        let kept = self.state.outcome().filter(|_| self.erased_at.is_none());
+        kept.and_then(Outcome::data)
+    }
+
+    /// Erases what is known about the applicant, and leaves how the session went. `None` while the
+    /// session is open, and where it is done already.
+    #[must_use]
+    pub fn erase(&self, now: DateTime<Utc>) -> Option<Change> {
+        let State::Closed { outcome, ran } = &self.state else { return None };
+        if self.erased_at.is_some() {
+            return None;
+        }
+        let state = State::Closed { outcome: outcome.clone().without_data(), ran: *ran };
+        let session = Self {
+            state,
+            order: Order { receiver: None, ..self.order.clone() },
+            version: self.version.next(),
+            erased_at: Some(now),
+            ..self.clone()
+        };
+        Some(Change { session, effects: vec![Effect::EraseCopies], event: "DataErased", at: now })
+    }
+
     /// Moves the session by one event; `None` when there is nothing to save. Once its time is
     /// over, an open session has expired, whatever the news and whoever brings them first.
     pub fn apply(&self, event: Event, now: DateTime<Utc>) -> Result<Option<Change>, Rejected> {
         let over = now >= self.expires_at && !self.state.is_closed();
         let event = if over { Event::Expired } else { event };
+        let name = event.name();
         let workflow = if let Event::WorkflowLoaded { workflow } = &event {
             Some(workflow.clone())
         } else {
@@ -100,7 +138,7 @@ impl Session {
             workflow,
             ..self.clone()
         };
-        Ok(Some(Change { session, effects, at: now }))
+        Ok(Some(Change { session, effects, event: name, at: now }))
     }
 
     /// As [`Session::apply`], for news that comes from a browser: refused when the session has

@@ -221,6 +221,17 @@ impl Outcome {
         }
     }
 
+    pub(super) fn without_data(self) -> Self {
+        match self {
+            Self::Completed { proof, .. } => Self::Completed { data: Map::new(), proof },
+            Self::PartialComplete { collected, why, proof } => {
+                let collected = Collected { data: Map::new(), ..collected };
+                Self::PartialComplete { collected, why, proof }
+            }
+            other @ (Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated) => other,
+        }
+    }
+
     /// The names of the fields that were asked for and could not be read.
     #[must_use]
     pub fn missing(&self) -> &[String] {

@@ -177,6 +177,27 @@ fn whatever_comes_too_late_finds_the_session_expired() {
 }
 
 #[test]
+fn erasing_leaves_how_the_session_went_and_nothing_of_the_applicant() {
+    let open = session();
+    assert_eq!(open.erase(open.created_at), None, "only a closed session is erased");
+    let data = ExtractedData::from_iter([("accountId".to_owned(), json!("4711"))]);
+    let outcome = Outcome::Completed { data, proof: None };
+    let receiver = Some(crate::request::Receiver::default());
+    let closed = Session {
+        state: State::Closed { outcome, ran: None },
+        order: Order { receiver, ..open.order.clone() },
+        ..open
+    };
+    let change = closed.erase(closed.expires_at).unwrap();
+    assert_eq!(change.session.status(), Status::Completed);
+    assert_eq!((change.session.data(), &change.session.order.receiver), (None, &None));
+    assert!(!serde_json::to_string(&change.session.state).unwrap().contains("4711"));
+    let body = crate::webhook::payload(&change.session).unwrap();
+    assert_eq!(body.get("extractedData"), None);
+    assert_eq!(change.session.erase(closed.expires_at), None);
+}
+
+#[test]
 fn every_status_survives_the_wire() {
     for status in Status::ALL {
         assert_eq!(status.as_str().parse(), Ok(*status));
@@ -205,5 +226,6 @@ fn session() -> Session {
         created_at: now,
         expires_at: now + TimeDelta::hours(1),
         closed_at: None,
+        erased_at: None,
     }
 }

@@ -17,7 +17,7 @@ pub fn payload(session: &Session) -> Option<Value> {
     if let Some(reference) = &session.order.external_reference {
         body.insert("externalReferenceId".into(), json!(reference));
     }
-    if let Some(data) = outcome.data() {
+    if let Some(data) = session.data() {
         body.insert("extractedData".into(), json!(data));
     }
     if let Some(proof) = outcome.proof() {

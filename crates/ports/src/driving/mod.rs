@@ -4,11 +4,11 @@ mod applicant;
 mod partner;
 
 #[cfg(feature = "mock")]
-pub use self::partner::{MockKeyCheck, MockLookups, MockSessionService};
+pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
     partner::{
-        Caller, CreateError, KeyCheck, Lookups, PlatformFace, SessionError, SessionFace,
-        SessionService,
+        Admission, Caller, CreateError, Creation, Gate, Knock, Lookups, Once, PolledFace, Purpose,
+        Refusal, SessionError, SessionFace, SessionService,
     },
 };

@@ -1,28 +1,98 @@
 //! The partner's side of the service.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use domain::{
     api_key::{ApiKey, Environment},
     id::SessionId,
-    platform::Platform,
+    platform::{Card, Platform},
+    rate::Window,
     request::{Invalid, ListQuery, NewSession},
+    secret::Secret,
     session::Session,
 };
 
 use crate::{
     StoreError,
     places::{Country, Region},
+    session_store::{Entry, Summary},
 };
 
 /// Who makes a request: a key that was checked.
 pub type Caller = ApiKey;
 
-/// Finds the caller behind a key.
+/// A request before it is known whose it is.
+#[derive(Clone)]
+pub struct Knock {
+    pub key: Option<Secret>,
+    pub address: IpAddr,
+    pub purpose: Purpose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Any,
+    /// To create a session, which has a limit of its own.
+    Creation,
+}
+
+/// Whether a request is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// The limit that partners are told of; none where there is none.
+    pub window: Option<Window>,
+    pub verdict: Result<Caller, Refusal>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key is missing, unknown, revoked or expired.
+    Unauthorized,
+    TooMany {
+        /// Whole seconds.
+        retry_after: i64,
+    },
+}
+
+/// Finds out whose a request is, and counts it.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
-pub trait KeyCheck: Send + Sync {
-    /// `None` for a key that is unknown, revoked or expired.
-    async fn caller(&self, key: &str) -> Result<Option<Caller>, StoreError>;
+pub trait Gate: Send + Sync {
+    /// Admits a request or refuses it. A key that was rotated, revoked or expired before the call
+    /// is refused.
+    async fn admit(&self, knock: Knock) -> Result<Admission, StoreError>;
+
+    /// Admits a request that only reads one session, and reads it with the same look at the
+    /// store. An `id` that is none finds nothing, at the same cost.
+    async fn poll(
+        &self,
+        knock: Knock,
+        id: Option<SessionId>,
+    ) -> Result<(Admission, Option<PolledFace>), StoreError>;
+}
+
+/// A polled session, with the platform it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolledFace {
+    pub face: SessionFace,
+    /// Absent only where the catalogue lost it.
+    pub platform: Option<Card>,
+}
+
+/// Says that a creation is to happen once, however often it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Once {
+    pub key: String,
+    /// SHA-256 of the request.
+    pub request: [u8; 32],
+}
+
+/// A session that was created, now or by the same request before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creation {
+    pub face: SessionFace,
+    pub replayed: bool,
 }
 
 /// Sessions, as partners use them.
@@ -33,23 +103,26 @@ pub trait SessionService: Send + Sync {
         &self,
         caller: &Caller,
         request: NewSession,
-    ) -> Result<SessionFace, CreateError>;
+        once: Option<Once>,
+    ) -> Result<Creation, CreateError>;
 
-    async fn read(
-        &self,
-        caller: &Caller,
-        id: SessionId,
-    ) -> Result<(SessionFace, PlatformFace), SessionError>;
+    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError>;
+
+    /// What happened to a session, oldest first.
+    async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError>;
 
     /// A part of the caller's sessions, and how many there are in all.
     async fn list(
         &self,
         caller: &Caller,
         query: ListQuery,
-    ) -> Result<(Vec<Session>, i64), SessionError>;
+    ) -> Result<(Vec<Summary>, i64), SessionError>;
 
     /// Ends a session early. A session that has ended already is left alone.
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
+
+    /// Erases what is known about the applicant. An open session is terminated first.
+    async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 }
 
 /// A session with the addresses that belong to it.
@@ -58,9 +131,6 @@ pub struct SessionFace {
     pub session: Session,
     pub embed_url: String,
 }
-
-/// The platform of a session; absent only where the catalogue lost it.
-pub type PlatformFace = Option<Platform>;
 
 /// What a partner may choose from.
 #[cfg_attr(feature = "mock", mockall::automock)]
@@ -75,6 +145,10 @@ pub trait Lookups: Send + Sync {
 pub enum CreateError {
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    #[error("Idempotency-Key was used before with another request")]
+    OtherRequest,
+    #[error("a request with this Idempotency-Key is being carried out")]
+    InFlight,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

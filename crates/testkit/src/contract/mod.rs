@@ -1,6 +1,7 @@
 //! One suite for each port, run against everything that implements it.
 
 pub mod browser_pool;
+pub mod rate_limiter;
 pub mod stores;
 
 use std::sync::Arc;
@@ -39,6 +40,12 @@ macro_rules! stores_contract {
             sessions::tells_what_has_expired
             sessions::tells_whose_browser_was_not_renewed
             sessions::renews_only_the_browser_that_the_session_has
+            partners::polls_a_session_with_the_key_that_owns_it
+            partners::tells_what_happened_to_a_session
+            partners::creates_once_for_an_idempotency_key
+            partners::creates_once_for_many_who_come_at_once
+            partners::forgets_old_idempotency_keys
+            partners::erases_a_session_and_its_deliveries
             outbox::hands_an_effect_to_one_claimer
             outbox::hands_an_effect_only_to_the_node_it_names
             outbox::hands_out_again_when_the_lease_runs_out
@@ -96,6 +103,31 @@ macro_rules! browser_pool_contract {
     )+};
 }
 
+/// Names every case of the rate limiter's contract, once.
+///
+/// `$open` is an expression that makes a future of a
+/// [`Limiter`](crate::contract::rate_limiter::Limiter).
+#[macro_export]
+macro_rules! rate_limiter_contract {
+    ($open:expr) => {
+        $crate::rate_limiter_contract! { $open;
+            counts_up_to_the_limit_and_refuses_what_is_over_it
+            keeps_a_window_where_it_began
+            begins_a_new_window_when_the_old_one_is_over
+            counts_each_subject_for_itself
+            charges_several_in_one_step
+            counts_every_one_of_many_at_once
+        }
+    };
+    ($open:expr; $($case:ident)+) => {$(
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let limiter = $open.await;
+            $crate::contract::rate_limiter::$case(&limiter).await;
+        }
+    )+};
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -108,11 +140,13 @@ mod tests {
             })
         };
         let all = cases(include_str!("stores/sessions.rs"), "sessions::")
+            .chain(cases(include_str!("stores/partners.rs"), "partners::"))
             .chain(cases(include_str!("stores/outbox.rs"), "outbox::"))
             .chain(cases(include_str!("stores/deliveries.rs"), "deliveries::"))
             .chain(cases(include_str!("stores/keys.rs"), "keys::"))
             .chain(cases(include_str!("stores/catalogue.rs"), "catalogue::"))
-            .chain(cases(include_str!("browser_pool.rs"), ""));
+            .chain(cases(include_str!("browser_pool.rs"), ""))
+            .chain(cases(include_str!("rate_limiter.rs"), ""));
         for case in all {
             assert!(named.contains(&case), "{case}");
         }

@@ -4,6 +4,7 @@ pub mod catalogue;
 pub mod deliveries;
 pub mod keys;
 pub mod outbox;
+pub mod partners;
 pub mod sessions;
 
 use chrono::TimeDelta;
@@ -47,7 +48,7 @@ pub(crate) fn hash() -> KeyHash {
 
 pub(crate) async fn inserted(backend: &Backend, home: &Household) -> Session {
     let opening = sample::opening(home.owner, home.platform);
-    backend.sessions.insert(&opening).await.unwrap();
+    backend.sessions.insert(&opening, None).await.unwrap();
     opening.session
 }
 

@@ -1,42 +1,39 @@
 //! What partners see on the wire, pinned; the use cases behind it are mocked.
 
+mod mocks;
+
 use std::sync::Arc;
 
 use actix_web::{
     body,
+    dev::Service as _,
     http::{Method, header},
     test,
 };
-use async_trait::async_trait;
-use domain::{
-    id::{ApiKeyId, PlatformId, SessionId, TeamId},
-    session::{Event, Session},
-};
+use domain::session::Event;
 use ports::{
     StoreError,
-    browser::Viewport,
     driving::{
-        ApplicantError, ApplicantService, MockKeyCheck, MockLookups, MockSessionService,
-        SessionError, SessionFace, Viewing,
+        Admission, Creation, MockGate, MockLookups, MockSessionService, Refusal, SessionError,
     },
-    places::Country,
+    session_store::Summary,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::sample;
-use uuid::Uuid;
 
-use super::{Readiness, Services, app};
+use self::mocks::{admission, call, call_with, face, gate, polled, services, session, shown};
+use super::app;
 
 const PATH: &str = "/v1/partner/browser-session/00000000-0000-0000-0000-000000000001";
 
 #[actix_web::test]
 async fn a_created_session_is_201_with_its_link() {
     let mut service = MockSessionService::new();
-    service.expect_create().returning(|caller, request| {
+    service.expect_create().returning(|caller, request, _| {
         let mut session = session();
         session.owner = caller.id;
         session.order.platform = request.platform;
-        Ok(SessionFace { session, embed_url: "https://avouch.example/embed/1?token=t".into() })
+        Ok(Creation { face: face(session), replayed: false })
     });
     let body = json!({ "platformId": 7, "location": { "country": "US" } });
     let answer = call(service, &Method::POST, "/v1/partner/browser-session", Some(&body)).await;
@@ -56,9 +53,9 @@ async fn every_fault_of_a_create_request_is_named() {
 
 #[actix_web::test]
 async fn a_session_carries_every_key() {
-    let mut service = MockSessionService::new();
-    service.expect_read().returning(|_, _| Ok((face(session()), None)));
-    insta::assert_snapshot!(call(service, &Method::GET, PATH, None).await);
+    let gate = gate(|| Ok(Some(polled())));
+    let service = MockSessionService::new();
+    insta::assert_snapshot!(call_with(gate, service, &Method::GET, PATH, None).await);
 }
 
 #[actix_web::test]
@@ -66,7 +63,15 @@ async fn a_list_counts_what_fits() {
     let mut service = MockSessionService::new();
     service.expect_list().returning(|_, query| {
         assert_eq!((query.page.limit, query.page.offset), (2, 4));
-        Ok((vec![session()], 5))
+        let session = session();
+        let summary = Summary {
+            id: session.id,
+            status: session.status(),
+            platform: session.order.platform,
+            created_at: session.created_at,
+            closed_at: None,
+        };
+        Ok((vec![summary], 5))
     });
     let path = "/v1/partner/browser-sessions?limit=2&offset=4&status=CREATED";
     insta::assert_snapshot!(call(service, &Method::GET, path, None).await);
@@ -106,8 +111,13 @@ async fn an_unknown_session_is_404_whatever_is_asked_of_it() {
 }
 
 #[actix_web::test]
-async fn no_key_is_401_and_asks_nobody() {
-    let app = test::init_service(app(services(MockSessionService::new()))).await;
+async fn no_key_is_401() {
+    let mut gate = MockGate::new();
+    gate.expect_poll().returning(|knock, _| {
+        assert!(knock.key.is_none());
+        Ok((Admission { window: None, verdict: Err(Refusal::Unauthorized) }, None))
+    });
+    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     for headers in [None, Some(("x-api-key", "")), Some(("authorization", "Basic a2V5"))] {
         let mut request = test::TestRequest::get().uri(PATH);
         if let Some(header) = headers {
@@ -120,9 +130,8 @@ async fn no_key_is_401_and_asks_nobody() {
 
 #[actix_web::test]
 async fn a_bearer_token_is_a_key_in_any_case_of_the_scheme() {
-    let mut service = MockSessionService::new();
-    service.expect_read().returning(|_, _| Ok((face(session()), None)));
-    let app = test::init_service(app(services(service))).await;
+    let gate = gate(|| Ok(Some(polled())));
+    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let request = test::TestRequest::get()
             .uri(PATH)
@@ -132,12 +141,59 @@ async fn a_bearer_token_is_a_key_in_any_case_of_the_scheme() {
 }
 
 #[actix_web::test]
+async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
+    for path in [PATH, "/v1/partner/browser-platforms", "/v1/partner/nothing", "/v1/nothing"] {
+        for method in [Method::GET, Method::PATCH] {
+            let mut lookups = services(gate(|| Ok(None)), MockSessionService::new());
+            let mut platforms = MockLookups::new();
+            platforms.expect_platforms().returning(|_| Ok(vec![]));
+            lookups.lookups = Arc::new(platforms);
+            let app = test::init_service(app(lookups)).await;
+            let request = test::TestRequest::with_uri(path)
+                .method(method.clone())
+                .insert_header(("x-request-id", "order-7"));
+            let answer = test::call_service(&app, request.to_request()).await;
+            let header = |name: &str| answer.headers().get(name).unwrap().to_str().unwrap();
+            assert_eq!(header("x-ratelimit-limit"), "120", "{method} {path}");
+            assert_eq!(header("x-ratelimit-remaining"), "99", "{method} {path}");
+            assert_eq!(header("x-ratelimit-reset"), "1767268801", "{method} {path}");
+            assert_eq!(header("x-request-id"), "order-7", "{method} {path}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn who_is_over_the_limit_is_told_when_to_come_again() {
+    let mut gate = MockGate::new();
+    gate.expect_admit().returning(|_| {
+        Ok(Admission { verdict: Err(Refusal::TooMany { retry_after: 17 }), ..admission() })
+    });
+    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let request = test::TestRequest::post().uri("/v1/partner/browser-session").to_request();
+    let answer = test::call_service(&app, request).await;
+    assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "17");
+    let expected = r#"429 Too Many Requests {"statusCode":429,"message":"Too Many Requests"}"#;
+    assert_eq!(shown(answer).await, expected);
+}
+
+#[actix_web::test]
+async fn a_handler_that_panics_is_a_500() {
+    let mut gate = MockGate::new();
+    gate.expect_poll().returning(|_, _| panic!("on purpose"));
+    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let request = test::TestRequest::get().uri(PATH).to_request();
+    let Err(error) = app.call(request).await else { panic!("it was answered") };
+    let error = error.error_response();
+    assert!(error.headers().contains_key("x-request-id"));
+    let body = body::to_bytes(error.into_body()).await.ok().unwrap();
+    assert_eq!(body, r#"{"statusCode":500,"message":"Internal Server Error"}"#);
+}
+
+#[actix_web::test]
 async fn a_cause_stays_inside() {
-    let mut service = MockSessionService::new();
-    service
-        .expect_read()
-        .returning(|_, _| Err(StoreError::new("find a session", "secret detail").into()));
-    let answer = call(service, &Method::GET, PATH, None).await;
+    let gate = gate(|| Err(StoreError::new("poll a session", "secret detail")));
+    let service = MockSessionService::new();
+    let answer = call_with(gate, service, &Method::GET, PATH, None).await;
     let expected =
         r#"500 Internal Server Error {"statusCode":500,"message":"Internal Server Error"}"#;
     assert_eq!(answer, expected);
@@ -165,81 +221,11 @@ async fn what_the_framework_refuses_has_our_form() {
 
 #[actix_web::test]
 async fn the_embed_page_changes_nothing_and_lets_nothing_foreign_in() {
-    let app = test::init_service(app(services(MockSessionService::new()))).await;
+    let services = services(MockGate::new(), MockSessionService::new());
+    let app = test::init_service(app(services)).await;
     let request = test::TestRequest::get().uri("/embed/any?token=any").to_request();
     let response = test::call_service(&app, request).await;
     assert_eq!(response.status(), 200);
     let policy = response.headers().get(header::CONTENT_SECURITY_POLICY).unwrap();
     insta::assert_snapshot!(policy.to_str().unwrap(), @"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *");
-}
-
-fn session() -> Session {
-    let owner = ApiKeyId::from_uuid(Uuid::from_u128(2));
-    let mut session = sample::opening(owner, PlatformId(7)).session;
-    session.id = SessionId::from_uuid(Uuid::from_u128(1));
-    session
-}
-
-fn face(session: Session) -> SessionFace {
-    SessionFace { session, embed_url: "https://avouch.example/embed/1?token=t".into() }
-}
-
-fn services(sessions: MockSessionService) -> Services {
-    let mut keys = MockKeyCheck::new();
-    keys.expect_caller()
-        .returning(|_| Ok(Some(sample::key(TeamId::from_uuid(Uuid::from_u128(3))))));
-    let mut lookups = MockLookups::new();
-    lookups.expect_countries().returning(Vec::<Country>::new);
-    Services {
-        keys: Arc::new(keys),
-        sessions: Arc::new(sessions),
-        lookups: Arc::new(lookups),
-        applicants: Arc::new(Nobody),
-        ready: Arc::new(Nobody),
-    }
-}
-
-/// Lets nobody in.
-struct Nobody;
-
-#[async_trait]
-impl ApplicantService for Nobody {
-    async fn join(
-        &self,
-        _: SessionId,
-        _: &str,
-        _: Viewport,
-        _: Option<&str>,
-    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
-        Err(ApplicantError::NotFound)
-    }
-}
-
-#[async_trait]
-impl Readiness for Nobody {
-    async fn ready(&self) -> bool {
-        false
-    }
-}
-
-async fn call(
-    service: MockSessionService,
-    method: &Method,
-    path: &str,
-    body: Option<&Value>,
-) -> String {
-    let app = test::init_service(app(services(service))).await;
-    let mut request = test::TestRequest::with_uri(path)
-        .method(method.clone())
-        .insert_header(("x-api-key", "avk_dev_key"));
-    if let Some(body) = body {
-        request = request.set_json(body);
-    }
-    shown(test::call_service(&app, request.to_request()).await).await
-}
-
-async fn shown(response: actix_web::dev::ServiceResponse<impl body::MessageBody>) -> String {
-    let status = response.status();
-    let bytes = body::to_bytes(response.into_body()).await.ok().unwrap();
-    format!("{status} {}", String::from_utf8_lossy(&bytes))
 }

@@ -1,23 +1,34 @@
 //! What partners may choose from.
 
-use actix_web::web;
-use domain::{platform::Platform, request::Invalid, webhook::wire_time};
+use actix_web::{HttpRequest, Route, web};
+use domain::{
+    error_code::{Category, ErrorCode, Retry},
+    platform::Platform,
+    request::Invalid,
+    webhook::wire_time,
+};
 use ports::driving::Lookups;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     caller::Caller,
     envelope::{Success, ok},
     error::ApiError,
+    methods::{reading, wrong_method},
+    query::Query,
 };
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
+    let lookup = |path, route: Route| {
+        web::resource(path).route(route).default_service(wrong_method("GET, HEAD"))
+    };
     config
-        .service(web::resource("/browser-platforms").route(web::get().to(platforms)))
-        .service(web::resource("/notification-platforms").route(web::get().to(none_configured)))
-        .service(web::resource("/email-templates").route(web::get().to(none_configured)))
-        .service(web::resource("/supported-countries").route(web::get().to(countries)));
+        .service(lookup("/browser-platforms", reading().to(platforms)))
+        .service(lookup("/notification-platforms", reading().to(none_configured)))
+        .service(lookup("/email-templates", reading().to(none_configured)))
+        .service(lookup("/supported-countries", reading().to(countries)))
+        .service(lookup("/error-codes", reading().to(error_codes)));
 }
 
 async fn platforms(
@@ -34,12 +45,12 @@ async fn none_configured(_: Caller) -> Success<Vec<Value>> {
 }
 
 async fn countries(
+    request: HttpRequest,
     lookups: web::Data<dyn Lookups>,
     _: Caller,
-    query: web::Query<Asked>,
 ) -> Result<Success<Vec<Value>>, ApiError> {
-    let asked = query.into_inner();
-    let places: Vec<Value> = match (asked.country, asked.region) {
+    let query = Query::read(request.query_string(), &["country", "region"])?;
+    let places: Vec<Value> = match (query.get("country"), query.get("region")) {
         (None, Some(_)) => return Err(Invalid::one("region must be given with country").into()),
         (None, None) => lookups
             .countries()
@@ -47,7 +58,7 @@ async fn countries(
             .map(|country| json!({"country_code": country.code, "country_name": country.name}))
             .collect(),
         (Some(country), None) => lookups
-            .regions(&country)
+            .regions(country)
             .into_iter()
             .map(|region| json!({"region_code": region.code, "region_name": region.name}))
             .collect(),
@@ -57,10 +68,33 @@ async fn countries(
     Ok(ok(places))
 }
 
-#[derive(Deserialize)]
-struct Asked {
-    country: Option<String>,
-    region: Option<String>,
+/// The catalogue of `errorCode`; the same for everybody.
+async fn error_codes(_: Caller) -> Success<Vec<WireCode>> {
+    ok(ErrorCode::ALL.iter().copied().map(WireCode::from).collect())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCode {
+    code: ErrorCode,
+    category: Category,
+    retryable: bool,
+    /// What the partner reads as `errorMessage`.
+    message: &'static str,
+    /// What the applicant reads.
+    applicant_message: &'static str,
+}
+
+impl From<ErrorCode> for WireCode {
+    fn from(code: ErrorCode) -> Self {
+        Self {
+            code,
+            category: code.category(),
+            retryable: code.retry() == Retry::Worthwhile,
+            message: code.partner_text(),
+            applicant_message: code.applicant_text(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -81,7 +115,7 @@ struct WirePlatform {
 
 impl From<Platform> for WirePlatform {
     fn from(platform: Platform) -> Self {
-        let config = [("workflowVersion".to_owned(), json!(platform.current.version))];
+        let config = [("workflowVersion".to_owned(), json!(platform.version))];
         Self {
             id: platform.id.0,
             name: platform.name,

@@ -1,0 +1,291 @@
+//! What is written when a session begins or moves: the session, its timeline and what it owes,
+//! in one transaction.
+
+use ::diesel::{prelude::*, result::Error as DieselError, sql_types::BigInt};
+use chrono::{DateTime, Utc};
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use domain::{
+    session::{Change, Effect, State},
+    webhook,
+};
+use ports::{
+    StoreError,
+    session_store::{CommitError, IdempotencyKey, Inserted},
+};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    outbox::NewEntry,
+    reads::EventRow,
+    schema::{api_keys, deliveries, idempotency_keys, outbox, session_events, sessions, webhooks},
+    session_row::SessionRow,
+};
+
+#[derive(Insertable)]
+#[diesel(table_name = deliveries)]
+struct NewDelivery {
+    id: Id,
+    webhook: Id,
+    session: Id,
+    body: String,
+    due: Moment,
+}
+
+/// What a change writes besides the session itself.
+struct Debts {
+    entries: Vec<NewEntry>,
+    /// The body of the deliveries, and from when on they are due.
+    notice: Option<(String, Moment)>,
+    /// What is left for the bodies of deliveries once the session is erased.
+    erased: Option<String>,
+    event: EventRow,
+}
+
+impl Debts {
+    fn of(change: &Change) -> Result<Self, StoreError> {
+        let session = &change.session;
+        let body = || webhook::payload(session).map(|body| body.to_string());
+        let event = EventRow::of(change);
+        let mut debts = Self { entries: vec![], notice: None, erased: None, event };
+        for effect in &change.effects {
+            match effect {
+                Effect::NotifyPartner => {
+                    debts.notice = body().map(|body| (body, Moment(change.at)));
+                }
+                Effect::EraseCopies => debts.erased = body(),
+                Effect::StartBrowser { .. }
+                | Effect::ReleaseBrowser { .. }
+                | Effect::RequestAttestation => {
+                    debts.entries.push(NewEntry::of(session.id, effect, change.at)?);
+                }
+            }
+        }
+        Ok(debts)
+    }
+}
+
+/// Saves what is owed, within the transaction of `$conn`.
+macro_rules! owe {
+    ($conn:expr, $row:expr, $debts:expr) => {{
+        ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
+        for entry in &$debts.entries {
+            ::diesel::insert_into(outbox::table).values(entry).execute($conn).await?;
+        }
+        if let Some((body, due)) = &$debts.notice {
+            let team = api_keys::table
+                .filter(api_keys::id.eq($row.owner))
+                .select(api_keys::team)
+                .first::<Id>($conn)
+                .await?;
+            let active = webhooks::table
+                .filter(webhooks::team.eq(team))
+                .filter(webhooks::active.eq(true))
+                .select(webhooks::id)
+                .load::<Id>($conn)
+                .await?;
+            for webhook in active {
+                let delivery = NewDelivery {
+                    id: Id(Uuid::new_v4()),
+                    webhook,
+                    session: $row.id,
+                    body: body.clone(),
+                    due: *due,
+                };
+                ::diesel::insert_into(deliveries::table).values(delivery).execute($conn).await?;
+            }
+        }
+        if let Some(body) = &$debts.erased {
+            let copies = deliveries::table.filter(deliveries::session.eq($row.id));
+            ::diesel::update(copies).set(deliveries::body.eq(body)).execute($conn).await?;
+        }
+    }};
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = idempotency_keys)]
+struct NewKey {
+    owner: Id,
+    key: String,
+    request: Vec<u8>,
+    session: Id,
+    created_at: Moment,
+}
+
+::diesel::define_sql_function! {
+    /// Takes a lock until the end of the transaction, if nobody else has it.
+    #[sql_name = "pg_try_advisory_xact_lock"]
+    fn try_lock(number: BigInt) -> Bool;
+}
+
+/// The number that stands for an owner's idempotency key; two keys may share one, and then one of
+/// two requests at the same moment is told to come again.
+fn lock_number(key: &NewKey) -> i64 {
+    let digest = Sha256::new().chain_update(key.owner.0).chain_update(&key.key).finalize();
+    digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
+}
+
+/// What was found under an idempotency key.
+enum Found {
+    Nothing,
+    InFlight,
+    Other,
+    Before(SessionRow),
+}
+
+/// Looks an idempotency key up, within the transaction of `$conn`.
+macro_rules! look_up {
+    ($conn:expr, $key:expr, $since:expr) => {{
+        let used = || {
+            idempotency_keys::table
+                .filter(idempotency_keys::owner.eq($key.owner))
+                .filter(idempotency_keys::key.eq(&$key.key))
+        };
+        let too_old = used().filter(idempotency_keys::created_at.lt($since));
+        ::diesel::delete(too_old).execute($conn).await?;
+        let found: Option<(Vec<u8>, SessionRow)> = used()
+            .inner_join(sessions::table)
+            .select((idempotency_keys::request, SessionRow::as_select()))
+            .first($conn)
+            .await
+            .optional()?;
+        match found {
+            None => Found::Nothing,
+            Some((request, _)) if request != $key.request => Found::Other,
+            Some((_, row)) => Found::Before(row),
+        }
+    }};
+}
+
+impl Store {
+    pub(super) async fn insert_session(
+        &self,
+        opening: &Change,
+        once: Option<&IdempotencyKey>,
+    ) -> Result<Inserted, StoreError> {
+        let (row, debts) = (SessionRow::of(&opening.session)?, Debts::of(opening)?);
+        let key = once.map(|once| NewKey {
+            owner: row.owner,
+            key: once.key.clone(),
+            request: once.request.to_vec(),
+            session: row.id,
+            created_at: row.created_at,
+        });
+        let since = Moment(once.map_or(opening.at, |once| once.since));
+        let written: Result<Found, DieselError> = match &key {
+            None => self.insert_plainly(&row, &debts).await?,
+            Some(key) => self.insert_once(&row, &debts, key, since).await?,
+        };
+        Ok(match written.map_err(failed("insert a session"))? {
+            Found::Nothing => Inserted::Fresh,
+            Found::InFlight => Inserted::InFlight,
+            Found::Other => Inserted::OtherRequest,
+            Found::Before(row) => Inserted::Before(Box::new(row.read()?)),
+        })
+    }
+
+    async fn insert_plainly(
+        &self,
+        row: &SessionRow,
+        debts: &Debts,
+    ) -> Result<Result<Found, DieselError>, StoreError> {
+        Ok(with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
+                owe!(conn, row, debts);
+                Ok(Found::Nothing)
+            })
+            .await
+        }))
+    }
+
+    /// Writes nothing where the key is taken. PostgreSQL holds a lock of the key's own meanwhile,
+    /// SQLite has one writer.
+    async fn insert_once(
+        &self,
+        row: &SessionRow,
+        debts: &Debts,
+        key: &NewKey,
+        since: Moment,
+    ) -> Result<Result<Found, DieselError>, StoreError> {
+        let lock = lock_number(key);
+        Ok(with_conn!(
+            self,
+            postgres | conn | {
+                conn.transaction(async |conn| {
+                    let mine = ::diesel::select(try_lock(lock)).get_result::<bool>(conn).await?;
+                    if !mine {
+                        return Ok(Found::InFlight);
+                    }
+                    let found = look_up!(conn, key, since);
+                    if matches!(found, Found::Nothing) {
+                        ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
+                        owe!(conn, row, debts);
+                        ::diesel::insert_into(idempotency_keys::table)
+                            .values(key)
+                            .execute(conn)
+                            .await?;
+                    }
+                    Ok(found)
+                })
+                .await
+            },
+            sqlite | conn | {
+                conn.immediate_transaction(async |conn| {
+                    let found = look_up!(conn, key, since);
+                    if matches!(found, Found::Nothing) {
+                        ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
+                        owe!(conn, row, debts);
+                        ::diesel::insert_into(idempotency_keys::table)
+                            .values(key)
+                            .execute(conn)
+                            .await?;
+                    }
+                    Ok(found)
+                })
+                .await
+            }
+        ))
+    }
+
+    pub(super) async fn commit_move(
+        &self,
+        change: &Change,
+        alive_until: DateTime<Utc>,
+    ) -> Result<(), CommitError> {
+        let (row, debts) = (SessionRow::of(&change.session)?, Debts::of(change)?);
+        let lease = change.session.state.lease();
+        let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
+        let starts = matches!(change.session.state, State::Initializing { .. });
+        let alive_until = Moment(alive_until);
+        let written: Result<bool, DieselError> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let before = sessions::table
+                    .filter(sessions::id.eq(row.id))
+                    .filter(sessions::version.eq(row.version.saturating_sub(1)));
+                if ::diesel::update(before).set(&row).execute(conn).await? == 0 {
+                    return Ok(false);
+                }
+                let this = sessions::table.filter(sessions::id.eq(row.id));
+                if starts {
+                    let lease =
+                        (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
+                    ::diesel::update(this).set(lease).execute(conn).await?;
+                } else if browser.is_none() {
+                    let free = sessions::browser.eq(None::<Id>);
+                    ::diesel::update(this).set(free).execute(conn).await?;
+                }
+                owe!(conn, row, debts);
+                Ok(true)
+            })
+            .await
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CommitError::Stale),
+            Err(error) => Err(failed("commit a change")(error).into()),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Query strings, read so that a fault names its parameter.
+
+use domain::request::Invalid;
+
+/// The parameters that an endpoint knows; others are ignored.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// # Errors
+    /// A known parameter that is given more than once.
+    pub(super) fn read(text: &str, known: &[&str]) -> Result<Self, Invalid> {
+        let pairs = url::form_urlencoded::parse(text.as_bytes()).into_owned();
+        let pairs: Vec<_> = pairs.filter(|(name, _)| known.contains(&name.as_str())).collect();
+        let twice = |name: &&&str| pairs.iter().filter(|(own, _)| own == **name).count() > 1;
+        let findings = known.iter().filter(twice).map(|name| format!("{name} must be given once"));
+        let findings: Vec<_> = findings.collect();
+        if findings.is_empty() { Ok(Self(pairs)) } else { Err(Invalid(findings)) }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}

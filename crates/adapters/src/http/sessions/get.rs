@@ -1,0 +1,115 @@
+//! `GET /partner/browser-session/{id}`, which partners poll.
+
+use actix_web::{HttpRequest, web};
+use domain::{
+    error_code::ErrorCode,
+    id::SessionId,
+    session::{Ask, Outcome, Status},
+    webhook::wire_time,
+    workflow::AskKind,
+};
+use ports::driving::{Gate, PolledFace, Purpose, SessionFace};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::wire::WireLocation;
+use crate::http::{
+    caller::{admitted, knock},
+    envelope::{Success, ok},
+    error::ApiError,
+};
+
+pub(super) async fn get(
+    request: HttpRequest,
+    gate: web::Data<dyn Gate>,
+    path: web::Path<String>,
+) -> Result<Success<Full>, ApiError> {
+    let knock = knock(&request, Purpose::Any);
+    let (admission, polled) = gate.poll(knock, path.parse().ok()).await?;
+    admitted(&request, admission)?;
+    Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
+}
+
+/// Every key is there; what does not apply yet is `null`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Full {
+    session_id: SessionId,
+    status: Status,
+    progress: u8,
+    embed_url: String,
+    stream_url: Option<String>,
+    platform_id: i32,
+    platform: Option<WirePlatform>,
+    location: WireLocation,
+    preferred_region: &'static str,
+    expires_at: String,
+    created_at: String,
+    completed_at: Option<String>,
+    error_message: Option<&'static str>,
+    error_code: Option<&'static str>,
+    has_attestation: bool,
+    extracted_data: Option<Map<String, Value>>,
+    external_reference_id: Option<String>,
+    next_action: Option<NextAction>,
+    data_erased_at: Option<String>,
+}
+
+/// What the applicant is waited for.
+#[derive(Serialize)]
+struct NextAction {
+    kind: AskKind,
+    hint: Option<String>,
+    deadline: String,
+}
+
+impl From<&Ask> for NextAction {
+    fn from(ask: &Ask) -> Self {
+        Self { kind: ask.kind, hint: None, deadline: wire_time(ask.deadline) }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePlatform {
+    id: i32,
+    name: String,
+    display_name: String,
+    icon: String,
+    login_url: String,
+}
+
+impl From<PolledFace> for Full {
+    fn from(PolledFace { face, platform }: PolledFace) -> Self {
+        let SessionFace { session, embed_url } = face;
+        let outcome = session.state.outcome();
+        let code = outcome.and_then(Outcome::error_code);
+        Self {
+            session_id: session.id,
+            status: session.status(),
+            progress: session.progress.percent(),
+            embed_url,
+            stream_url: None,
+            platform_id: session.order.platform.0,
+            platform: platform.map(|platform| WirePlatform {
+                id: platform.id.0,
+                name: platform.name,
+                display_name: platform.display_name,
+                icon: platform.icon,
+                login_url: platform.login_url,
+            }),
+            expires_at: wire_time(session.expires_at),
+            created_at: wire_time(session.created_at),
+            completed_at: session.closed_at.map(wire_time),
+            error_message: code.map(ErrorCode::partner_text),
+            error_code: code.map(ErrorCode::as_str),
+            has_attestation: outcome.and_then(Outcome::proof).is_some(),
+            extracted_data: session.data().cloned(),
+            next_action: session.state.ask().map(NextAction::from),
+            data_erased_at: session.erased_at.map(wire_time),
+            preferred_region: session.order.worker_region.as_str(),
+            location: session.order.location.into(),
+            external_reference_id: session.order.external_reference,
+        }
+    }
+}

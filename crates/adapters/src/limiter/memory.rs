@@ -1,0 +1,113 @@
+//! Counts in memory, for one process.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    net::{IpAddr, Ipv6Addr},
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::rate::Window;
+use ports::rate_limiter::{Charge, RateLimiter, Subject};
+
+/// So that workers seldom wait for one another.
+const SHARDS: usize = 32;
+/// Subjects that a shard remembers before it forgets; some 5 MiB in all.
+const SUBJECTS: usize = 2048;
+
+/// Windows in memory. Bounded: where too many addresses come at once, addresses are forgotten,
+/// keys never are before their window is over.
+pub struct MemoryLimiter {
+    hasher: RandomState,
+    shards: Vec<Mutex<HashMap<Subject, Window>>>,
+}
+
+impl Default for MemoryLimiter {
+    fn default() -> Self {
+        let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
+        Self { hasher: RandomState::new(), shards }
+    }
+}
+
+impl MemoryLimiter {
+    fn count(&self, charge: &Charge, now: DateTime<Utc>) -> Window {
+        let subject = widened(charge.subject);
+        let fresh = Window { limit: charge.limit, used: 0, resets_at: now + charge.limit.span() };
+        let shard = usize::try_from(self.hasher.hash_one(subject) >> 32).unwrap_or(0) % SHARDS;
+        let Some(shard) = self.shards.get(shard) else { return fresh };
+        let mut windows = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= SUBJECTS && !windows.contains_key(&subject) {
+            make_room(&mut windows, now);
+        }
+        let window = windows.entry(subject).or_insert(fresh);
+        if window.resets_at <= now {
+            *window = fresh;
+        }
+        window.used = window.used.saturating_add(1);
+        window.limit = charge.limit;
+        *window
+    }
+}
+
+fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
+    windows.retain(|_, window| window.resets_at > now);
+    if windows.len() >= SUBJECTS {
+        windows.retain(|subject, _| !matches!(subject, Subject::Address(_)));
+    }
+}
+
+/// An IPv6 address as its /64 network: whoever has one address of it has all.
+pub(super) fn widened(subject: Subject) -> Subject {
+    match subject {
+        Subject::Address(IpAddr::V6(ip)) => {
+            let network = u128::from(ip) >> 64 << 64;
+            Subject::Address(match ip.to_ipv4_mapped() {
+                Some(v4) => IpAddr::V4(v4),
+                None => IpAddr::V6(Ipv6Addr::from(network)),
+            })
+        }
+        Subject::Address(IpAddr::V4(_)) | Subject::Key(_) | Subject::Creation(_) => subject,
+    }
+}
+
+#[async_trait]
+impl RateLimiter for MemoryLimiter {
+    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<Window> {
+        charges.iter().map(|charge| self.count(charge, now)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{id::ApiKeyId, rate::Limit};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_flood_of_addresses_makes_nobody_forget_a_key() {
+        let limiter = MemoryLimiter::default();
+        let limit = Limit { count: 2, seconds: 60 };
+        let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let key = Charge { subject: Subject::Key(ApiKeyId::from_uuid(Uuid::nil())), limit };
+        assert_eq!(limiter.count(&key, now).used, 1);
+        for number in 0..200_000_u32 {
+            let address = IpAddr::V4(number.into());
+            limiter.count(&Charge { subject: Subject::Address(address), limit }, now);
+        }
+        let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
+        assert!(kept <= SHARDS * SUBJECTS, "{kept}");
+        assert_eq!(limiter.count(&key, now).used, 2);
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_subject() {
+        let subject = |text: &str| widened(Subject::Address(text.parse().unwrap()));
+        assert_eq!(subject("2001:db8::1"), subject("2001:db8::ffff:2"));
+        assert_ne!(subject("2001:db8::1"), subject("2001:db8:0:1::1"));
+        assert_eq!(subject("::ffff:192.0.2.1"), subject("192.0.2.1"));
+        assert_ne!(subject("192.0.2.1"), subject("192.0.2.2"));
+    }
+}

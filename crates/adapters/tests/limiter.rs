@@ -1,0 +1,70 @@
+//! The rate limiters against their contract: in memory, and in a Redis of the test's own.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use std::{
+    future::{Ready, ready},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use adapters::{
+    limiter::{MemoryLimiter, RedisLimiter},
+    system::SystemClock,
+};
+use domain::{id::ApiKeyId, rate::Limit};
+use ports::{
+    clock::Clock as _,
+    rate_limiter::{Charge, RateLimiter as _, Subject},
+};
+use testkit::{contract::rate_limiter::Limiter, redis::RedisServer};
+
+mod memory {
+    testkit::rate_limiter_contract!(super::memory());
+}
+
+mod redis {
+    testkit::rate_limiter_contract!(super::redis());
+}
+
+fn memory() -> Ready<Limiter> {
+    let limiter = Arc::new(MemoryLimiter::default());
+    ready(Limiter { limiter, clock: Arc::new(SystemClock), guard: Box::new(()) })
+}
+
+fn redis() -> Ready<Limiter> {
+    let server = RedisServer::start();
+    let limiter = Arc::new(RedisLimiter::open(&server.url()).unwrap());
+    ready(Limiter { limiter, clock: Arc::new(SystemClock), guard: Box::new(server) })
+}
+
+/// While Redis is away requests are counted here and answered soon; when it is back, there.
+#[tokio::test]
+async fn a_redis_that_goes_away_stops_nothing() {
+    let mut server = RedisServer::start();
+    let [one, two] = [(); 2].map(|()| RedisLimiter::open(&server.url()).unwrap());
+    let subject = Subject::Key(ApiKeyId::from_uuid(uuid::Uuid::new_v4()));
+    let charge = Charge { subject, limit: Limit { count: 1000, seconds: 60 } };
+    let used =
+        async |limiter: &RedisLimiter| limiter.charge(&[charge], SystemClock.now()).await[0].used;
+    assert_eq!((used(&one).await, used(&two).await), (1, 2), "counted together");
+
+    server.stop();
+    let began = Instant::now();
+    for expected in 1..=50 {
+        assert_eq!(used(&one).await, expected, "counted here");
+    }
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+
+    server.run();
+    // The server begins anew, so whoever counts there counts less than was counted here.
+    let ends = Instant::now() + Duration::from_secs(20);
+    while used(&one).await > 50 {
+        assert!(Instant::now() < ends, "Redis is not found again");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let here = used(&one).await;
+    while used(&two).await <= here {
+        assert!(Instant::now() < ends, "they do not count together again");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! The gate: whose a request is, and whether it is within its limits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{api_key::ApiKey, id::SessionId, rate::Window};
+use ports::{
+    StoreError,
+    driving::{Admission, Caller, Gate, Knock, PolledFace, Purpose, Refusal, SessionFace},
+    key_store::KeyStore,
+    rate_limiter::{Charge, RateLimiter, Subject},
+    session_store::SessionStore,
+};
+use uuid::Uuid;
+
+use crate::{advance::Core, config::Limits, keys::ApiKeyText};
+
+/// Admits partners.
+pub(crate) struct Gatekeeper {
+    pub(crate) core: Arc<Core>,
+    pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) limits: Limits,
+}
+
+#[async_trait]
+impl Gate for Gatekeeper {
+    async fn admit(&self, knock: Knock) -> Result<Admission, StoreError> {
+        let key = match read(&knock) {
+            Some(key) => self.keys.key_by_hash(&key.hash()).await?,
+            None => None,
+        };
+        Ok(self.judge(&knock, key).await)
+    }
+
+    async fn poll(
+        &self,
+        knock: Knock,
+        id: Option<SessionId>,
+    ) -> Result<(Admission, Option<PolledFace>), StoreError> {
+        let id = id.unwrap_or(SessionId::from_uuid(Uuid::nil()));
+        let found = match read(&knock) {
+            Some(key) => self.sessions.poll(&key.hash(), id).await?,
+            None => None,
+        };
+        let (key, session) = found.map_or((None, None), |(key, session)| (Some(key), session));
+        let admission = self.judge(&knock, key).await;
+        let face = session.filter(|_| admission.verdict.is_ok()).map(|(session, platform)| {
+            let embed_url = self.core.embed_url(session.id);
+            PolledFace { face: SessionFace { session, embed_url }, platform }
+        });
+        Ok((admission, face))
+    }
+}
+
+fn read(knock: &Knock) -> Option<ApiKeyText> {
+    ApiKeyText::read(knock.key.as_ref()?.expose())
+}
+
+impl Gatekeeper {
+    async fn judge(&self, knock: &Knock, key: Option<ApiKey>) -> Admission {
+        let now = self.core.clock.now();
+        let caller = key.filter(|key| key.opens(now));
+        let windows = match self.charges(knock, caller.as_ref()) {
+            charges if charges.is_empty() => vec![],
+            charges => self.limiter.charge(&charges, now).await,
+        };
+        let over = windows.iter().filter(|window| !window.admits());
+        let verdict = match over.map(|window| window.retry_after(now)).max() {
+            Some(retry_after) => Err(Refusal::TooMany { retry_after }),
+            None => caller.ok_or(Refusal::Unauthorized),
+        };
+        // The limit on creation is told by `Retry-After` alone.
+        let told = |window: &Window| Some(window.limit) == self.limits.requests;
+        Admission { window: windows.into_iter().next().filter(told), verdict }
+    }
+
+    fn charges(&self, knock: &Knock, caller: Option<&Caller>) -> Vec<Charge> {
+        let subject = caller.map_or(Subject::Address(knock.address), |key| Subject::Key(key.id));
+        let requests = self.limits.requests.map(|limit| Charge { subject, limit });
+        let creating = caller.filter(|_| knock.purpose == Purpose::Creation);
+        let creations = creating.zip(self.limits.creations).map(|(key, limit)| {
+            let subject = Subject::Creation(key.id);
+            Charge { subject, limit }
+        });
+        requests.into_iter().chain(creations).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! Rate limits: so many requests in a window of fixed length.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// At most `count` requests in `seconds`, counted from the first one on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub count: u32,
+    pub seconds: u32,
+}
+
+impl Limit {
+    #[must_use]
+    pub fn span(self) -> TimeDelta {
+        TimeDelta::seconds(self.seconds.into())
+    }
+}
+
+/// `COUNT/SECONDS`: 1 to 1,000,000 requests in 1 to 86,400 seconds.
+impl FromStr for Limit {
+    type Err = BadLimit;
+
+    fn from_str(text: &str) -> Result<Self, BadLimit> {
+        let (count, seconds) = text.split_once('/').ok_or(BadLimit)?;
+        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| BadLimit);
+        let (count, seconds) = (read(count)?, read(seconds)?);
+        let sane = (1..=1_000_000).contains(&count) && (1..=86_400).contains(&seconds);
+        if sane { Ok(Self { count, seconds }) } else { Err(BadLimit) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be COUNT/SECONDS such as 120/60, or `off`")]
+pub struct BadLimit;
+
+/// A subject's window, the request that asks included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub limit: Limit,
+    /// Requests so far, refused ones included.
+    pub used: u32,
+    pub resets_at: DateTime<Utc>,
+}
+
+impl Window {
+    /// Whether the request that was counted last is within the limit.
+    #[must_use]
+    pub const fn admits(&self) -> bool {
+        self.used <= self.limit.count
+    }
+
+    #[must_use]
+    pub const fn remaining(&self) -> u32 {
+        self.limit.count.saturating_sub(self.used)
+    }
+
+    /// Whole seconds until a new window begins, 1 at least.
+    #[must_use]
+    pub fn retry_after(&self, now: DateTime<Utc>) -> i64 {
+        let left = (self.resets_at - now).num_milliseconds().max(0);
+        left.saturating_add(999).checked_div(1000).unwrap_or(1).max(1)
+    }
+
+    /// When the new window begins, in Unix seconds, rounded up: nobody comes back too early.
+    #[must_use]
+    pub fn reset(&self) -> i64 {
+        let millis = self.resets_at.timestamp_millis();
+        millis.saturating_add(999).div_euclid(1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_bounded() {
+        assert_eq!("120/60".parse(), Ok(Limit { count: 120, seconds: 60 }));
+        for bad in ["", "120", "0/60", "1/0", "1/86401", "1000001/1", "-1/60", "a/b"] {
+            assert_eq!(bad.parse::<Limit>(), Err(BadLimit), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_last_request_of_a_window_is_within_it() {
+        let limit = Limit { count: 2, seconds: 60 };
+        let start = DateTime::from_timestamp_millis(1_700_000_000_001).unwrap();
+        let window = |used| Window { limit, used, resets_at: start + limit.span() };
+        assert!(window(2).admits() && !window(3).admits());
+        assert_eq!((window(1).remaining(), window(3).remaining()), (1, 0));
+        assert_eq!(window(1).reset(), 1_700_000_061);
+        assert_eq!(window(1).retry_after(start), 60);
+        assert_eq!(window(1).retry_after(start + limit.span()), 1);
+    }
+}

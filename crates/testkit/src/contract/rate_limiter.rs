@@ -1,0 +1,103 @@
+//! The contract of [`ports::rate_limiter::RateLimiter`].
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use domain::{id::ApiKeyId, rate::Limit};
+use ports::{
+    clock::Clock,
+    rate_limiter::{Charge, RateLimiter, Subject},
+};
+use uuid::Uuid;
+
+/// A limiter, and the clock that it goes by.
+pub struct Limiter {
+    pub limiter: Arc<dyn RateLimiter>,
+    pub clock: Arc<dyn Clock>,
+    pub guard: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl Limiter {
+    async fn used(&self, charge: Charge) -> u32 {
+        self.limiter.charge(&[charge], self.clock.now()).await[0].used
+    }
+}
+
+const MINUTE: Limit = Limit { count: 3, seconds: 60 };
+
+fn key(limit: Limit) -> Charge {
+    Charge { subject: Subject::Key(ApiKeyId::from_uuid(Uuid::new_v4())), limit }
+}
+
+pub async fn counts_up_to_the_limit_and_refuses_what_is_over_it(limiter: &Limiter) {
+    let charge = key(MINUTE);
+    let mut admitted = 0;
+    for used in 1..=5 {
+        let window = limiter.limiter.charge(&[charge], limiter.clock.now()).await[0];
+        assert_eq!((window.used, window.limit), (used, MINUTE));
+        admitted += u32::from(window.admits());
+    }
+    assert_eq!(admitted, MINUTE.count);
+}
+
+pub async fn keeps_a_window_where_it_began(limiter: &Limiter) {
+    let charge = key(MINUTE);
+    let begun = limiter.clock.now();
+    let first = limiter.limiter.charge(&[charge], begun).await[0].resets_at;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let second = limiter.limiter.charge(&[charge], limiter.clock.now()).await[0].resets_at;
+    let near = |a: DateTime<Utc>, b: DateTime<Utc>| (a - b).num_milliseconds().abs() < 200;
+    assert!(near(first, begun + MINUTE.span()), "{begun} {first}");
+    assert!(near(first, second), "{first} {second}");
+}
+
+pub async fn begins_a_new_window_when_the_old_one_is_over(limiter: &Limiter) {
+    let charge = key(Limit { count: 1, seconds: 1 });
+    assert_eq!(limiter.used(charge).await, 1);
+    assert_eq!(limiter.used(charge).await, 2);
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(limiter.used(charge).await, 1);
+}
+
+pub async fn counts_each_subject_for_itself(limiter: &Limiter) {
+    let id = ApiKeyId::from_uuid(Uuid::new_v4());
+    let address = |text: &str| Subject::Address(text.parse::<IpAddr>().unwrap());
+    let random = u32::from_be_bytes(*Uuid::new_v4().as_bytes().first_chunk().unwrap());
+    let v4 = Subject::Address(IpAddr::V4(random.into()));
+    for subject in [Subject::Key(id), Subject::Creation(id), v4, address("2001:db8:1::1")] {
+        assert_eq!(limiter.used(Charge { subject, limit: MINUTE }).await, 1, "{subject:?}");
+    }
+    let neighbour = Charge { subject: address("2001:db8:1::2"), limit: MINUTE };
+    assert_eq!(limiter.used(neighbour).await, 2, "a /64 network is one subject");
+}
+
+pub async fn charges_several_in_one_step(limiter: &Limiter) {
+    let id = ApiKeyId::from_uuid(Uuid::new_v4());
+    let creation = Limit { count: 1, seconds: 60 };
+    let charges = [
+        Charge { subject: Subject::Key(id), limit: MINUTE },
+        Charge { subject: Subject::Creation(id), limit: creation },
+    ];
+    limiter.used(charges[0]).await;
+    let windows = limiter.limiter.charge(&charges, limiter.clock.now()).await;
+    let seen: Vec<_> = windows.iter().map(|window| (window.used, window.limit)).collect();
+    assert_eq!(seen, [(2, MINUTE), (1, creation)]);
+}
+
+pub async fn counts_every_one_of_many_at_once(limiter: &Limiter) {
+    let charge = key(Limit { count: 100, seconds: 60 });
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (limiter, clock) = (limiter.limiter.clone(), limiter.clock.clone());
+        tasks.spawn(async move {
+            let mut admitted = 0;
+            for _ in 0..25 {
+                admitted += u32::from(limiter.charge(&[charge], clock.now()).await[0].admits());
+            }
+            admitted
+        });
+    }
+    let admitted: u32 = tasks.join_all().await.into_iter().sum();
+    assert_eq!(admitted, 100);
+    assert_eq!(limiter.used(charge).await, 401);
+}

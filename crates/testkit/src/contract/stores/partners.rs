@@ -1,0 +1,150 @@
+//! The contract of what partners read and repeat: polls, timelines, idempotent creation, erasure.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    id::{ApiKeyId, SessionId},
+    session::{Event, ExtractedData, Outcome, Session, State, Status},
+};
+use ports::session_store::{IdempotencyKey, Inserted};
+use uuid::Uuid;
+
+use super::{Backend, CLAIMERS, ROUNDS, commit, ended, hash, household, inserted, requested};
+use crate::sample::{self, noon, opening};
+
+pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
+    let home = household(backend).await;
+    let (mine, theirs) = (hash(), hash());
+    let key = sample::key(home.team);
+    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+    backend.keys.add_key(&sample::key(home.team), &theirs, noon()).await.unwrap();
+    let first = opening(key.id, home.platform);
+    backend.sessions.insert(&first, None).await.unwrap();
+    let id = first.session.id;
+
+    let (caller, found) = backend.sessions.poll(&mine, id).await.unwrap().unwrap();
+    let (session, card) = found.unwrap();
+    assert_eq!((caller, &session), (key.clone(), &first.session));
+    let card = card.unwrap();
+    assert_eq!((card.id, card.display_name.as_str()), (home.platform, "Sample"));
+    assert_eq!(card.login_url, "https://sample.example/login");
+
+    let (other, found) = backend.sessions.poll(&theirs, id).await.unwrap().unwrap();
+    assert_eq!((other.id == key.id, found), (false, None), "another key's session");
+    let unknown = SessionId::from_uuid(Uuid::new_v4());
+    let (_, found) = backend.sessions.poll(&mine, unknown).await.unwrap().unwrap();
+    assert_eq!(found, None);
+    assert_eq!(backend.sessions.poll(&hash(), id).await.unwrap(), None, "an unknown key");
+}
+
+pub async fn tells_what_happened_to_a_session(backend: &Backend) {
+    let home = household(backend).await;
+    let session = inserted(backend, &home).await;
+    let (change, _) = requested(&session);
+    commit(backend, &change).await;
+    let change = sample::moved(&change.session, Event::Expired);
+    commit(backend, &change).await;
+    // A stale move leaves no line.
+    let stale = backend.sessions.commit(&ended(&session), noon()).await;
+    stale.unwrap_err();
+
+    let lines = backend.sessions.timeline(home.owner, session.id).await.unwrap().unwrap();
+    let seen: Vec<_> = lines
+        .iter()
+        .map(|line| (line.event.as_str(), line.status, line.error_code.as_deref()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("SessionCreated", Status::Created, None),
+            ("BrowserRequested", Status::Initializing, None),
+            ("Expired", Status::Error, Some("SESSION_EXPIRED")),
+        ]
+    );
+    let stranger = household(backend).await;
+    assert_eq!(backend.sessions.timeline(stranger.owner, session.id).await.unwrap(), None);
+}
+
+pub async fn creates_once_for_an_idempotency_key(backend: &Backend) {
+    let home = household(backend).await;
+    let (first, second) = (opening(home.owner, home.platform), opening(home.owner, home.platform));
+    let insert = async |opening, once: &IdempotencyKey| {
+        backend.sessions.insert(opening, Some(once)).await.unwrap()
+    };
+    let once = key("k", 1, noon());
+    assert_eq!(insert(&first, &once).await, Inserted::Fresh);
+    let before = Inserted::Before(Box::new(first.session.clone()));
+    assert_eq!(insert(&second, &once).await, before);
+    assert_eq!(insert(&second, &key("k", 2, noon())).await, Inserted::OtherRequest);
+    assert_eq!(backend.sessions.open(second.session.id).await.unwrap(), None, "nothing was saved");
+
+    let stranger = household(backend).await;
+    let theirs = opening(stranger.owner, stranger.platform);
+    assert_eq!(insert(&theirs, &once).await, Inserted::Fresh, "keys are each owner's own");
+    let later = noon() + TimeDelta::microseconds(1);
+    assert_eq!(insert(&second, &key("k", 2, later)).await, Inserted::Fresh, "the old one is over");
+    assert!(backend.sessions.open(second.session.id).await.unwrap().is_some());
+}
+
+pub async fn creates_once_for_many_who_come_at_once(backend: &Backend) {
+    let home = household(backend).await;
+    for round in 0..ROUNDS {
+        let once = key(&format!("round {round}"), 1, noon());
+        let tries = [(); CLAIMERS].map(|()| {
+            let (sessions, once) = (backend.sessions.clone(), once.clone());
+            let opening = opening(home.owner, home.platform);
+            tokio::spawn(async move { sessions.insert(&opening, Some(&once)).await.unwrap() })
+        });
+        let mut fresh = 0;
+        for attempt in tries {
+            match attempt.await.unwrap() {
+                Inserted::Fresh => fresh += 1,
+                Inserted::Before(_) | Inserted::InFlight => (),
+                Inserted::OtherRequest => panic!("it was the same request"),
+            }
+        }
+        assert_eq!(fresh, 1);
+    }
+}
+
+pub async fn forgets_old_idempotency_keys(backend: &Backend) {
+    let home = household(backend).await;
+    let first = opening(home.owner, home.platform);
+    backend.sessions.insert(&first, Some(&key("k", 1, noon()))).await.unwrap();
+    assert_eq!(backend.sessions.forget_keys(noon()).await.unwrap(), 0);
+    let later = noon() + TimeDelta::microseconds(1);
+    assert_eq!(backend.sessions.forget_keys(later).await.unwrap(), 1);
+}
+
+pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
+    let home = household(backend).await;
+    backend.webhooks.add_webhook(&sample::webhook(home.team), noon()).await.unwrap();
+    let session = completed(backend, home.owner, inserted(backend, &home).await).await;
+    let later = noon() + TimeDelta::days(1);
+    let due = async |before| backend.sessions.unerased(before, 10).await.unwrap();
+    assert_eq!(due(noon()).await, []);
+    assert_eq!(due(later).await, [session.id]);
+
+    let erased = session.erase(later).unwrap();
+    backend.sessions.commit(&erased, later).await.unwrap();
+    let found = backend.sessions.find(home.owner, session.id).await.unwrap().unwrap();
+    assert_eq!(found, erased.session);
+    assert_eq!(due(later).await, [], "it is erased once");
+    let lease = TimeDelta::seconds(30);
+    let owed = backend.deliveries.claim_deliveries(later, lease, 10).await.unwrap();
+    assert_eq!(owed.len(), 1);
+    assert!(!owed[0].body.contains("4711"), "{}", owed[0].body);
+}
+
+/// Saves a session as completed, with data.
+async fn completed(backend: &Backend, owner: ApiKeyId, session: Session) -> Session {
+    let mut change = ended(&session);
+    let data = ExtractedData::from_iter([("accountId".to_owned(), "4711".into())]);
+    let outcome = Outcome::Completed { data, proof: None };
+    change.session.state = State::Closed { outcome, ran: None };
+    commit(backend, &change).await;
+    backend.sessions.find(owner, session.id).await.unwrap().unwrap()
+}
+
+fn key(text: &str, request: u8, since: DateTime<Utc>) -> IdempotencyKey {
+    IdempotencyKey { key: text.to_owned(), request: [request; 32], since }
+}

@@ -1,0 +1,10 @@
+DROP TABLE idempotency_keys;
+DROP TABLE session_events;
+DROP INDEX sessions_to_erase;
+DROP INDEX sessions_by_status;
+ALTER TABLE sessions DROP COLUMN platform;
+ALTER TABLE sessions DROP COLUMN erased_at;
+ALTER TABLE platforms DROP COLUMN display_name;
+ALTER TABLE platforms DROP COLUMN description;
+ALTER TABLE platforms DROP COLUMN icon;
+ALTER TABLE platforms DROP COLUMN login_url;
