@@ -40,6 +40,15 @@ async fn lookups(partner: &Partner) {
     let california = json!({ "region_code": "US-CA", "region_name": "California" });
     assert!(regions.at("/data").as_array().unwrap().contains(&california), "{}", regions.body);
     assert_eq!(partner.get("supported-countries?region=CA").await.status, 400);
+    let cities = partner.get("supported-countries?country=us&region=california").await;
+    let city = json!({ "city_name": "Los Angeles", "region_code": "US-CA" });
+    assert!(cities.at("/data").as_array().unwrap().contains(&city));
+    for unknown in ["country=XX", "country=US&region=Atlantis", "country=&region="] {
+        let answer = partner.get(&format!("supported-countries?{unknown}")).await;
+        assert_eq!((answer.status, answer.at("/data")), (200, &json!([])), "{unknown}");
+    }
+    let codes = partner.get("error-codes").await;
+    assert!(codes.at("/data").as_array().unwrap().iter().any(|c| c["code"] == "NO_DATA"));
 }
 
 async fn sessions(deployment: &Deployment) -> String {

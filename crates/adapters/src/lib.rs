@@ -3,6 +3,7 @@
 pub mod diesel;
 pub mod http;
 pub mod limiter;
+pub mod metrics;
 pub mod outbound;
 pub mod places;
 pub mod sandbox;

@@ -1,58 +1,70 @@
-//! Countries and regions after ISO 3166, from a table in the binary.
+//! Countries, regions and cities from a table in the binary, which `data/README.md` describes.
+
+use std::sync::LazyLock;
 
 use ports::places::{Country, Places, Region};
 
+/// `=CODE<tab>name` begins a country, `-CODE<tab>name` a region of it; cities follow, one a line.
+static TABLE: &str = include_str!("../data/places.txt");
+
+/// Read once a process; the names stay where they are in the binary.
+static WORLD: LazyLock<Vec<Country>> = LazyLock::new(|| countries(TABLE).collect());
+
 /// Every country of ISO 3166-1, or those that the operator offers.
 pub struct IsoPlaces {
-    offered: Option<Vec<String>>,
+    offered: &'static [Country],
 }
 
 impl IsoPlaces {
-    /// `offered` holds alpha-2 codes in upper case; `None` offers all.
+    /// `offered` holds alpha-2 codes in upper case; `None` offers all. Each value stays in memory
+    /// for as long as the process runs.
     #[must_use]
-    pub const fn new(offered: Option<Vec<String>>) -> Self {
-        Self { offered }
-    }
-
-    fn offers(&self, code: &str) -> bool {
-        self.offered.as_ref().is_none_or(|offered| offered.iter().any(|c| c == code))
+    pub fn new(offered: Option<&[String]>) -> Self {
+        let Some(codes) = offered else { return Self { offered: &WORLD } };
+        let chosen = WORLD.iter().filter(|country| codes.iter().any(|code| code == country.code));
+        Self { offered: Vec::leak(chosen.copied().collect()) }
     }
 }
 
 impl Places for IsoPlaces {
-    fn countries(&self) -> Vec<Country> {
-        let all = rust_iso3166::ALL.iter().filter(|country| self.offers(country.alpha2));
-        let mut countries: Vec<_> = all
-            .map(|country| Country { code: country.alpha2.into(), name: country.name.into() })
-            .collect();
-        countries.sort_by(|a, b| a.name.cmp(&b.name));
-        countries
+    fn countries(&self) -> &'static [Country] {
+        self.offered
     }
 
-    fn regions(&self, country: &str) -> Vec<Region> {
-        let code = country.to_ascii_uppercase();
-        let Some(country) = rust_iso3166::from_alpha2(&code).filter(|_| self.offers(&code)) else {
-            return vec![];
+    fn country(&self, code: &str) -> Option<&'static Country> {
+        self.offered.iter().find(|country| country.code.eq_ignore_ascii_case(code))
+    }
+}
+
+fn countries(table: &'static str) -> impl Iterator<Item = Country> {
+    sections(table, "=").map(|section| {
+        let (head, rest) = section.split_once('\n').unwrap_or((section, ""));
+        let (code, name) = head.split_once('\t').unwrap_or((head, ""));
+        Country { code, name, regions: Vec::leak(sections(rest, "-").map(region).collect()) }
+    })
+}
+
+fn region(section: &'static str) -> Region {
+    let (head, cities) = section.split_once('\n').unwrap_or((section, ""));
+    let (code, name) = head.split_once('\t').unwrap_or((head, ""));
+    Region { code, name, cities }
+}
+
+/// The parts of a text that begin with a mark at the start of a line, without the mark.
+fn sections(text: &'static str, mark: &'static str) -> impl Iterator<Item = &'static str> {
+    let mut rest = text.strip_prefix(mark);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.match_indices('\n').find(|(at, _)| {
+            text.get(at.saturating_add(1)..).is_some_and(|after| after.starts_with(mark))
+        });
+        let (section, after) = match end {
+            Some((at, _)) => (text.get(..at)?, text.get(at.saturating_add(2)..)),
+            None => (text.trim_end_matches('\n'), None),
         };
-        let mut regions: Vec<_> = country
-            .subdivisions()
-            .unwrap_or_default()
-            .iter()
-            .map(|region| Region { code: region.code.into(), name: region.name.into() })
-            .collect();
-        regions.sort_by(|a, b| a.name.cmp(&b.name));
-        regions
-    }
-
-    fn region(&self, country: &str, name_or_code: &str) -> Option<Region> {
-        let asked = name_or_code.to_lowercase();
-        self.regions(country).into_iter().find(|region| {
-            let code = region.code.to_lowercase();
-            region.name.to_lowercase() == asked
-                || code == asked
-                || code.split_once('-').is_some_and(|(_, short)| short == asked)
-        })
-    }
+        rest = after;
+        Some(section)
+    })
 }
 
 #[cfg(test)]
@@ -62,18 +74,39 @@ mod tests {
     #[test]
     fn regions_are_found_by_name_and_code_in_any_case() {
         let places = IsoPlaces::new(None);
+        let country = places.country("us").unwrap();
         for asked in ["California", "california", "US-CA", "ca"] {
-            assert_eq!(places.region("us", asked).unwrap().name, "California", "{asked}");
+            assert_eq!(country.region(asked).unwrap().name, "California", "{asked}");
         }
-        assert_eq!(places.region("US", "Atlantis"), None);
-        assert!(places.regions("XX").is_empty());
-        assert_eq!(places.countries().len(), 249);
+        assert_eq!(country.region("Atlantis"), None);
+        assert_eq!(places.country("XX"), None);
+        let germany = places.country("DE").unwrap();
+        let code = |country: &Country, asked| country.region(asked).map(|region| region.code);
+        assert_eq!(code(germany, "BAVARIA"), Some("DE-BY"));
+        assert_eq!(code(germany, "by"), Some("DE-BY"));
+        let france = places.country("FR").unwrap();
+        assert_eq!(code(france, "île-de-france"), Some("FR-IDF"));
+    }
+
+    #[test]
+    fn the_whole_world_is_there() {
+        let world = IsoPlaces::new(None).countries();
+        assert_eq!(world.len(), 249);
+        assert!(world.is_sorted_by_key(|country| country.code));
+        let regions: Vec<_> = world.iter().flat_map(|country| country.regions).collect();
+        assert_eq!(regions.len(), 5070);
+        assert!(world.iter().all(|c| c.code.len() == 2 && !c.name.is_empty()));
+        assert!(regions.iter().all(|r| r.code.get(2..3) == Some("-") && !r.name.is_empty()));
+        let cities: usize = regions.iter().map(|region| region.cities().count()).sum();
+        assert!(cities > 160_000, "{cities}");
+        let bavaria = world.iter().find(|c| c.code == "DE").unwrap().region("DE-BY").unwrap();
+        assert!(bavaria.cities().any(|city| city == "Nuremberg"), "{}", bavaria.cities);
     }
 
     #[test]
     fn only_what_is_offered_is_there() {
-        let places = IsoPlaces::new(Some(vec!["DE".into()]));
+        let places = IsoPlaces::new(Some(&["DE".into()]));
         assert_eq!(places.countries().len(), 1);
-        assert!(places.regions("US").is_empty());
+        assert_eq!(places.country("US"), None);
     }
 }

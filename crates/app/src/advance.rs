@@ -89,6 +89,11 @@ impl Core {
                         session.id = %id, session.status = %change.session.status(),
                         "session {id} is {}", change.session.status()
                     );
+                    if change.session.state.is_closed() {
+                        let status = change.session.status().as_str();
+                        metrics::counter!("avouch_sessions_closed_total", "status" => status)
+                            .increment(1);
+                    }
                     self.effects.notify_one();
                     self.deliveries.notify_one();
                     self.rooms.tell(&change.session);

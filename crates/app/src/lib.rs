@@ -5,6 +5,7 @@ pub mod config;
 
 mod admin;
 mod advance;
+mod folders;
 mod keys;
 mod live;
 mod partner;

@@ -3,11 +3,9 @@
 use std::{
     collections::HashMap,
     error::Error,
-    fs,
-    io::{self, Write as _},
+    fs, io,
     net::{SocketAddr, TcpListener},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -17,6 +15,7 @@ use adapters::{
     diesel::Store,
     http::{self, Services, TrustedProxies},
     limiter::{MemoryLimiter, RedisLimiter},
+    metrics::Metrics,
     outbound::HyperWebhookSender,
     places::IsoPlaces,
     sandbox,
@@ -38,6 +37,7 @@ use uuid::Uuid;
 use crate::{
     advance::Core,
     config::Config,
+    folders::{browsers_folder, secret_key},
     live::{Applicants, Rooms},
     partner::{Gatekeeper, Partners},
     whole::Whole,
@@ -90,6 +90,7 @@ struct Shared {
     partners: Arc<Partners>,
     limiter: Arc<dyn RateLimiter>,
     config: Config,
+    metrics: Metrics,
 }
 
 impl Shared {
@@ -112,6 +113,7 @@ impl Shared {
             applicants: Whole::new(runtime, Arc::new(Applicants { core: self.core.clone() })),
             ready: Whole::new(runtime, self.store.clone()),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
+            metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
     }
 }
@@ -132,6 +134,11 @@ fn core(config: &Config, parts: Parts, node: NodeId, key: &[u8; 32], store: Arc<
     }
 }
 
+fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address)
+        .map_err(|error| format!("cannot listen on {address}: {error}").into())
+}
+
 fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
     Ok(match &config.redis_url {
         Some(url) => Arc::new(RedisLimiter::open(url).map_err(explain)?),
@@ -149,23 +156,6 @@ pub(crate) fn explain(error: impl Error) -> Failure {
         source = cause.source();
     }
     line.into()
-}
-
-/// Reads the key of this deployment, or makes one at the first start, for its owner's eyes alone.
-fn secret_key(path: &Path) -> Result<[u8; 32], Failure> {
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match made {
-        Ok(mut file) => {
-            let key = SystemChance.bits();
-            file.write_all(&key)?;
-            Ok(key)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let bytes = fs::read(path)?;
-            bytes.try_into().map_err(|_| format!("{} is damaged", path.display()).into())
-        }
-        Err(error) => Err(format!("cannot make {}: {error}", path.display()).into()),
-    }
 }
 
 /// A key for one purpose alone.
@@ -190,9 +180,9 @@ impl Service {
             egress: config.egress.clone(),
             routes,
         }));
-        let socket = TcpListener::bind(config.listen)
-            .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+        let socket = bind(config.listen)?;
         let address = socket.local_addr()?;
+        let metrics = Metrics::install().map_err(explain)?;
         let core = Arc::new(core(config, parts, node, &key, store.clone()));
         let workers = Workers {
             core: core.clone(),
@@ -206,7 +196,7 @@ impl Service {
             tasks: TaskTracker::new(),
         };
         workers.start();
-        let places = Arc::new(IsoPlaces::new(config.countries.clone()));
+        let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let partners = Arc::new(Partners { core: core.clone(), places });
         let shared = Shared {
             core,
@@ -214,10 +204,17 @@ impl Service {
             partners: partners.clone(),
             limiter: limiter(config)?,
             config: config.clone(),
+            metrics: metrics.clone(),
         };
+        let mut servers =
+            vec![sandbox::serve(sandbox_socket)?, http::serve(socket, move || shared.services())?];
+        if let Some(address) = config.metrics_listen {
+            servers.push(http::serve_metrics(bind(address)?, metrics.clone())?);
+        }
+        let keeping = workers.stop.clone();
+        tokio::spawn(async move { keeping.run_until_cancelled(metrics.upkeep()).await });
         let servers =
-            [sandbox::serve(sandbox_socket)?, http::serve(socket, move || shared.services())?];
-        let servers = servers.map(|server| (server.handle(), tokio::spawn(server)));
+            servers.into_iter().map(|server| (server.handle(), tokio::spawn(server))).collect();
         if geteuid().is_root() {
             tracing::warn!("running as root: Chromium's own sandbox is off");
         }
@@ -229,7 +226,7 @@ impl Service {
             tasks: workers.tasks,
             pool,
             browsers,
-            servers: servers.into(),
+            servers,
         })
     }
 
@@ -248,29 +245,6 @@ impl Service {
         // What cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
     }
-}
-
-/// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket
-/// in it, whose path must not pass 108 bytes (unix(7)), so `data_dir` might be too deep. Folders of
-/// processes that are gone are removed: each holds a lock for as long as it lives.
-fn browsers_folder(node: NodeId) -> io::Result<PathBuf> {
-    let all = std::env::temp_dir();
-    for entry in fs::read_dir(&all)?.flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with("avouch-"));
-        let mine = entry.metadata().is_ok_and(|folder| folder.uid() == geteuid().as_raw());
-        let lock = fs::File::open(entry.path().join("lock"));
-        if ours && mine && lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    let (_, short) = node.as_uuid().as_u64_pair();
-    let mine = all.join(format!("avouch-{short:x}"));
-    fs::DirBuilder::new().mode(0o700).create(&mine)?;
-    let lock = fs::File::create(mine.join("lock"))?;
-    lock.lock()?;
-    // Held until the process ends, however it ends.
-    std::mem::forget(lock);
-    fs::canonicalize(mine)
 }
 
 async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ use ports::{
         Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
         Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing,
     },
-    places::{Country, Region},
+    places::Country,
     session_store::{Entry, Summary},
 };
 use tokio::runtime::Handle;
@@ -118,12 +118,12 @@ impl<S: Lookups + 'static> Lookups for Whole<S> {
         whole(&self.runtime, async move { inner.platforms(environment).await }).await
     }
 
-    fn countries(&self) -> Vec<Country> {
+    fn countries(&self) -> &'static [Country] {
         self.inner.countries()
     }
 
-    fn regions(&self, country: &str) -> Vec<Region> {
-        self.inner.regions(country)
+    fn country(&self, code: &str) -> Option<&'static Country> {
+        self.inner.country(code)
     }
 }
 

@@ -233,6 +233,12 @@ impl Workers {
         let verdict = self.judge(delivery, &answer);
         let attempt = Attempt { at, took: began.elapsed(), answer };
         let (id, session, n) = (delivery.id, delivery.session, delivery.attempt);
+        let outcome = match &attempt.answer {
+            Answer::Status { code: 200..=299, .. } => "delivered",
+            Answer::Status { .. } => "refused",
+            Answer::Failed(class) => class,
+        };
+        metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
         match &attempt.answer {
             Answer::Status { code, .. } => tracing::info!(
                 delivery.id = %id, session.id = %session,

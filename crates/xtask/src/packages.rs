@@ -23,7 +23,16 @@ pub(crate) const POSTGRES: Need =
     Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
 pub(crate) const REDIS: Need =
     Need { present: || found("redis-server"), packages: &["redis-server"] };
-/// For the type check of the embed page; neither building nor running needs it.
+/// For the programs that try the interface description out.
+pub(crate) const PYTHON: Need = Need {
+    present: || {
+        let venv = Command::new("python3").args(["-c", "import ensurepip, venv"]).output();
+        venv.is_ok_and(|output| output.status.success())
+    },
+    packages: &["python3", "python3-venv"],
+};
+/// For the type check of the embed page and a generated client; neither building nor running
+/// needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 
 /// Installs what is missing, where that is possible; else says what to install.

@@ -1,14 +1,16 @@
 //! `cargo xtask test`: every check and every test, with the servers they need.
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader},
+    path::Path,
     process::{Command, Stdio},
 };
 
 use crate::{
     Failure,
     command::{cargo, found, root, run},
-    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES, REDIS},
+    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES, PYTHON, REDIS},
     postgres::Postgres,
 };
 
@@ -26,13 +28,14 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, REDIS, NODE])?;
+    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, REDIS, NODE, PYTHON])?;
     if !options.tests_only {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
         types()?;
         licences()?;
     }
+    clients()?;
     let server = Postgres::start()?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     // The acceptance tests run the service as outsiders do: as a program.
@@ -74,10 +77,32 @@ fn count(line: &str, what: &str) -> u32 {
 /// The embed page is JavaScript with types in its comments.
 fn types() -> Result<(), Failure> {
     let folder = root().join("crates/embed");
-    if !folder.join("node_modules").exists() {
-        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder))?;
-    }
+    node_modules(&folder)?;
     run(Command::new("npx").args(["--no-install", "tsc"]).current_dir(&folder))
+}
+
+/// What tries the interface description out: generators of clients and of requests.
+fn clients() -> Result<(), Failure> {
+    node_modules(&root().join("tests/openapi/typescript"))?;
+    let wanted = root().join("tests/openapi/requirements.txt");
+    let python = root().join("target/tools/python");
+    let stamp = python.join("requirements.txt");
+    if fs::read(&stamp).ok() == Some(fs::read(&wanted)?) {
+        return Ok(());
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
+    run(Command::new(python.join("bin/pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&wanted))?;
+    fs::copy(wanted, stamp)?;
+    Ok(())
+}
+
+fn node_modules(folder: &Path) -> Result<(), Failure> {
+    if !folder.join("node_modules").exists() {
+        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))?;
+    }
+    Ok(())
 }
 
 /// What dependencies are allowed, and where they come from.

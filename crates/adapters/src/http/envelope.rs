@@ -2,9 +2,20 @@
 
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::StatusCode};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// `{ "status": "success", "data": … }`, with 200 or 201.
 pub(super) struct Success<T>(pub(super) StatusCode, pub(super) T);
+
+/// What every successful answer is wrapped in.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes `Body`, which borrows, in the interface description")]
+pub(super) struct Envelope<T> {
+    /// Always `success`.
+    #[schema(pattern = "^success$", example = "success")]
+    status: String,
+    data: T,
+}
 
 #[derive(Serialize)]
 struct Body<'a, T> {

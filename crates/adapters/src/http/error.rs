@@ -17,6 +17,7 @@ use ports::{
     driving::{CreateError, SessionError},
 };
 use serde::Serialize;
+use utoipa::ToSchema;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
@@ -52,10 +53,15 @@ pub(super) enum ApiError {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-#[derive(Serialize)]
+/// The body of every failing request.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Body {
+#[schema(as = Error, example = json!({ "statusCode": 400, "message": "platformId must be a number" }))]
+pub(super) struct Body {
+    /// The status of the answer, once more.
+    #[schema(minimum = 400, maximum = 599)]
     status_code: u16,
+    /// What was wrong. Several findings are joined with `; `, each names its field.
     message: String,
 }
 

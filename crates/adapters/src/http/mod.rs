@@ -7,6 +7,7 @@ mod error;
 mod frame;
 mod lookups;
 mod methods;
+mod openapi;
 mod query;
 mod sessions;
 mod stream;
@@ -23,6 +24,7 @@ use actix_web::{
 use ports::driving::{ApplicantService, Gate, Lookups, SessionService};
 
 pub use self::caller::TrustedProxies;
+use crate::metrics::Metrics;
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -37,6 +39,8 @@ pub struct Services {
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
+    /// For `/metrics`; `None` where they are served elsewhere.
+    pub metrics: Option<Metrics>,
 }
 
 /// Says whether what the service needs is there.
@@ -77,7 +81,13 @@ pub fn app(
         .wrap(from_fn(frame::frame))
         .route("/healthz", web::get().to(async || "ok\n"))
         .route("/readyz", web::get().to(readyz))
+        .configure(|config| {
+            if let Some(gathered) = services.metrics {
+                config.app_data(web::Data::new(gathered)).route("/metrics", web::get().to(metrics));
+            }
+        })
         .configure(embed::routes)
+        .configure(openapi::routes)
         .service(
             web::scope("/v1")
                 .service(
@@ -97,6 +107,27 @@ async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
     } else {
         actix_web::HttpResponse::ServiceUnavailable().body("the database does not answer\n")
     }
+}
+
+/// `GET /metrics` alone, for an address that only the operator's scraper can reach.
+///
+/// # Errors
+/// The socket cannot be served on.
+pub fn serve_metrics(
+    listener: std::net::TcpListener,
+    gathered: Metrics,
+) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(web::Data::new(gathered.clone()))
+            .route("/metrics", web::get().to(metrics))
+    });
+    Ok(server.workers(1).disable_signals().shutdown_timeout(1).listen(listener)?.run())
+}
+
+async fn metrics(gathered: web::Data<Metrics>) -> actix_web::HttpResponse {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    actix_web::HttpResponse::Ok().content_type(kind).body(gathered.text())
 }
 
 /// Serves the application on a socket that is already bound.

@@ -80,10 +80,11 @@ impl Partners {
             findings.push("platformId must be an active platform of the lookup".to_owned());
         }
         let asked = &request.location;
-        if !self.places.countries().iter().any(|country| country.code == asked.country) {
+        let country = self.places.country(&asked.country);
+        if country.is_none() {
             findings.push("location.country must be a supported country".to_owned());
         }
-        let region = asked.region.as_ref().map(|name| self.places.region(&asked.country, name));
+        let region = asked.region.as_ref().map(|name| country.and_then(|c| c.region(name)));
         if matches!(region, Some(None)) {
             findings.push("location.state must be a region of the country".to_owned());
         }
@@ -104,7 +105,7 @@ impl Partners {
         }
         Ok(Location {
             country: asked.country.clone(),
-            region: region.flatten().map(|region| region.name),
+            region: region.flatten().map(|region| region.name.to_owned()),
             city: asked.city.clone(),
         })
     }

@@ -13,7 +13,7 @@ use ports::{
     driving::{
         Caller, CreateError, Creation, Lookups, Once, SessionError, SessionFace, SessionService,
     },
-    places::{Country, Region},
+    places::Country,
     session_store::{Entry, Summary},
 };
 
@@ -66,11 +66,11 @@ impl Lookups for Partners {
         self.core.catalogue.platforms(environment).await
     }
 
-    fn countries(&self) -> Vec<Country> {
+    fn countries(&self) -> &'static [Country] {
         self.places.countries()
     }
 
-    fn regions(&self, country: &str) -> Vec<Region> {
-        self.places.regions(country)
+    fn country(&self, code: &str) -> Option<&'static Country> {
+        self.places.country(code)
     }
 }

@@ -157,6 +157,31 @@ pub enum AskKind {
     Consent,
 }
 
+impl AskKind {
+    pub const ALL: &'static [Self] = &[
+        Self::Login,
+        Self::Otp,
+        Self::Push,
+        Self::SecurityQuestion,
+        Self::AccountPicker,
+        Self::Captcha,
+        Self::Consent,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::Otp => "otp",
+            Self::Push => "push",
+            Self::SecurityQuestion => "security_question",
+            Self::AccountPicker => "account_picker",
+            Self::Captcha => "captcha",
+            Self::Consent => "consent",
+        }
+    }
+}
+
 /// Where data is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

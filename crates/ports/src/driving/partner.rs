@@ -15,7 +15,7 @@ use domain::{
 
 use crate::{
     StoreError,
-    places::{Country, Region},
+    places::Country,
     session_store::{Entry, Summary},
 };
 
@@ -137,8 +137,8 @@ pub struct SessionFace {
 #[async_trait]
 pub trait Lookups: Send + Sync {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
-    fn countries(&self) -> Vec<Country>;
-    fn regions(&self, country: &str) -> Vec<Region>;
+    fn countries(&self) -> &'static [Country];
+    fn country(&self, code: &str) -> Option<&'static Country>;
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -18,14 +18,64 @@ use ports::driving::{Creation, Once, SessionService};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
 
 use super::wire::WireLocation;
-use crate::http::{caller::Submission, envelope::Success, error::ApiError};
+use crate::http::{
+    caller::Submission,
+    envelope::{Envelope, Success},
+    error::{ApiError, Body},
+    openapi::{CreateSession, SessionStatus},
+};
 
 const LONGEST_KEY: usize = 255;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-pub(super) async fn create(
+/// Create a session
+///
+/// The applicant starts it by loading `embedUrl`. Asking again with the same `Idempotency-Key` and
+/// the same body within 24 hours answers the same session.
+#[utoipa::path(
+    post,
+    path = "/partner/browser-session",
+    tag = "Sessions",
+    operation_id = "createSession",
+    request_body(content = CreateSession),
+    params((
+        "Idempotency-Key" = Option<String>, Header,
+        description = "1 to 255 printable ASCII characters; the same key creates once.",
+    )),
+    responses(
+        (
+            status = 201, description = "The session, not begun.", body = Envelope<Created>,
+            links(
+                ("get" = (
+                    operation_id = "getSession",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("timeline" = (
+                    operation_id = "getTimeline",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("terminate" = (
+                    operation_id = "terminateSession",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("erase" = (
+                    operation_id = "eraseData",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+            ),
+        ),
+        (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
+        (status = 408, description = "The body did not arrive in time.", body = Body),
+        (status = 409, description = "A request with this `Idempotency-Key` is being carried out.", body = Body),
+        (status = 413, description = "The body is too long.", body = Body),
+        (status = 415, description = "The body is not JSON.", body = Body),
+        (status = 422, description = "The `Idempotency-Key` was used with another body.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn create(
     request: HttpRequest,
     sessions: web::Data<dyn SessionService>,
     Submission(caller, body): Submission,
@@ -55,15 +105,20 @@ fn once(headers: &HeaderMap, body: &Value) -> Result<Option<Once>, ApiError> {
     Ok(Some(Once { key: key.to_owned(), request }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = CreatedSession)]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
-struct Created {
+pub(in crate::http) struct Created {
+    #[schema(value_type = Uuid)]
     session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
     status: Status,
     embed_url: String,
     platform_id: i32,
+    #[schema(format = DateTime)]
     expires_at: String,
+    #[schema(format = DateTime)]
     created_at: String,
     location: WireLocation,
     preferred_region: &'static str,

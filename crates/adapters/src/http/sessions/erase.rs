@@ -4,16 +4,32 @@ use actix_web::web;
 use domain::{id::SessionId, session::Status, webhook::wire_time};
 use ports::driving::SessionService;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::session_id;
 use crate::http::{
     caller::Caller,
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::SessionStatus,
 };
 
-/// Erases what is known about the applicant; an open session is terminated first.
-pub(super) async fn erase(
+/// Erase data
+///
+/// Erases what is known about the applicant: collected data, contact and metadata, also in deliveries
+/// that are still owed. An open session is terminated first. What is left says how the session went.
+#[utoipa::path(
+    delete,
+    path = "/partner/browser-session/{id}/data",
+    tag = "Sessions",
+    operation_id = "eraseData",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "What is left.", body = Envelope<Erased>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn erase(
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
     path: web::Path<String>,
@@ -26,10 +42,13 @@ pub(super) async fn erase(
     }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Erased {
+pub(in crate::http) struct Erased {
+    #[schema(value_type = Uuid)]
     session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
     status: Status,
+    #[schema(format = DateTime)]
     data_erased_at: Option<String>,
 }

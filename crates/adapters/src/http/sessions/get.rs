@@ -11,15 +11,31 @@ use domain::{
 use ports::driving::{Gate, PolledFace, Purpose, SessionFace};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::wire::WireLocation;
 use crate::http::{
     caller::{admitted, knock},
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::{ActionKind, ErrorCodeName, SessionStatus},
 };
 
-pub(super) async fn get(
+/// Get a session
+///
+/// For polling. Every key is there; what does not apply yet is `null`.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}",
+    tag = "Sessions",
+    operation_id = "getSession",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The session.", body = Envelope<Full>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn get(
     request: HttpRequest,
     gate: web::Data<dyn Gate>,
     path: web::Path<String>,
@@ -31,10 +47,13 @@ pub(super) async fn get(
 }
 
 /// Every key is there; what does not apply yet is `null`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Full {
+#[schema(as = Session)]
+pub(in crate::http) struct Full {
+    #[schema(value_type = Uuid)]
     session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
     status: Status,
     progress: u8,
     embed_url: String,
@@ -43,23 +62,32 @@ pub(super) struct Full {
     platform: Option<WirePlatform>,
     location: WireLocation,
     preferred_region: &'static str,
+    #[schema(format = DateTime)]
     expires_at: String,
+    #[schema(format = DateTime)]
     created_at: String,
+    #[schema(format = DateTime)]
     completed_at: Option<String>,
     error_message: Option<&'static str>,
+    #[schema(value_type = Option<ErrorCodeName>)]
     error_code: Option<&'static str>,
     has_attestation: bool,
+    /// What the applicant agreed to share, as the platform's definition names it.
+    #[schema(value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
     external_reference_id: Option<String>,
     next_action: Option<NextAction>,
+    #[schema(format = DateTime)]
     data_erased_at: Option<String>,
 }
 
 /// What the applicant is waited for.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct NextAction {
+    #[schema(value_type = ActionKind)]
     kind: AskKind,
     hint: Option<String>,
+    #[schema(format = DateTime)]
     deadline: String,
 }
 
@@ -69,8 +97,9 @@ impl From<&Ask> for NextAction {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = SessionPlatform)]
 struct WirePlatform {
     id: i32,
     name: String,

@@ -4,15 +4,31 @@ use actix_web::{HttpRequest, web};
 use domain::{id::SessionId, request::ListQuery, session::Status, webhook::wire_time};
 use ports::{driving::SessionService, session_store::Summary};
 use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::http::{
     caller::Caller,
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::SessionStatus,
     query::Query,
 };
 
-pub(super) async fn list(
+/// List sessions
+///
+/// The sessions of the calling key, newest first.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-sessions",
+    tag = "Sessions",
+    operation_id = "listSessions",
+    params(Asked),
+    responses(
+        (status = 200, description = "A part of the list.", body = Envelope<List>),
+        (status = 400, description = "A parameter cannot be used; `message` names it.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn list(
     request: HttpRequest,
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
@@ -25,21 +41,39 @@ pub(super) async fn list(
     Ok(ok(List { sessions, total, limit: page.limit, offset: page.offset }))
 }
 
-#[derive(Serialize)]
-pub(super) struct List {
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the query, which `ListQuery` reads")]
+struct Asked {
+    #[param(value_type = Option<SessionStatus>)]
+    status: Option<String>,
+    /// Results in a page; 20 by default.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<i64>,
+    #[param(minimum = 0, default = 0)]
+    offset: Option<i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = SessionList)]
+pub(in crate::http) struct List {
     sessions: Vec<Item>,
     total: i64,
     limit: i64,
     offset: i64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Item {
+    #[schema(value_type = Uuid)]
     session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
     status: Status,
     platform_id: i32,
+    #[schema(format = DateTime)]
     created_at: String,
+    #[schema(format = DateTime)]
     completed_at: Option<String>,
 }
 

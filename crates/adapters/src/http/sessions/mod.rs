@@ -1,12 +1,12 @@
 //! Sessions, one endpoint a file, in the order of the specification.
 
-mod create;
-mod erase;
-mod get;
-mod list;
-mod recording;
-mod terminate;
-mod timeline;
+pub(super) mod create;
+pub(super) mod erase;
+pub(super) mod get;
+pub(super) mod list;
+pub(super) mod recording;
+pub(super) mod terminate;
+pub(super) mod timeline;
 mod wire;
 
 use actix_web::web;

@@ -4,16 +4,31 @@ use actix_web::web;
 use domain::session::{Outcome, State};
 use ports::driving::SessionService;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::session_id;
 use crate::http::{
     caller::Caller,
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
 };
 
-/// This deployment records nothing, and says so in the form that stops a poller.
-pub(super) async fn recording(
+/// Get a recording
+///
+/// A session that ended in ERROR. This deployment records nothing, and says so in the form that stops
+/// a poller.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}/recording",
+    tag = "Sessions",
+    operation_id = "getRecording",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The recording.", body = Envelope<Recording>),
+        (status = 404, description = "There is no such session, it is another key's, it did not end in ERROR, or no browser ran.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn recording(
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
     path: web::Path<String>,
@@ -32,10 +47,10 @@ pub(super) async fn recording(
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
-pub(super) struct Recording {
+pub(in crate::http) struct Recording {
     status: &'static str,
     recording_url: Option<String>,
     error: Option<&'static str>,

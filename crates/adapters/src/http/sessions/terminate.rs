@@ -4,15 +4,31 @@ use actix_web::web;
 use domain::{id::SessionId, session::Status};
 use ports::driving::SessionService;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::session_id;
 use crate::http::{
     caller::Caller,
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::SessionStatus,
 };
 
-pub(super) async fn terminate(
+/// Terminate a session
+///
+/// Ends an open session at once; a session that has ended stays as it is.
+#[utoipa::path(
+    delete,
+    path = "/partner/browser-session/{id}",
+    tag = "Sessions",
+    operation_id = "terminateSession",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The status it has now.", body = Envelope<Terminated>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn terminate(
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
     path: web::Path<String>,
@@ -21,9 +37,11 @@ pub(super) async fn terminate(
     Ok(ok(Terminated { session_id: session.id, status: session.status() }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Terminated {
+pub(in crate::http) struct Terminated {
+    #[schema(value_type = Uuid)]
     session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
     status: Status,
 }

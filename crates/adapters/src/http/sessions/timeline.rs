@@ -4,15 +4,31 @@ use actix_web::web;
 use domain::{session::Status, webhook::wire_time};
 use ports::{driving::SessionService, session_store::Entry};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::session_id;
 use crate::http::{
     caller::Caller,
-    envelope::{Success, ok},
-    error::ApiError,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::{ErrorCodeName, SessionStatus},
 };
 
-pub(super) async fn timeline(
+/// Get the timeline
+///
+/// What happened to the session, oldest first.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}/events",
+    tag = "Sessions",
+    operation_id = "getTimeline",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The timeline.", body = Envelope<Vec<Line>>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn timeline(
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
     path: web::Path<String>,
@@ -21,13 +37,17 @@ pub(super) async fn timeline(
     Ok(ok(entries.into_iter().map(Line::from).collect()))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+#[schema(as = TimelineLine)]
+pub(in crate::http) struct Line {
+    #[schema(format = DateTime)]
     at: String,
     event: String,
     /// The status from then on.
+    #[schema(value_type = SessionStatus)]
     status: Status,
+    #[schema(value_type = Option<ErrorCodeName>)]
     error_code: Option<String>,
 }
 

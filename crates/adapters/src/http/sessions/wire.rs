@@ -2,9 +2,11 @@
 
 use domain::request::Location;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// `state` and `region` are the same thing under the two names that are in use.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Location)]
 pub(super) struct WireLocation {
     country: String,
     #[serde(skip_serializing_if = "Option::is_none")]

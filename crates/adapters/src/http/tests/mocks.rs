@@ -16,7 +16,6 @@ use ports::{
         Admission, ApplicantError, ApplicantService, MockGate, MockLookups, MockSessionService,
         PolledFace, SessionFace, Viewing,
     },
-    places::Country,
 };
 use serde_json::Value;
 use testkit::sample;
@@ -56,8 +55,7 @@ pub(super) fn admission() -> Admission {
 }
 
 pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services {
-    let mut lookups = MockLookups::new();
-    lookups.expect_countries().returning(Vec::<Country>::new);
+    let lookups = MockLookups::new();
     Services {
         gate: Arc::new(gate),
         sessions: Arc::new(sessions),
@@ -65,6 +63,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         applicants: Arc::new(Nobody),
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
+        metrics: None,
     }
 }
 

@@ -20,6 +20,7 @@ use ports::{
 };
 use serde_json::json;
 use testkit::sample;
+use uuid::Uuid;
 
 use self::mocks::{admission, call, call_with, face, gate, polled, services, session, shown};
 use super::app;
@@ -216,6 +217,36 @@ async fn what_the_framework_refuses_has_our_form() {
         assert_eq!(status, expected);
         let code = expected.split(' ').next().unwrap();
         assert!(body.starts_with(&format!("\"statusCode\":{code},\"message\":\"")), "{body}");
+    }
+}
+
+#[actix_web::test]
+async fn the_interface_description_is_as_reviewed() {
+    insta::assert_snapshot!(super::openapi::document().to_pretty_json().unwrap());
+}
+
+#[actix_web::test]
+async fn every_described_operation_is_served_and_no_other() {
+    let document = serde_json::to_value(super::openapi::document()).unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let path = format!("/v1{}", path.replace("{id}", &Uuid::nil().to_string()));
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            let service = MockSessionService::new();
+            let mut gate = MockGate::new();
+            let refused = || Admission { window: None, verdict: Err(Refusal::Unauthorized) };
+            gate.expect_poll().returning(move |_, _| Ok((refused(), None)));
+            gate.expect_admit().returning(|_| Ok(admission()));
+            let described = item.get(method.to_ascii_lowercase()).is_some();
+            if described {
+                gate.checkpoint();
+                gate.expect_poll().returning(move |_, _| Ok((refused(), None)));
+                gate.expect_admit().returning(move |_| Ok(refused()));
+            }
+            let method = method.parse::<Method>().unwrap();
+            let answer = call_with(gate, service, &method, &path, None).await;
+            let expected = if described { "401" } else { "405" };
+            assert!(answer.starts_with(expected), "{method} {path}: {answer}");
+        }
     }
 }
 

@@ -1,0 +1,137 @@
+//! The interface description, made from the handlers: `GET /v1/openapi.json`, and `/docs` to read.
+
+mod names;
+mod request;
+
+use actix_web::{HttpResponse, web};
+use utoipa::{
+    Modify, OpenApi,
+    openapi::{
+        self, RefOr, Response,
+        header::HeaderBuilder,
+        path::Operation,
+        schema::{ObjectBuilder, Type},
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
+};
+use utoipa_swagger_ui::SwaggerUi;
+
+pub(super) use self::{
+    names::{ActionKind, ErrorCodeName, SessionStatus},
+    request::CreateSession,
+};
+use super::{error, lookups, sessions};
+
+const PATH: &str = "/v1/openapi.json";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Avouch partner API",
+        version = "1.0.0",
+        description = "Account-verification sessions: create one, show its `embedUrl` to the \
+            applicant, learn the result by polling or by webhook.\n\nEvery answer carries \
+            `X-Request-Id` and the three `X-RateLimit-*` headers.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/v1")),
+    security(("apiKey" = []), ("bearer" = [])),
+    tags(
+        (name = "Sessions", description = "One applicant proving one account"),
+        (name = "Lookups", description = "What a session can be created with"),
+    ),
+    paths(
+        sessions::create::create,
+        sessions::get::get,
+        sessions::list::list,
+        sessions::recording::recording,
+        sessions::terminate::terminate,
+        sessions::timeline::timeline,
+        sessions::erase::erase,
+        lookups::platforms::platforms,
+        lookups::channels::notification_platforms,
+        lookups::templates::email_templates,
+        lookups::countries::countries,
+        lookups::error_codes::error_codes,
+    ),
+    components(schemas(error::Body)),
+    modifiers(&Common),
+)]
+struct Description;
+
+/// What holds for every operation: credentials, headers, and the ways any of them can fail.
+struct Common;
+
+impl Modify for Common {
+    fn modify(&self, api: &mut openapi::OpenApi) {
+        let components = api.components.get_or_insert_default();
+        let key = ApiKey::Header(ApiKeyValue::new("x-api-key"));
+        components.add_security_scheme("apiKey", SecurityScheme::ApiKey(key));
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        for item in api.paths.paths.values_mut() {
+            let operations = [&mut item.get, &mut item.post, &mut item.delete];
+            operations.into_iter().flatten().for_each(complete);
+        }
+    }
+}
+
+/// Every way a request can fail before it reaches its handler, and every header of an answer.
+fn complete(operation: &mut Operation) {
+    let failures = [
+        ("401", "The API key is missing, unknown, revoked or expired."),
+        ("429", "The rate limit is exceeded; `Retry-After` says when to come again."),
+        ("500", "The service failed. Nothing of the cause is told; quote the request id."),
+    ];
+    let responses = &mut operation.responses.responses;
+    for (status, description) in failures {
+        responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(failure(description)));
+    }
+    for (status, response) in responses {
+        let RefOr::T(response) = response else { continue };
+        let header = |kind, text: &str| {
+            let schema = ObjectBuilder::new().schema_type(kind).build();
+            HeaderBuilder::new().schema(Some(schema)).description(Some(text)).build()
+        };
+        let mut add = |name: &str, kind, text| {
+            response.headers.entry(name.to_owned()).or_insert_with(|| RefOr::T(header(kind, text)));
+        };
+        add("X-Request-Id", Type::String, "Names the request in the service's log.");
+        add("X-RateLimit-Limit", Type::Integer, "Requests in a window.");
+        add("X-RateLimit-Remaining", Type::Integer, "Requests left in this window.");
+        add("X-RateLimit-Reset", Type::Integer, "Unix time at which a new window begins.");
+        if status == "429" {
+            add("Retry-After", Type::Integer, "Seconds until a request is served again.");
+        }
+    }
+}
+
+fn failure(description: &str) -> Response {
+    let body = utoipa::openapi::Ref::from_schema_name("Error");
+    let content = openapi::ContentBuilder::new().schema(Some(body)).build();
+    openapi::ResponseBuilder::new()
+        .description(description)
+        .content("application/json", content)
+        .build()
+}
+
+/// The document, as it is served.
+pub(super) fn document() -> openapi::OpenApi {
+    Description::openapi()
+}
+
+pub(super) fn routes(config: &mut web::ServiceConfig) {
+    let document = document();
+    // A document that is made of our own types can be written.
+    let json: web::Bytes = document.to_json().unwrap_or_default().into();
+    config
+        .route(
+            PATH,
+            web::get().to(move || {
+                let json = json.clone();
+                async move { HttpResponse::Ok().content_type("application/json").body(json) }
+            }),
+        )
+        .service(web::redirect("/docs", "/docs/"))
+        .service(SwaggerUi::new("/docs/{_:.*}").url(PATH, document));
+}

@@ -1,0 +1,92 @@
+//! The interface description is true: generated requests find no fault, and generated clients in
+//! TypeScript and Python each drive a session.
+
+use std::{path::PathBuf, process::Command};
+
+use acceptance::{database::Kind, root, service::Deployment};
+use hyper::Method;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn generated_requests_find_no_fault_with_a_key_of_each_environment() {
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    // On, so that the headers are there; wide, so that the limit is not what is tried.
+    deployment.set("AVOUCH_RATE_LIMIT", "1000000/3600");
+    deployment.set("AVOUCH_CREATE_LIMIT", "1000000/3600");
+    deployment.set("AVOUCH_LOG", "warn");
+    deployment.run().await;
+    let key = ["create-key", "--team", &deployment.team, "--environment", "production"];
+    let production = deployment.admin(&key)["apiKey"].as_str().unwrap().to_owned();
+    let cases = std::env::var("SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "25".to_owned());
+    for key in [&deployment.api_key, &production] {
+        let mut command = Command::new(tool("python/bin/st"));
+        command.arg("--config-file").arg(root().join("tests/openapi/schemathesis.toml"));
+        command.arg("run").arg(url(&deployment, "/v1/openapi.json"));
+        command.args(["--url", &url(&deployment, "/v1"), "--checks", "all", "--no-color"]);
+        // A terminated session stays readable: it says how it ended.
+        command.args(["--exclude-checks", "use_after_free"]);
+        command.args(["--max-examples", &cases, "--header", &format!("x-api-key: {key}")]);
+        command.current_dir(deployment.folder.path());
+        succeed(&mut command);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_generated_typescript_client_drives_a_session() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let clients = root().join("tests/openapi/typescript");
+    let description = description(&deployment).await;
+    let types = clients.join("node_modules/.generated.d.ts");
+    let generate = clients.join("node_modules/.bin/openapi-typescript");
+    succeed(Command::new(generate).arg(&description).arg("--output").arg(types));
+    succeed(Command::new(clients.join("node_modules/.bin/tsc")).current_dir(&clients));
+    let mut drive = Command::new("node");
+    drive.arg(clients.join("drive.mjs"));
+    succeed(told(&mut drive, &deployment));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_generated_python_client_drives_a_session() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let description = description(&deployment).await;
+    let client = deployment.folder.path().join("client");
+    let mut generate = Command::new(tool("python/bin/openapi-python-client"));
+    generate.args(["generate", "--meta", "none", "--path"]).arg(description);
+    generate.arg("--output-path").arg(client.join("avouch_client"));
+    generate.env("PATH", format!("{}:/usr/bin:/bin", tool("python/bin").display()));
+    succeed(&mut generate);
+    let mut drive = Command::new(tool("python/bin/python"));
+    drive.arg(root().join("tests/openapi/drive.py")).env("PYTHONPATH", client);
+    succeed(told(&mut drive, &deployment));
+}
+
+async fn description(deployment: &Deployment) -> PathBuf {
+    let path = "/v1/openapi.json";
+    let document = deployment.partner.send(Method::GET, path, String::new()).await.body;
+    let file = deployment.folder.path().join("openapi.json");
+    std::fs::write(&file, document.to_string()).unwrap();
+    file
+}
+
+fn url(deployment: &Deployment, path: &str) -> String {
+    format!("{}{path}", deployment.setting("AVOUCH_PUBLIC_URL").unwrap())
+}
+
+fn told<'a>(command: &'a mut Command, deployment: &Deployment) -> &'a mut Command {
+    let base = url(deployment, "/v1");
+    command.env("AVOUCH_BASE", base).env("AVOUCH_KEY", &deployment.api_key)
+}
+
+/// A program that `cargo xtask test` puts there.
+fn tool(path: &str) -> PathBuf {
+    let tool = root().join("target/tools").join(path);
+    assert!(tool.exists(), "{} is missing: run `cargo xtask test`", tool.display());
+    tool
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().expect("it runs");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}\n{out}\n{err}");
+    println!("{}", out.lines().rev().take(12).collect::<Vec<_>>().join("\n"));
+}
