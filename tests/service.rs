@@ -152,6 +152,14 @@ impl Deployment {
         self.settings.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
     }
 
+    /// What the process has in memory, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let id = self.process.as_ref().expect("a process").id();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("/proc");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.envs(self.settings.iter().cloned());
