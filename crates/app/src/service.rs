@@ -39,7 +39,7 @@ use crate::{
     config::Config,
     folders::{browsers_folder, secret_key},
     live::{Applicants, Rooms},
-    partner::{Gatekeeper, Partners},
+    partner::{Gatekeeper, Offers, Partners},
     whole::Whole,
     workers::Workers,
 };
@@ -105,11 +105,13 @@ impl Shared {
             limiter: self.limiter.clone(),
             limits: self.config.limits,
         });
+        let offers =
+            Arc::new(Offers { catalogue: store.clone(), places: self.partners.places.clone() });
         let runtime = &self.core.runtime;
         Services {
             gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
             sessions: Whole::new(runtime, self.partners.clone()),
-            lookups: Whole::new(runtime, self.partners.clone()),
+            lookups: if store.has_lane() { offers } else { Whole::new(runtime, offers) },
             applicants: Whole::new(runtime, Arc::new(Applicants { core: self.core.clone() })),
             ready: Whole::new(runtime, self.store.clone()),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),

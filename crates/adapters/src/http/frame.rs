@@ -1,7 +1,14 @@
 //! What every answer has around it: a request id, the rate limit's headers, a span in the log and a
 //! place in the metrics; and an answer even where a handler broke.
 
-use std::{panic::AssertUnwindSafe, time::Instant};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
 
 use actix_web::{
     Error, HttpMessage as _, HttpRequest,
@@ -23,6 +30,11 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const LONGEST_ID: usize = 128;
+
+// New ids are unlike any other process's and follow one another: they are no secret, and this asks
+// the kernel for nothing.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 pub(super) async fn frame<B: MessageBody>(
     request: ServiceRequest,
@@ -54,9 +66,8 @@ pub(super) async fn frame<B: MessageBody>(
 
 fn measure(request: &HttpRequest, status: u16, began: Instant) {
     let took = began.elapsed();
-    let route = request.match_pattern().unwrap_or_else(|| "none".to_owned());
-    tracing::debug!(method = %request.method(), route, status, ?took, "answered");
-    let method = method(request);
+    let (method, route) = (method(request), route(request.path()));
+    tracing::debug!(method, route, status, ?took, "answered");
     let status = match status / 100 {
         2 => "2xx",
         3 => "3xx",
@@ -67,6 +78,38 @@ fn measure(request: &HttpRequest, status: u16, began: Instant) {
         "avouch_http_request_seconds", "method" => method, "route" => route, "status" => status
     )
     .record(took);
+}
+
+/// The route of a path, found without the router's patterns, since this is done for each request.
+fn route(path: &str) -> &'static str {
+    let Some(rest) = path.strip_prefix("/v1/partner/") else {
+        return match path {
+            "/healthz" => "/healthz",
+            "/readyz" => "/readyz",
+            "/metrics" => "/metrics",
+            "/v1/openapi.json" => "/v1/openapi.json",
+            _ if path.starts_with("/embed/") => "/embed",
+            _ if path.starts_with("/docs") => "/docs",
+            _ => "none",
+        };
+    };
+    let mut parts = rest.split('/');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some("browser-session"), None, None, None) => "browser-session",
+        (Some("browser-session"), Some(_), None, None) => "browser-session/{id}",
+        (Some("browser-session"), Some(_), Some("recording"), None) => {
+            "browser-session/{id}/recording"
+        }
+        (Some("browser-session"), Some(_), Some("events"), None) => "browser-session/{id}/events",
+        (Some("browser-session"), Some(_), Some("data"), None) => "browser-session/{id}/data",
+        (Some("browser-sessions"), None, None, None) => "browser-sessions",
+        (Some("browser-platforms"), None, None, None) => "browser-platforms",
+        (Some("notification-platforms"), None, None, None) => "notification-platforms",
+        (Some("email-templates"), None, None, None) => "email-templates",
+        (Some("supported-countries"), None, None, None) => "supported-countries",
+        (Some("error-codes"), None, None, None) => "error-codes",
+        _ => "none",
+    }
 }
 
 /// A method's name; one for all that we do not serve, since each name is a time series.
@@ -90,7 +133,8 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     if let Some(own) = headers.get(REQUEST_ID).filter(sane) {
         return own.clone();
     }
+    let id = Uuid::from_u64_pair(*PROCESS, NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut text = Uuid::encode_buffer();
-    let text = Uuid::new_v4().hyphenated().encode_lower(&mut text);
+    let text = id.hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static("none"))
 }

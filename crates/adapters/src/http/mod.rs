@@ -79,17 +79,10 @@ pub fn app(
         .wrap(ErrorHandlers::new().default_handler(error::in_our_words))
         .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
         .wrap(from_fn(frame::frame))
-        .route("/healthz", web::get().to(async || "ok\n"))
-        .route("/readyz", web::get().to(readyz))
-        .configure(|config| {
-            if let Some(gathered) = services.metrics {
-                config.app_data(web::Data::new(gathered)).route("/metrics", web::get().to(metrics));
-            }
-        })
-        .configure(embed::routes)
-        .configure(openapi::routes)
+        // First what is asked for most: routes are tried in their order.
         .service(
             web::scope("/v1")
+                .route("/openapi.json", openapi::served())
                 .service(
                     web::scope("/partner")
                         .configure(sessions::routes)
@@ -98,6 +91,15 @@ pub fn app(
                 )
                 .default_service(methods::nothing_here()),
         )
+        .route("/healthz", web::get().to(async || "ok\n"))
+        .route("/readyz", web::get().to(readyz))
+        .configure(|config| {
+            if let Some(gathered) = services.metrics {
+                config.app_data(web::Data::new(gathered)).route("/metrics", web::get().to(metrics));
+            }
+        })
+        .configure(embed::routes)
+        .configure(openapi::viewer)
         .default_service(web::to(async || error::ApiError::NotFound.into_response()))
 }
 

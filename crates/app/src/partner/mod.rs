@@ -6,10 +6,16 @@ mod read;
 
 use std::sync::Arc;
 
-use ports::places::Places;
+use ports::{catalogue::Catalogue, places::Places};
 
 pub(crate) use self::gate::Gatekeeper;
 use crate::advance::Core;
+
+/// What partners can choose from.
+pub(crate) struct Offers {
+    pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) places: Arc<dyn Places>,
+}
 
 /// What partners can do.
 pub(crate) struct Partners {

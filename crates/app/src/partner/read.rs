@@ -17,7 +17,7 @@ use ports::{
     session_store::{Entry, Summary},
 };
 
-use super::Partners;
+use super::{Offers, Partners};
 
 #[async_trait]
 impl SessionService for Partners {
@@ -61,9 +61,9 @@ impl SessionService for Partners {
 }
 
 #[async_trait]
-impl Lookups for Partners {
+impl Lookups for Offers {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
-        self.core.catalogue.platforms(environment).await
+        self.catalogue.platforms(environment).await
     }
 
     fn countries(&self) -> &'static [Country] {

@@ -3,7 +3,7 @@
 mod names;
 mod request;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, Route, web};
 use utoipa::{
     Modify, OpenApi,
     openapi::{
@@ -14,15 +14,13 @@ use utoipa::{
         security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub(super) use self::{
     names::{ActionKind, ErrorCodeName, SessionStatus},
     request::CreateSession,
 };
 use super::{error, lookups, sessions};
-
-const PATH: &str = "/v1/openapi.json";
 
 #[derive(OpenApi)]
 #[openapi(
@@ -120,18 +118,19 @@ pub(super) fn document() -> openapi::OpenApi {
     Description::openapi()
 }
 
-pub(super) fn routes(config: &mut web::ServiceConfig) {
-    let document = document();
+/// `GET /v1/openapi.json`; the document is written once.
+pub(super) fn served() -> Route {
     // A document that is made of our own types can be written.
-    let json: web::Bytes = document.to_json().unwrap_or_default().into();
+    let json: web::Bytes = document().to_json().unwrap_or_default().into();
+    web::get().to(move || {
+        let json = json.clone();
+        async move { HttpResponse::Ok().content_type("application/json").body(json) }
+    })
+}
+
+/// `/docs`, which shows it.
+pub(super) fn viewer(config: &mut web::ServiceConfig) {
     config
-        .route(
-            PATH,
-            web::get().to(move || {
-                let json = json.clone();
-                async move { HttpResponse::Ok().content_type("application/json").body(json) }
-            }),
-        )
         .service(web::redirect("/docs", "/docs/"))
-        .service(SwaggerUi::new("/docs/{_:.*}").url(PATH, document));
+        .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/v1/openapi.json")));
 }
