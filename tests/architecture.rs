@@ -37,6 +37,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/adapters/src/sandbox",
             "crates/demo",
             "crates/app/src/service.rs",
+            "tests/api_bench.rs",
         ],
     ),
     ("actix_ws", &["crates/adapters/src/http"]),

@@ -26,6 +26,14 @@ fn table() -> Vec<Hostile> {
         let (line, headers, body) = (line.to_owned(), headers.to_owned(), body.to_vec());
         table.push(Hostile { what, line, headers, body, expected });
     };
+    bodies(&mut add);
+    paths(&mut add);
+    table
+}
+
+type Add<'a> = &'a mut dyn FnMut(&'static str, &str, &str, &[u8], u16);
+
+fn bodies(add: Add<'_>) {
     let order = r#"{"platformId":1,"location":{"country":"US"}"#;
     let with = |member: &str| format!("{order},{member}}}").into_bytes();
     add("no JSON", CREATE, "", b"platformId=1", 400);
@@ -70,6 +78,9 @@ fn table() -> Vec<Hostile> {
     add("plain text", CREATE, "content-type: text/plain\r\n", b"{}", 415);
     add("another encoding", CREATE, "content-encoding: gzip\r\n", b"\x1f\x8b\x08\x00", 400);
     add("a long key", CREATE, &format!("idempotency-key: {}\r\n", "k".repeat(300)), b"{}", 400);
+}
+
+fn paths(add: Add<'_>) {
     let get = |path: &str| format!("GET /v1/partner/{path}");
     add("no uuid", &get("browser-session/1"), "", b"", 404);
     add("an escape", &get("browser-session/%00%ff"), "", b"", 404);
@@ -87,7 +98,6 @@ fn table() -> Vec<Hostile> {
     add("an invented method", "BREW /v1/partner/browser-sessions", "", b"", 405);
     add("no such path", &get("browser-session-s"), "", b"", 404);
     add("no such version", "GET /v2/partner/browser-sessions", "", b"", 404);
-    table
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

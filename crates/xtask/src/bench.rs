@@ -3,21 +3,25 @@
 use crate::{
     Failure,
     command::{cargo, run},
-    packages::{self, BROWSER},
+    packages::{self, BROWSER, POSTGRES, WRK},
+    postgres::{self, Durability, Postgres},
 };
 
 /// The benchmarks, by the names of their targets in `tests/`.
-const BENCHMARKS: &[&str] = &["journey"];
+const BENCHMARKS: &[&str] = &["api", "journey"];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER])?;
+    packages::ensure(&[BROWSER, POSTGRES, WRK])?;
     if let Some(unknown) = name.filter(|name| !BENCHMARKS.contains(name)) {
         let known = BENCHMARKS.join(", ");
         return Err(format!("there is no benchmark `{unknown}`; there are: {known}").into());
     }
     run(&mut cargo(&["build", "--release", "-p", "app"]))?;
+    let server = Postgres::start(Durability::Kept)?;
+    let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");
     for benchmark in BENCHMARKS.iter().filter(|known| name.is_none_or(|name| name == **known)) {
-        run(&mut cargo(&["bench", "-p", "acceptance", "--bench", benchmark]))?;
+        let mut command = cargo(&["bench", "-p", "acceptance", "--bench", benchmark]);
+        run(command.env("TEST_DATABASE_URL", &server.url).env("PGBENCH", &pgbench))?;
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ pub(crate) const BROWSER: Need =
 pub(crate) const FFMPEG: Need = Need { present: || found("ffmpeg"), packages: &["ffmpeg"] };
 pub(crate) const POSTGRES: Need =
     Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
+/// For load.
+pub(crate) const WRK: Need = Need { present: || found("wrk"), packages: &["wrk"] };
 pub(crate) const REDIS: Need =
     Need { present: || found("redis-server"), packages: &["redis-server"] };
 /// For the programs that try the interface description out.

@@ -11,6 +11,14 @@ use tempfile::TempDir;
 
 use crate::{Failure, command::output};
 
+/// Whether what was committed is on the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    Kept,
+    /// Of no use to a server that is thrown away, and slow.
+    GivenUp,
+}
+
 /// A running server.
 pub(crate) struct Postgres {
     pub(crate) url: String,
@@ -33,7 +41,7 @@ pub(crate) fn binaries() -> Option<PathBuf> {
 }
 
 impl Postgres {
-    pub(crate) fn start() -> Result<Self, Failure> {
+    pub(crate) fn start(durability: Durability) -> Result<Self, Failure> {
         let bin = binaries().ok_or("there is no PostgreSQL server: install `postgresql`")?;
         let folder = tempfile::tempdir()?;
         if rustix::process::geteuid().is_root() {
@@ -50,9 +58,10 @@ impl Postgres {
                 .args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "-D"])
                 .arg(&data),
         )?;
-        // Durability is of no use to a server that is thrown away.
+        let fsync = if durability == Durability::Kept { "on" } else { "off" };
         let options = format!(
-            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=500",
+            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync={fsync} -c max_connections=500 \
+             -c shared_buffers=512MB",
             server.folder.path().display()
         );
         let log = server.folder.path().join("log");

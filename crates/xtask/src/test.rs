@@ -11,7 +11,7 @@ use crate::{
     Failure,
     command::{cargo, found, root, run},
     packages::{self, BROWSER, FFMPEG, NODE, POSTGRES, PYTHON, REDIS},
-    postgres::Postgres,
+    postgres::{Durability, Postgres},
 };
 
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) fn test(options: &Options) -> Result<(), Failure> {
         licences()?;
     }
     clients()?;
-    let server = Postgres::start()?;
+    let server = Postgres::start(Durability::GivenUp)?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     // The acceptance tests run the service as outsiders do: as a program.
     run(&mut cargo(&[&["build", "-p", "app"], profile].concat()))?;

@@ -49,6 +49,6 @@ pub(in crate::http) struct Erased {
     session_id: SessionId,
     #[schema(value_type = SessionStatus)]
     status: Status,
-    #[schema(format = DateTime)]
+    #[schema(required = true, format = DateTime)]
     data_erased_at: Option<String>,
 }

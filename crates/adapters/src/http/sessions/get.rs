@@ -57,8 +57,10 @@ pub(in crate::http) struct Full {
     status: Status,
     progress: u8,
     embed_url: String,
+    #[schema(required = true)]
     stream_url: Option<String>,
     platform_id: i32,
+    #[schema(required = true)]
     platform: Option<WirePlatform>,
     location: WireLocation,
     preferred_region: &'static str,
@@ -66,18 +68,21 @@ pub(in crate::http) struct Full {
     expires_at: String,
     #[schema(format = DateTime)]
     created_at: String,
-    #[schema(format = DateTime)]
+    #[schema(required = true, format = DateTime)]
     completed_at: Option<String>,
+    #[schema(required = true)]
     error_message: Option<&'static str>,
-    #[schema(value_type = Option<ErrorCodeName>)]
+    #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<&'static str>,
     has_attestation: bool,
     /// What the applicant agreed to share, as the platform's definition names it.
-    #[schema(value_type = Option<Object>)]
+    #[schema(required = true, value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
+    #[schema(required = true)]
     external_reference_id: Option<String>,
+    #[schema(required = true)]
     next_action: Option<NextAction>,
-    #[schema(format = DateTime)]
+    #[schema(required = true, format = DateTime)]
     data_erased_at: Option<String>,
 }
 
@@ -86,6 +91,7 @@ pub(in crate::http) struct Full {
 struct NextAction {
     #[schema(value_type = ActionKind)]
     kind: AskKind,
+    #[schema(required = true)]
     hint: Option<String>,
     #[schema(format = DateTime)]
     deadline: String,

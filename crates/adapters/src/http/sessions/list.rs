@@ -73,7 +73,7 @@ struct Item {
     platform_id: i32,
     #[schema(format = DateTime)]
     created_at: String,
-    #[schema(format = DateTime)]
+    #[schema(required = true, format = DateTime)]
     completed_at: Option<String>,
 }
 

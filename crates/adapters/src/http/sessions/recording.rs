@@ -52,6 +52,8 @@ pub(in crate::http) async fn recording(
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(in crate::http) struct Recording {
     status: &'static str,
+    #[schema(required = true)]
     recording_url: Option<String>,
+    #[schema(required = true)]
     error: Option<&'static str>,
 }

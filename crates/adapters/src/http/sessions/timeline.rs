@@ -47,7 +47,7 @@ pub(in crate::http) struct Line {
     /// The status from then on.
     #[schema(value_type = SessionStatus)]
     status: Status,
-    #[schema(value_type = Option<ErrorCodeName>)]
+    #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<String>,
 }
 

@@ -1,0 +1,273 @@
+//! How fast the partner API answers, beside bare servers and the database alone in the same run:
+//! `cargo xtask bench api`.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use acceptance::{database::Kind, free_port, root, service::Deployment};
+use actix_web::{App, HttpResponse, HttpServer, rt, web};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio_postgres::{Client, NoTls, Statement};
+
+const CONNECTIONS: &str = "64";
+const SECONDS: &str = "4";
+/// Each figure and its base are measured in turn, and the median of the ratios counts.
+const ROUNDS: usize = 5;
+const STARTS: usize = 20;
+
+/// What one run of a load generator found.
+#[derive(Clone, Copy)]
+struct Run {
+    per_second: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+#[tokio::main]
+async fn main() {
+    let mut report = Vec::new();
+    let small = served(1).await;
+    let large = served(1000).await;
+    let idle = large.resident_kib();
+    let key = format!("x-api-key: {}", large.api_key);
+    let session = newest(&large).await;
+    let url = |path: &str| {
+        let address = large.setting("AVOUCH_PUBLIC_URL").expect("an address");
+        format!("{address}/v1/partner/{path}")
+    };
+    let bare = bare_server(&large.database.url);
+    let poll = url(&format!("browser-session/{session}"));
+    let row = format!("{bare}/session/{session}");
+    let mine = || wrk(&[&poll, "-H", &key]);
+
+    report.push(compare("GET session", mine, "bare SELECT", || wrk(&[&row])));
+    report.push(compare("GET session", mine, "pgbench join", || pgbench(&large, 16, &join())));
+    let hello = format!("{bare}/hello");
+    let hello = || wrk(&[&hello]);
+    report.push(compare("401", || wrk(&[&poll]), "bare hello", hello));
+    for lookup in ["browser-platforms", "email-templates", "error-codes", "supported-countries"] {
+        let path = url(lookup);
+        report.push(compare(lookup, || wrk(&[&path, "-H", &key]), "bare hello", hello));
+    }
+    let post = large.folder.path().join("post.lua");
+    let body = r#"{"platformId":1,"location":{"country":"US"}}"#;
+    let script = format!(
+        "wrk.method='POST'\nwrk.body='{body}'\nwrk.headers['content-type']='application/json'\n"
+    );
+    fs::write(&post, script).expect("a script");
+    let (create, post) = (url("browser-session"), post.display().to_string());
+    let inserts = inserts(&large, &session).await;
+    report.push(compare(
+        "POST create",
+        || wrk(&[&create, "-H", &key, "-s", &post]),
+        "pgbench inserts",
+        || pgbench(&large, 64, &inserts),
+    ));
+    let (few, many) = (other_key(&small).await, other_key(&large).await);
+    let list = |deployment: &Deployment, key: &str| {
+        let address = deployment.setting("AVOUCH_PUBLIC_URL").expect("an address");
+        let path = format!("{address}/v1/partner/browser-sessions");
+        wrk(&[&path, "-H", &format!("x-api-key: {key}")])
+    };
+    report.push(compare(
+        "GET sessions of 1,000,000",
+        || list(&large, &many),
+        "GET sessions of 1,000",
+        || list(&small, &few),
+    ));
+    let loaded = large.resident_kib();
+    println!("resident memory: idle {} MiB, after load {} MiB", idle / 1024, loaded / 1024);
+    let cold = cold_start(large).await;
+    println!("cold start to /readyz: median {cold:.1} ms of {STARTS}");
+    report.push(json!({ "idleKiB": idle, "loadedKiB": loaded, "coldStartMs": cold }));
+    let folder = root().join("target/bench");
+    fs::create_dir_all(&folder).expect("a folder");
+    let text = serde_json::to_string_pretty(&json!({ "figures": report })).expect("a report");
+    fs::write(folder.join("api.json"), text).expect("a file");
+}
+
+/// A deployment with this many keys, each with 1,000 sessions.
+async fn served(keys: u32) -> Deployment {
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_LOG", "warn");
+    deployment.run().await;
+    deployment.create(&json!({})).await;
+    let client = connect(&deployment.database.url).await;
+    client
+        .batch_execute(&format!(
+            "INSERT INTO api_keys (id, team, environment, hash, created_at)
+               SELECT gen_random_uuid(), team, environment, sha256(n::text::bytea), created_at
+               FROM api_keys, generate_series(1, {keys}) n;
+             INSERT INTO sessions (id, owner, terms, state, status, progress, version, created_at,
+                 expires_at, platform)
+               SELECT gen_random_uuid(), k.id, s.terms, s.state, s.status, s.progress, s.version,
+                 s.created_at + n * interval '1 second', s.expires_at, s.platform
+               FROM api_keys k, sessions s, generate_series(1, 1000) n WHERE k.id <> s.owner;
+             VACUUM ANALYZE;"
+        ))
+        .await
+        .expect("sessions");
+    deployment
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a connection");
+    tokio::spawn(connection);
+    client
+}
+
+async fn newest(deployment: &Deployment) -> String {
+    let list = deployment.partner.get("browser-sessions").await;
+    list.at("/data/sessions/0/sessionId").as_str().expect("a session").to_owned()
+}
+
+/// A key whose record owns 1,000 sessions: one of the records is given a key that we know.
+async fn other_key(deployment: &Deployment) -> String {
+    let client = connect(&deployment.database.url).await;
+    let query = "SELECT id::text FROM api_keys WHERE hash = sha256('1'::bytea)";
+    let record: String = client.query_one(query, &[]).await.expect("a record").get(0);
+    deployment.admin(&["rotate-key", &record])["apiKey"].as_str().expect("a key").to_owned()
+}
+
+/// actix-web with nothing around it: a text, and one row by its key over a connection of each
+/// worker's own, pipelined as ours is.
+fn bare_server(database: &str) -> String {
+    let (port, database) = (free_port(), database.to_owned());
+    std::thread::spawn(move || {
+        let serve = async move {
+            HttpServer::new(move || {
+                let row: web::Data<OnceCell<(Client, Statement)>> = web::Data::new(OnceCell::new());
+                App::new()
+                    .app_data(row)
+                    .app_data(web::Data::new(database.clone()))
+                    .route("/hello", web::get().to(async || "hello"))
+                    .route("/session/{id}", web::get().to(one_row))
+            })
+            .bind(("127.0.0.1", port))?
+            .run()
+            .await
+        };
+        rt::System::new().block_on(serve)
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+async fn one_row(
+    row: web::Data<OnceCell<(Client, Statement)>>,
+    database: web::Data<String>,
+    id: web::Path<uuid::Uuid>,
+) -> HttpResponse {
+    let query = "SELECT id::text, terms, state, status FROM sessions WHERE id = $1::text::uuid";
+    let (client, statement) = row
+        .get_or_init(|| async {
+            let client = connect(&database).await;
+            let statement = client.prepare(query).await.expect("a statement");
+            (client, statement)
+        })
+        .await;
+    let found = client.query_one(statement, &[&id.to_string()]).await.expect("a row");
+    let text = |column: usize| found.get::<_, String>(column);
+    HttpResponse::Ok()
+        .json(json!({ "id": text(0), "terms": text(1), "state": text(2), "status": text(3) }))
+}
+
+/// The statement of a poll, as the database alone answers it.
+fn join() -> String {
+    format!(
+        "\\set n random(1, 1000)\nSELECT k.*, s.*, p.id, p.name, p.display_name, p.icon, p.login_url \
+         FROM api_keys k LEFT JOIN sessions s ON s.owner = k.id AND s.id = '{}' \
+         LEFT JOIN platforms p ON p.id = s.platform WHERE k.hash = sha256((:n)::text::bytea);\n",
+        uuid::Uuid::nil()
+    )
+}
+
+/// What creating a session writes, as the database alone writes it.
+async fn inserts(deployment: &Deployment, like: &str) -> String {
+    let client = connect(&deployment.database.url).await;
+    let query = "SELECT owner::text, terms, state FROM sessions WHERE id = $1::text::uuid";
+    let row = client.query_one(query, &[&like]).await.expect("a row");
+    let (owner, terms, state): (String, String, String) = (row.get(0), row.get(1), row.get(2));
+    format!(
+        "BEGIN;\nINSERT INTO sessions (id, owner, terms, state, status, progress, version, \
+         created_at, expires_at, platform) VALUES (gen_random_uuid(), '{owner}', '{terms}', \
+         '{state}', 'CREATED', 0, 1, now(), now(), 1) RETURNING id \\gset\n\
+         INSERT INTO session_events (session, version, at, event, status) \
+         VALUES (:id::uuid, 1, now(), 'SessionCreated', 'CREATED');\nCOMMIT;\n"
+    )
+}
+
+fn wrk(arguments: &[&str]) -> Run {
+    let load = ["-t2", "-c", CONNECTIONS, "-d", SECONDS, "--latency"];
+    let output = Command::new("wrk").args(load).args(arguments).output().expect("wrk");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let find = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name));
+        line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_else(|| panic!("{text}"))
+    };
+    let millis = |text: &str| match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
+        number if text.ends_with("us") => number.parse::<f64>().expect("a time") / 1e3,
+        number if text.ends_with("ms") => number.parse().expect("a time"),
+        number => number.parse::<f64>().expect("a time") * 1e3,
+    };
+    Run {
+        per_second: find("Requests/sec:").parse().expect("a rate"),
+        p50_ms: millis(find("50%")),
+        p99_ms: millis(find("99%")),
+    }
+}
+
+fn pgbench(deployment: &Deployment, clients: u32, script: &str) -> Run {
+    let file = deployment.folder.path().join("script.sql");
+    fs::write(&file, script).expect("a script");
+    let program = std::env::var("PGBENCH").map_or_else(|_| PathBuf::from("pgbench"), PathBuf::from);
+    let output = Command::new(program)
+        .args(["-n", "-M", "prepared", "-j", "2", "-T", SECONDS, "-c", &clients.to_string(), "-f"])
+        .arg(&file)
+        .arg(&deployment.database.url)
+        .output()
+        .expect("pgbench");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let after = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        number.and_then(|n| n.parse::<f64>().ok()).unwrap_or_else(|| panic!("{text}{complaint}"))
+    };
+    let mean = after("latency average = ");
+    Run { per_second: after("tps = "), p50_ms: mean, p99_ms: f64::NAN }
+}
+
+fn compare(name: &str, mine: impl Fn() -> Run, base: &str, other: impl Fn() -> Run) -> Value {
+    let mut pairs: Vec<_> = (0..ROUNDS).map(|_| (mine(), other())).collect();
+    let ratio = |(mine, other): &(Run, Run)| mine.per_second / other.per_second;
+    pairs.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let (mine, other) = pairs[ROUNDS / 2];
+    let ratio = mine.per_second / other.per_second;
+    println!(
+        "{name}: {:.0}/s, p50 {:.2} ms, p99 {:.2} ms; {base}: {:.0}/s; ratio {ratio:.2}",
+        mine.per_second, mine.p50_ms, mine.p99_ms, other.per_second
+    );
+    json!({
+        "name": name, "perSecond": mine.per_second, "p50Ms": mine.p50_ms, "p99Ms": mine.p99_ms,
+        "base": base, "basePerSecond": other.per_second, "ratio": ratio,
+    })
+}
+
+/// Milliseconds from starting the process to its first `/readyz`, on a database that is there.
+async fn cold_start(mut deployment: Deployment) -> f64 {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        deployment.kill();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let began = Instant::now();
+        deployment.run().await;
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    times[STARTS / 2]
+}
