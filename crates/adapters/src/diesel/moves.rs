@@ -159,6 +159,19 @@ macro_rules! look_up {
     }};
 }
 
+/// Inserts a session under its key where the key is free, within the transaction of `$conn`.
+macro_rules! insert_unless_used {
+    ($conn:expr, $row:expr, $debts:expr, $key:expr, $since:expr) => {{
+        let found = look_up!($conn, $key, $since);
+        if matches!(found, Found::Nothing) {
+            ::diesel::insert_into(sessions::table).values($row).execute($conn).await?;
+            owe!($conn, $row, $debts);
+            ::diesel::insert_into(idempotency_keys::table).values($key).execute($conn).await?;
+        }
+        Ok(found)
+    }};
+}
+
 impl Store {
     pub(super) async fn insert_session(
         &self,
@@ -219,31 +232,13 @@ impl Store {
                     if !mine {
                         return Ok(Found::InFlight);
                     }
-                    let found = look_up!(conn, key, since);
-                    if matches!(found, Found::Nothing) {
-                        ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
-                        owe!(conn, row, debts);
-                        ::diesel::insert_into(idempotency_keys::table)
-                            .values(key)
-                            .execute(conn)
-                            .await?;
-                    }
-                    Ok(found)
+                    insert_unless_used!(conn, row, debts, key, since)
                 })
                 .await
             },
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
-                    let found = look_up!(conn, key, since);
-                    if matches!(found, Found::Nothing) {
-                        ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
-                        owe!(conn, row, debts);
-                        ::diesel::insert_into(idempotency_keys::table)
-                            .values(key)
-                            .execute(conn)
-                            .await?;
-                    }
-                    Ok(found)
+                    insert_unless_used!(conn, row, debts, key, since)
                 })
                 .await
             }

@@ -23,7 +23,7 @@ use testkit::sample;
 use uuid::Uuid;
 
 use self::mocks::{admission, call, call_with, face, gate, polled, services, session, shown};
-use super::app;
+use super::{TrustedProxies, app};
 
 const PATH: &str = "/v1/partner/browser-session/00000000-0000-0000-0000-000000000001";
 
@@ -175,6 +175,31 @@ async fn who_is_over_the_limit_is_told_when_to_come_again() {
     assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "17");
     let expected = r#"429 Too Many Requests {"statusCode":429,"message":"Too Many Requests"}"#;
     assert_eq!(shown(answer).await, expected);
+}
+
+#[actix_web::test]
+async fn only_a_trusted_proxy_is_believed_about_an_address() {
+    for (peer, forwarded, expected) in [
+        ("192.0.2.9", "203.0.113.5", "192.0.2.9"),
+        ("10.0.0.1", "203.0.113.5", "203.0.113.5"),
+        ("10.0.0.1", "198.51.100.7, 203.0.113.5, 10.0.0.2", "203.0.113.5"),
+        ("10.0.0.1", "198.51.100.7, nonsense, 10.0.0.2", "10.0.0.2"),
+        ("10.0.0.1", "", "10.0.0.1"),
+    ] {
+        let mut gate = MockGate::new();
+        gate.expect_poll().returning(move |knock, _| {
+            assert_eq!(knock.address.to_string(), expected, "{peer} {forwarded}");
+            Ok((Admission { window: None, verdict: Err(Refusal::Unauthorized) }, None))
+        });
+        let mut services = services(gate, MockSessionService::new());
+        services.trusted_proxies = TrustedProxies("10.0.0.0/8".parse().unwrap());
+        let app = test::init_service(app(services)).await;
+        let request = test::TestRequest::get()
+            .uri(PATH)
+            .peer_addr(format!("{peer}:1").parse().unwrap())
+            .insert_header(("x-forwarded-for", forwarded));
+        assert_eq!(test::call_service(&app, request.to_request()).await.status(), 401);
+    }
 }
 
 #[actix_web::test]
