@@ -19,3 +19,12 @@ fn hex(bytes: &[u8]) -> String {
         text
     })
 }
+
+/// The SHA-256 hash of some bytes.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    hash.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
+    hash
+}

@@ -3,9 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use domain::{id::SessionId, secret::Secret};
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use ports::clock::{Chance, Clock, Tokens};
-use sha2::Sha256;
+use ring::hmac;
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
 
@@ -47,35 +46,23 @@ impl Chance for SystemChance {
 /// Tokens that are a keyed hash of the session's identifier (HMAC-SHA256): nothing is kept, and
 /// nobody without the key can make one.
 pub struct KeyedTokens {
-    key: [u8; 32],
+    key: hmac::Key,
 }
 
 impl KeyedTokens {
     #[must_use]
-    pub const fn new(key: [u8; 32]) -> Self {
-        Self { key }
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, &key) }
     }
 }
 
 impl Tokens for KeyedTokens {
     fn of(&self, session: SessionId) -> Secret {
-        // RFC 2104 fills a key up to the block size with zeros.
-        let mut block = [0; 64];
-        block.iter_mut().zip(self.key).for_each(|(to, from)| *to = from);
-        let mut mac = Hmac::<Sha256>::new(&block.into());
-        mac.update(b"embed:");
-        mac.update(session.as_uuid().as_bytes());
-        Secret::new(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+        let text = [b"embed:".as_slice(), session.as_uuid().as_bytes()].concat();
+        Secret::new(URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text)))
     }
 
     fn fits(&self, session: SessionId, token: &str) -> bool {
         self.of(session).expose().as_bytes().ct_eq(token.as_bytes()).into()
     }
-}
-
-/// The SHA-256 hash of some bytes.
-#[must_use]
-pub fn sha256(bytes: &[u8]) -> [u8; 32] {
-    use sha2::Digest as _;
-    Sha256::digest(bytes).into()
 }

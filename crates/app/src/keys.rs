@@ -18,7 +18,7 @@ impl ApiKeyText {
     /// A key of these random bits.
     #[must_use]
     pub fn new(environment: Environment, bits: [u8; 32]) -> Self {
-        let body = base62(bits, BODY);
+        let body = base62(&mut { bits }, BODY);
         let stem = format!("{}{body}", environment.key_prefix());
         let checksum = checksum(&stem);
         Self(Secret::new(format!("{stem}{checksum}")))
@@ -37,7 +37,7 @@ impl ApiKeyText {
     /// What is kept of it.
     #[must_use]
     pub fn hash(&self) -> KeyHash {
-        KeyHash(adapters::system::sha256(self.0.expose().as_bytes()))
+        KeyHash(adapters::sha256(self.0.expose().as_bytes()))
     }
 
     #[must_use]
@@ -46,12 +46,12 @@ impl ApiKeyText {
     }
 }
 
-/// Big-endian bytes as base-62 digits, filled up to a length.
-fn base62(mut bytes: [u8; 32], length: usize) -> String {
+/// Big-endian bytes as base-62 digits, filled up to a length. The bytes are used up.
+fn base62(bytes: &mut [u8], length: usize) -> String {
     let mut digits = Vec::with_capacity(length);
     for _ in 0..length {
         let mut rest = 0_u16;
-        for byte in &mut bytes {
+        for byte in bytes.iter_mut() {
             let value = rest * 256 + u16::from(*byte);
             *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
             rest = value % 62;
@@ -62,12 +62,8 @@ fn base62(mut bytes: [u8; 32], length: usize) -> String {
 }
 
 fn checksum(stem: &str) -> String {
-    let mut bytes = [0; 32];
-    let hash = adapters::system::sha256(stem.as_bytes());
-    for (to, from) in bytes.iter_mut().skip(28).zip(hash) {
-        *to = from;
-    }
-    base62(bytes, CHECKSUM)
+    let mut hash = adapters::sha256(stem.as_bytes());
+    base62(hash.split_at_mut(4).0, CHECKSUM)
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ pub(crate) fn explain(error: impl Error) -> Failure {
 
 /// A key for one purpose alone.
 fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
-    adapters::system::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
+    adapters::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
 }
 
 impl Service {

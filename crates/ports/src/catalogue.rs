@@ -8,6 +8,11 @@ use domain::{
 
 use crate::StoreError;
 
+/// Which state the platforms are in: another one after each change to any of them, whichever
+/// process makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision(pub i64);
+
 #[async_trait]
 pub trait Catalogue: Send + Sync {
     /// The platforms of an environment, in the order of their numbers.

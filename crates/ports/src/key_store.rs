@@ -7,7 +7,7 @@ use domain::{
     id::{ApiKeyId, TeamId},
 };
 
-use crate::StoreError;
+use crate::{StoreError, catalogue::Revision};
 
 #[async_trait]
 pub trait KeyStore: Send + Sync {
@@ -22,8 +22,9 @@ pub trait KeyStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// The record whose key has this hash, revoked and expired ones included.
-    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError>;
+    /// The record whose key has this hash, revoked and expired ones included, and the catalogue's
+    /// revision at the same moment.
+    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<(ApiKey, Revision)>, StoreError>;
 
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError>;
 

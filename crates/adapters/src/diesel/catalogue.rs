@@ -11,14 +11,13 @@ use ports::{
     StoreError,
     catalogue::{Catalogue, PublishError},
 };
-use sha2::{Digest as _, Sha256};
 
 use super::{
     column::Moment,
     database::{Store, failed, with_conn, with_read},
     schema::{definitions, platforms},
 };
-use crate::hex;
+use crate::{hex, sha256};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = platforms)]
@@ -139,7 +138,7 @@ impl Catalogue for Store {
         // Struct members keep their order and maps are sorted, so equal definitions are equal text.
         let document = serde_json::to_value(definition).map_err(failed("write a definition"))?;
         let document = document.to_string();
-        let sha256 = hex(&Sha256::digest(document.as_bytes()));
+        let sha256 = hex(&sha256(document.as_bytes()));
         let version = definition.version.clone();
         let pinned = Pinned { version: version.clone(), sha256: sha256.clone() };
         let (now, environment) = (Moment(now), definition.environment.as_str());

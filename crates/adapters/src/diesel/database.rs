@@ -64,26 +64,33 @@ macro_rules! with_conn {
 }
 pub(super) use with_conn;
 
-/// As [`with_conn`], for a single read: over the lane where this store has one. A read that finds
-/// the lane broken is made once more, over a new one.
+/// Runs a read over a lane. A read that finds the lane broken is made once more, over a new one.
+macro_rules! with_lane {
+    ($lane:expr, |$conn:ident| $body:expr) => {{
+        let first = {
+            let held = $lane.open().await?;
+            let $conn = &mut &*held;
+            $body
+        };
+        match first {
+            Err(error) if $lane.broke(&error) => {
+                let held = $lane.open().await?;
+                let $conn = &mut &*held;
+                $body
+            }
+            read => read,
+        }
+    }};
+}
+pub(super) use with_lane;
+
+/// As [`with_conn`], for a single read: over the lane where this store has one.
 macro_rules! with_read {
     ($store:expr, |$conn:ident| $body:expr) => {
         if let Some(lane) = &$store.lane {
-            let first = {
-                let held = lane.open().await?;
-                let $conn = &mut &*held;
-                $body
-            };
-            match first {
-                Err(error) if lane.broke(&error) => {
-                    let held = lane.open().await?;
-                    let $conn = &mut &*held;
-                    $body
-                }
-                read => read,
-            }
+            $crate::diesel::database::with_lane!(lane, |$conn| $body)
         } else {
-            with_conn!($store, |$conn| $body)
+            $crate::diesel::database::with_conn!($store, |$conn| $body)
         }
     };
 }

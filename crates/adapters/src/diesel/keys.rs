@@ -8,11 +8,11 @@ use domain::{
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, TeamId},
 };
-use ports::{StoreError, key_store::KeyStore};
+use ports::{StoreError, catalogue::Revision, key_store::KeyStore};
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn, with_read},
+    database::{Store, failed, with_conn},
     schema::{api_keys, teams},
 };
 
@@ -23,7 +23,7 @@ pub(super) struct KeyRow {
     id: Id,
     team: Id,
     environment: String,
-    hash: Vec<u8>,
+    pub(super) hash: Vec<u8>,
     created_at: Moment,
     expires_at: Option<Moment>,
     revoked_at: Option<Moment>,
@@ -82,16 +82,8 @@ impl KeyStore for Store {
         written.map(drop).map_err(failed("add a key"))
     }
 
-    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
-        let found = with_read!(self, |conn| {
-            api_keys::table
-                .filter(api_keys::hash.eq(hash.0.as_slice()))
-                .select(KeyRow::as_select())
-                .first(conn)
-                .await
-                .optional()
-        });
-        found.map_err(failed("find a key"))?.map(KeyRow::read).transpose()
+    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<(ApiKey, Revision)>, StoreError> {
+        self.find_key(hash).await
     }
 
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {

@@ -3,10 +3,21 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::diesel::result::{DatabaseErrorKind, Error};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
 use ports::StoreError;
 
-use super::database::failed;
+use super::{
+    database::failed,
+    polls::{KeyAsk, PollAsk},
+    together::Waiting,
+};
+
+/// What goes over a lane finds rows by their keys. The planner is told so, once: left to itself it
+/// plans a statement anew each time that an array is among its parameters, which costs more than
+/// carrying it out, prefers reading a whole table while that is small, and compiles what it takes
+/// for expensive.
+const KEYED: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+                     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
 
 /// A connection on which reads are pipelined; opened when needed, and again when it broke.
 pub(super) struct Lane {
@@ -14,11 +25,19 @@ pub(super) struct Lane {
     open: Mutex<Option<Arc<AsyncPgConnection>>>,
     /// Held while opening, so that many who come at once open one.
     opening: tokio::sync::Mutex<()>,
+    pub(super) polls: Waiting<PollAsk>,
+    pub(super) keys: Waiting<KeyAsk>,
 }
 
 impl Lane {
     pub(super) fn new(url: String) -> Self {
-        Self { url, open: Mutex::default(), opening: tokio::sync::Mutex::default() }
+        Self {
+            url,
+            open: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            polls: Waiting::default(),
+            keys: Waiting::default(),
+        }
     }
 
     fn held(&self) -> Option<Arc<AsyncPgConnection>> {
@@ -33,7 +52,8 @@ impl Lane {
         if let Some(held) = self.held() {
             return Ok(held);
         }
-        let fresh = AsyncPgConnection::establish(&self.url).await.map_err(failed("connect"))?;
+        let mut fresh = AsyncPgConnection::establish(&self.url).await.map_err(failed("connect"))?;
+        fresh.batch_execute(KEYED).await.map_err(failed("set a connection up"))?;
         let fresh = Arc::new(fresh);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
         Ok(fresh)

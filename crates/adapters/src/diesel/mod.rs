@@ -11,10 +11,12 @@ mod keys;
 mod lane;
 mod moves;
 mod outbox;
+mod polls;
 mod reads;
 mod schema;
 mod session_row;
 mod sessions;
+mod together;
 mod webhooks;
 
 pub use self::database::Store;

@@ -12,7 +12,6 @@ use ports::{
     StoreError,
     session_store::{CommitError, IdempotencyKey, Inserted},
 };
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{
@@ -23,6 +22,7 @@ use super::{
     schema::{api_keys, deliveries, idempotency_keys, outbox, session_events, sessions, webhooks},
     session_row::SessionRow,
 };
+use crate::sha256;
 
 #[derive(Insertable)]
 #[diesel(table_name = deliveries)]
@@ -123,7 +123,7 @@ struct NewKey {
 /// The number that stands for an owner's idempotency key; two keys may share one, and then one of
 /// two requests at the same moment is told to come again.
 fn lock_number(key: &NewKey) -> i64 {
-    let digest = Sha256::new().chain_update(key.owner.0).chain_update(&key.key).finalize();
+    let digest = sha256(&[key.owner.0.as_bytes(), key.key.as_bytes()].concat());
     digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 

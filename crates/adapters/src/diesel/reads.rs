@@ -1,49 +1,22 @@
-//! What partners read: a poll in one round trip, a list with its total in another.
+//! What partners read: a list with its total, a timeline.
 
 use ::diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use domain::{
-    api_key::KeyHash,
     id::{ApiKeyId, PlatformId, SessionId},
-    platform::Card,
     request::ListQuery,
     session::{Change, Outcome, Status},
 };
 use ports::{
     StoreError,
-    session_store::{Entry, Polled, Summary},
+    session_store::{Entry, Summary},
 };
 
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn, with_read},
-    keys::KeyRow,
-    schema::{api_keys, platforms, session_events, sessions},
-    session_row::SessionRow,
+    schema::{session_events, sessions},
 };
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = platforms)]
-#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct CardRow {
-    id: i32,
-    name: String,
-    display_name: String,
-    icon: String,
-    login_url: String,
-}
-
-impl CardRow {
-    fn read(self) -> Card {
-        Card {
-            id: PlatformId(self.id),
-            name: self.name,
-            display_name: self.display_name,
-            icon: self.icon,
-            login_url: self.login_url,
-        }
-    }
-}
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sessions)]
@@ -101,39 +74,7 @@ impl EventRow {
     }
 }
 
-type PolledRow = (KeyRow, Option<SessionRow>, Option<CardRow>);
-
 impl Store {
-    pub(super) async fn poll_session(
-        &self,
-        key: &KeyHash,
-        id: SessionId,
-    ) -> Result<Option<Polled>, StoreError> {
-        let id = Id(*id.as_uuid());
-        let found: QueryResult<Option<PolledRow>> = with_read!(self, |conn| {
-            let its = sessions::owner.eq(api_keys::id).and(sessions::id.eq(id));
-            api_keys::table
-                .left_join(sessions::table.on(its))
-                .left_join(
-                    platforms::table.on(platforms::id.nullable().eq(sessions::platform.nullable())),
-                )
-                .filter(api_keys::hash.eq(key.0.as_slice()))
-                .select((
-                    KeyRow::as_select(),
-                    Option::<SessionRow>::as_select(),
-                    Option::<CardRow>::as_select(),
-                ))
-                .first(conn)
-                .await
-                .optional()
-        });
-        let Some((key, session, card)) = found.map_err(failed("poll a session"))? else {
-            return Ok(None);
-        };
-        let session = session.map(SessionRow::read).transpose()?;
-        Ok(Some((key.read()?, session.map(|session| (session, card.map(CardRow::read))))))
-    }
-
     pub(super) async fn list_sessions(
         &self,
         owner: ApiKeyId,

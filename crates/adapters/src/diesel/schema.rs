@@ -39,6 +39,10 @@ tables! {
         icon -> Text,
         login_url -> Text,
     }
+    catalogue (id) {
+        id -> Integer,
+        revision -> BigInt,
+    }
     definitions (platform, version) {
         platform -> Integer,
         version -> Text,
@@ -124,4 +128,5 @@ tables! {
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms, deliveries, webhooks);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

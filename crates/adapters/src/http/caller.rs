@@ -9,7 +9,10 @@ use actix_web::{
     web::{self, Bytes},
 };
 use domain::{egress::Networks, secret::Secret};
-use ports::driving::{self, Admission, Gate, Knock, Purpose, Refusal};
+use ports::{
+    catalogue::Revision,
+    driving::{self, Admission, Gate, Knock, Purpose, Refusal},
+};
 
 use super::error::ApiError;
 
@@ -23,6 +26,9 @@ pub struct TrustedProxies(pub Networks);
 /// A caller whose request was counted and admitted.
 pub(super) struct Caller(pub(super) driving::Caller);
 
+/// A caller who looks something up, and the catalogue's revision at that moment.
+pub(super) struct Reader(pub(super) driving::Caller, pub(super) Option<Revision>);
+
 /// A caller who may create, and the body of the request.
 pub(super) struct Submission(pub(super) driving::Caller, pub(super) Bytes);
 
@@ -34,7 +40,19 @@ impl FromRequest for Caller {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
-        Box::pin(async move { admit(&request, Purpose::Any).await.map(Self) })
+        Box::pin(async move { admit(&request, Purpose::Any).await.map(|(caller, _)| Self(caller)) })
+    }
+}
+
+impl FromRequest for Reader {
+    type Error = ApiError;
+    type Future = Extracted<Self>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            admit(&request, Purpose::Any).await.map(|(caller, catalogue)| Self(caller, catalogue))
+        })
     }
 }
 
@@ -45,7 +63,7 @@ impl FromRequest for Submission {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let caller = admit(&request, Purpose::Creation).await?;
+            let (caller, _) = admit(&request, Purpose::Creation).await?;
             let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
             let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
             if !kind.eq_ignore_ascii_case("application/json") {
@@ -61,10 +79,14 @@ impl FromRequest for Submission {
     }
 }
 
-async fn admit(request: &HttpRequest, purpose: Purpose) -> Result<driving::Caller, ApiError> {
+async fn admit(
+    request: &HttpRequest,
+    purpose: Purpose,
+) -> Result<(driving::Caller, Option<Revision>), ApiError> {
     let gate = request.app_data::<web::Data<dyn Gate>>().ok_or(ApiError::NotFound)?;
     let admission = gate.admit(knock(request, purpose)).await?;
-    admitted(request, admission)
+    let catalogue = admission.catalogue;
+    Ok((admitted(request, admission)?, catalogue))
 }
 
 /// Notes the window for the headers of the answer.

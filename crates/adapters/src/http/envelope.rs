@@ -1,8 +1,15 @@
 //! The shape every successful body has.
 
-use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::StatusCode};
+use actix_web::{
+    HttpRequest, HttpResponse, Responder,
+    body::BoxBody,
+    http::{StatusCode, header::ContentType},
+    web::Bytes,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::error::ApiError;
 
 /// `{ "status": "success", "data": … }`, with 200 or 201.
 pub(super) struct Success<T>(pub(super) StatusCode, pub(super) T);
@@ -15,6 +22,17 @@ pub(super) struct Envelope<T> {
     #[schema(pattern = "^success$", example = "success")]
     status: String,
     data: T,
+}
+
+/// The whole body around some data, for answers that are kept.
+pub(super) fn write<T: Serialize>(data: &T) -> Result<Bytes, ApiError> {
+    let body = serde_json::to_vec(&Body { status: "success", data });
+    body.map(Bytes::from).map_err(|error| ApiError::Internal(error.into()))
+}
+
+/// 200 with a body that was written before.
+pub(super) fn written(body: Bytes) -> HttpResponse {
+    HttpResponse::Ok().content_type(ContentType::json()).body(body)
 }
 
 #[derive(Serialize)]

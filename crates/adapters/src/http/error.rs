@@ -2,14 +2,12 @@
 
 use actix_web::{
     Error, HttpResponse, ResponseError,
-    body::{BoxBody, EitherBody, MessageBody},
     dev::ServiceResponse,
     error::PayloadError,
     http::{
         StatusCode,
         header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     },
-    middleware::ErrorHandlerResponse,
 };
 use domain::request::Invalid;
 use ports::{
@@ -110,24 +108,20 @@ fn body(status: StatusCode, message: String) -> HttpResponse {
     HttpResponse::build(status).json(Body { status_code: status.as_u16(), message })
 }
 
-/// Gives what the framework refused by itself (a wrong method, a body too large) our form.
-#[expect(clippy::unnecessary_wraps, reason = "the middleware asks for a result")]
-pub(super) fn in_our_words<B: MessageBody + 'static>(
-    response: ServiceResponse<B>,
-) -> actix_web::Result<ErrorHandlerResponse<B>> {
-    let json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-    if json {
-        return Ok(ErrorHandlerResponse::Response(response.map_into_left_body()));
-    }
+/// Gives what the framework refused by itself (a body too large, an extractor's fault) our form.
+pub(super) fn in_our_words(response: ServiceResponse) -> ServiceResponse {
     let status = response.status();
+    let json = || response.headers().get(CONTENT_TYPE).is_some_and(|k| k == "application/json");
+    if !(status.is_client_error() || status.is_server_error()) || json() {
+        return response;
+    }
     let message = status.canonical_reason().unwrap_or("Error").to_owned();
     let (request, old) = response.into_parts();
     let mut fresh = body(status, message);
-    if let Some(allow) = old.headers().get("allow") {
+    if let Some(allow) = old.headers().get(ALLOW) {
         fresh.headers_mut().insert(ALLOW, allow.clone());
     }
-    let fresh: HttpResponse<EitherBody<B, BoxBody>> = fresh.map_into_right_body();
-    Ok(ErrorHandlerResponse::Response(ServiceResponse::new(request, fresh)))
+    ServiceResponse::new(request, fresh)
 }
 
 impl From<Invalid> for ApiError {

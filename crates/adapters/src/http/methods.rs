@@ -1,6 +1,6 @@
 //! Which methods a path has; what has none is counted and refused like everything else.
 
-use actix_web::{Route, guard, web};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, Route, guard, web};
 
 use super::{caller::Caller, error::ApiError};
 
@@ -14,7 +14,13 @@ pub(super) fn wrong_method(allowed: &'static str) -> Route {
     web::route().to(move |_: Caller| async move { ApiError::WrongMethod(allowed).into_response() })
 }
 
-/// Refuses a path that is none.
+/// Refuses a path that is none; within the API only after the request was counted, as all are.
 pub(super) fn nothing_here() -> Route {
-    web::route().to(async |_: Caller| ApiError::NotFound.into_response())
+    web::route().to(async |request: HttpRequest| {
+        let path = request.path();
+        if path == "/v1" || path.starts_with("/v1/") {
+            Caller::extract(&request).await?;
+        }
+        Err::<HttpResponse, _>(ApiError::NotFound)
+    })
 }

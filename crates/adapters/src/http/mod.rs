@@ -6,6 +6,7 @@ mod envelope;
 mod error;
 mod frame;
 mod lookups;
+mod measure;
 mod methods;
 mod openapi;
 mod query;
@@ -18,7 +19,7 @@ use actix_web::{
     App, Error, HttpServer,
     body::MessageBody,
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
-    middleware::{DefaultHeaders, ErrorHandlers, from_fn},
+    middleware::from_fn,
     web,
 };
 use ports::driving::{ApplicantService, Gate, Lookups, SessionService};
@@ -76,21 +77,12 @@ pub fn app(
         .app_data(web::Data::from(services.ready))
         .app_data(services.trusted_proxies)
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
-        .wrap(ErrorHandlers::new().default_handler(error::in_our_words))
-        .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
         .wrap(from_fn(frame::frame))
-        // First what is asked for most: routes are tried in their order.
-        .service(
-            web::scope("/v1")
-                .route("/openapi.json", openapi::served())
-                .service(
-                    web::scope("/partner")
-                        .configure(sessions::routes)
-                        .configure(lookups::routes)
-                        .default_service(methods::nothing_here()),
-                )
-                .default_service(methods::nothing_here()),
-        )
+        // In one flat list: a scope inside a scope costs each request a look at each. What has no
+        // pattern comes first, since it is told apart at a glance.
+        .configure(lookups::routes)
+        .configure(sessions::routes)
+        .route("/v1/openapi.json", openapi::served())
         .route("/healthz", web::get().to(async || "ok\n"))
         .route("/readyz", web::get().to(readyz))
         .configure(|config| {
@@ -100,7 +92,7 @@ pub fn app(
         })
         .configure(embed::routes)
         .configure(openapi::viewer)
-        .default_service(web::to(async || error::ApiError::NotFound.into_response()))
+        .default_service(methods::nothing_here())
 }
 
 async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {

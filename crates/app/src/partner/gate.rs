@@ -27,11 +27,12 @@ pub(crate) struct Gatekeeper {
 #[async_trait]
 impl Gate for Gatekeeper {
     async fn admit(&self, knock: Knock) -> Result<Admission, StoreError> {
-        let key = match read(&knock) {
+        let found = match read(&knock) {
             Some(key) => self.keys.key_by_hash(&key.hash()).await?,
             None => None,
         };
-        Ok(self.judge(&knock, key).await)
+        let (key, catalogue) = found.unzip();
+        Ok(Admission { catalogue, ..self.judge(&knock, key).await })
     }
 
     async fn poll(
@@ -73,7 +74,7 @@ impl Gatekeeper {
         };
         // The limit on creation is told by `Retry-After` alone.
         let told = |window: &Window| Some(window.limit) == self.limits.requests;
-        Admission { window: windows.into_iter().next().filter(told), verdict }
+        Admission { window: windows.into_iter().next().filter(told), verdict, catalogue: None }
     }
 
     fn charges(&self, knock: &Knock, caller: Option<&Caller>) -> Vec<Charge> {

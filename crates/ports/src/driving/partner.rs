@@ -15,6 +15,7 @@ use domain::{
 
 use crate::{
     StoreError,
+    catalogue::Revision,
     places::Country,
     session_store::{Entry, Summary},
 };
@@ -43,6 +44,8 @@ pub struct Admission {
     /// The limit that partners are told of; none where there is none.
     pub window: Option<Window>,
     pub verdict: Result<Caller, Refusal>,
+    /// The catalogue's revision when the key was looked at; none where a poll looked, or nobody.
+    pub catalogue: Option<Revision>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

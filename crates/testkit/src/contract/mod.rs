@@ -41,6 +41,8 @@ macro_rules! stores_contract {
             sessions::tells_whose_browser_was_not_renewed
             sessions::renews_only_the_browser_that_the_session_has
             partners::polls_a_session_with_the_key_that_owns_it
+            partners::answers_each_of_many_who_poll_at_once
+            partners::opens_nothing_with_a_key_rotated_while_others_ask
             partners::tells_what_happened_to_a_session
             partners::creates_once_for_an_idempotency_key
             partners::creates_once_for_many_who_come_at_once
@@ -66,6 +68,7 @@ macro_rules! stores_contract {
             catalogue::publishes_the_same_twice_as_once
             catalogue::refuses_other_content_under_a_published_version
             catalogue::prefers_the_newest_version
+            catalogue::has_another_revision_after_each_change
         }
     };
     ($open:expr; $($suite:ident :: $case:ident)+) => {$(

@@ -1,6 +1,6 @@
 //! `GET /partner/supported-countries`
 
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use domain::request::Invalid;
 use ports::{
     driving::Lookups,
@@ -11,8 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::{
     caller::Caller,
-    envelope::{Envelope, Success, ok},
+    envelope::{Envelope, ok},
     error::{ApiError, Body},
+    lookups::kept::Kept,
     query::Query,
 };
 
@@ -34,12 +35,16 @@ use crate::http::{
 pub(in crate::http) async fn countries(
     request: HttpRequest,
     lookups: web::Data<dyn Lookups>,
+    kept: web::Data<Kept>,
     _: Caller,
-) -> Result<Success<Vec<Place>>, ApiError> {
+) -> Result<HttpResponse, ApiError> {
     let query = Query::read(request.query_string(), &["country", "region"])?;
-    Ok(ok(match (query.get("country"), query.get("region")) {
+    let places: Vec<Place> = match (query.get("country"), query.get("region")) {
         (None, Some(_)) => return Err(Invalid::one("region must be given with country").into()),
-        (None, None) => lookups.countries().iter().map(Place::country).collect(),
+        (None, None) => {
+            let all = || lookups.countries().iter().map(Place::country).collect::<Vec<_>>();
+            return kept.countries.answer(all);
+        }
         (Some(country), None) => {
             let regions = lookups.country(country).map_or(&[][..], |country| country.regions);
             regions.iter().map(Place::region).collect()
@@ -48,7 +53,8 @@ pub(in crate::http) async fn countries(
             let region = lookups.country(country).and_then(|country| country.region(region));
             region.map_or_else(Vec::new, Place::cities)
         }
-    }))
+    };
+    Ok(ok(places).into_response())
 }
 
 #[derive(IntoParams)]

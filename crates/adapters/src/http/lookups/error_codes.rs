@@ -1,12 +1,12 @@
 //! `GET /partner/error-codes`
 
+use actix_web::{HttpResponse, web};
 use domain::error_code::{Category, ErrorCode, Retry};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::{
-    caller::Caller,
-    envelope::{Envelope, Success, ok},
+    caller::Caller, envelope::Envelope, error::ApiError, lookups::kept::Kept,
     openapi::ErrorCodeName,
 };
 
@@ -21,8 +21,12 @@ use crate::http::{
     operation_id = "listErrorCodes",
     responses((status = 200, description = "The catalogue.", body = Envelope<Vec<WireCode>>)),
 )]
-pub(in crate::http) async fn error_codes(_: Caller) -> Success<Vec<WireCode>> {
-    ok(ErrorCode::ALL.iter().copied().map(WireCode::from).collect())
+pub(in crate::http) async fn error_codes(
+    kept: web::Data<Kept>,
+    _: Caller,
+) -> Result<HttpResponse, ApiError> {
+    kept.error_codes
+        .answer(|| ErrorCode::ALL.iter().copied().map(WireCode::from).collect::<Vec<_>>())
 }
 
 #[derive(Serialize, ToSchema)]

@@ -3,6 +3,7 @@
 pub(super) mod channels;
 pub(super) mod countries;
 pub(super) mod error_codes;
+pub(super) mod kept;
 pub(super) mod platforms;
 pub(super) mod templates;
 
@@ -15,9 +16,13 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         web::resource(path).route(route).default_service(wrong_method("GET, HEAD"))
     };
     config
-        .service(lookup("/browser-platforms", reading().to(platforms::platforms)))
-        .service(lookup("/notification-platforms", reading().to(channels::notification_platforms)))
-        .service(lookup("/email-templates", reading().to(templates::email_templates)))
-        .service(lookup("/supported-countries", reading().to(countries::countries)))
-        .service(lookup("/error-codes", reading().to(error_codes::error_codes)));
+        .app_data(web::Data::new(kept::Kept::default()))
+        .service(lookup("/v1/partner/browser-platforms", reading().to(platforms::platforms)))
+        .service(lookup(
+            "/v1/partner/notification-platforms",
+            reading().to(channels::notification_platforms),
+        ))
+        .service(lookup("/v1/partner/email-templates", reading().to(templates::email_templates)))
+        .service(lookup("/v1/partner/supported-countries", reading().to(countries::countries)))
+        .service(lookup("/v1/partner/error-codes", reading().to(error_codes::error_codes)));
 }

@@ -1,16 +1,12 @@
 //! `GET /partner/browser-platforms`
 
-use actix_web::web;
+use actix_web::{HttpResponse, web};
 use domain::{platform::Platform, webhook::wire_time};
 use ports::driving::Lookups;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{
-    caller::Caller,
-    envelope::{Envelope, Success, ok},
-    error::ApiError,
-};
+use crate::http::{caller::Reader, envelope::Envelope, error::ApiError, lookups::kept::Kept};
 
 /// Platforms
 ///
@@ -25,10 +21,16 @@ use crate::http::{
 )]
 pub(in crate::http) async fn platforms(
     lookups: web::Data<dyn Lookups>,
-    Caller(caller): Caller,
-) -> Result<Success<Vec<WirePlatform>>, ApiError> {
-    let platforms = lookups.platforms(caller.environment).await?;
-    Ok(ok(platforms.into_iter().map(WirePlatform::from).collect()))
+    kept: web::Data<Kept>,
+    Reader(caller, revision): Reader,
+) -> Result<HttpResponse, ApiError> {
+    let environment = caller.environment;
+    if let Some(answer) = kept.platforms(environment, revision) {
+        return Ok(answer);
+    }
+    let platforms = lookups.platforms(environment).await?;
+    let platforms: Vec<_> = platforms.into_iter().map(WirePlatform::from).collect();
+    kept.keep_platforms(environment, revision, &platforms)
 }
 
 #[derive(Serialize, ToSchema)]

@@ -17,15 +17,17 @@ use domain::{
 use ports::driving::{Creation, Once, SessionService};
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use super::wire::WireLocation;
-use crate::http::{
-    caller::Submission,
-    envelope::{Envelope, Success},
-    error::{ApiError, Body},
-    openapi::{CreateSession, SessionStatus},
+use crate::{
+    http::{
+        caller::Submission,
+        envelope::{Envelope, Success},
+        error::{ApiError, Body},
+        openapi::{CreateSession, SessionStatus},
+    },
+    sha256,
 };
 
 const LONGEST_KEY: usize = 255;
@@ -101,7 +103,7 @@ fn once(headers: &HeaderMap, body: &Value) -> Result<Option<Once>, ApiError> {
         let rule = "Idempotency-Key must be 1 to 255 printable ASCII characters";
         return Err(Invalid::one(rule).into());
     }
-    let request = Sha256::digest(body.to_string()).into();
+    let request = sha256(body.to_string().as_bytes());
     Ok(Some(Once { key: key.to_owned(), request }))
 }
 

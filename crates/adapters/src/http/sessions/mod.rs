@@ -20,33 +20,33 @@ use super::{
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
         .service(
-            web::resource("/browser-session")
+            web::resource("/v1/partner/browser-session")
                 .route(web::post().to(create::create))
                 .default_service(wrong_method("POST")),
         )
         .service(
-            web::resource("/browser-sessions")
+            web::resource("/v1/partner/browser-sessions")
                 .route(reading().to(list::list))
                 .default_service(wrong_method("GET, HEAD")),
         )
         .service(
-            web::resource("/browser-session/{id}")
+            web::resource("/v1/partner/browser-session/{id}")
                 .route(reading().to(get::get))
                 .route(web::delete().to(terminate::terminate))
                 .default_service(wrong_method("GET, HEAD, DELETE")),
         )
         .service(
-            web::resource("/browser-session/{id}/recording")
+            web::resource("/v1/partner/browser-session/{id}/recording")
                 .route(reading().to(recording::recording))
                 .default_service(wrong_method("GET, HEAD")),
         )
         .service(
-            web::resource("/browser-session/{id}/events")
+            web::resource("/v1/partner/browser-session/{id}/events")
                 .route(reading().to(timeline::timeline))
                 .default_service(wrong_method("GET, HEAD")),
         )
         .service(
-            web::resource("/browser-session/{id}/data")
+            web::resource("/v1/partner/browser-session/{id}/data")
                 .route(web::delete().to(erase::erase))
                 .default_service(wrong_method("DELETE")),
         );

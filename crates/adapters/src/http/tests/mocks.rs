@@ -14,7 +14,7 @@ use ports::{
     browser::Viewport,
     driving::{
         Admission, ApplicantError, ApplicantService, MockGate, MockLookups, MockSessionService,
-        PolledFace, SessionFace, Viewing,
+        PolledFace, Refusal, SessionFace, Viewing,
     },
 };
 use serde_json::Value;
@@ -51,7 +51,12 @@ pub(super) fn admission() -> Admission {
     Admission {
         window: Some(Window { limit, used: 21, resets_at: sample::noon() }),
         verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
+        catalogue: None,
     }
+}
+
+pub(super) fn refused() -> Admission {
+    Admission { window: None, verdict: Err(Refusal::Unauthorized), catalogue: None }
 }
 
 pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services {

@@ -22,7 +22,9 @@ use serde_json::json;
 use testkit::sample;
 use uuid::Uuid;
 
-use self::mocks::{admission, call, call_with, face, gate, polled, services, session, shown};
+use self::mocks::{
+    admission, call, call_with, face, gate, polled, refused, services, session, shown,
+};
 use super::{TrustedProxies, app};
 
 const PATH: &str = "/v1/partner/browser-session/00000000-0000-0000-0000-000000000001";
@@ -116,7 +118,7 @@ async fn no_key_is_401() {
     let mut gate = MockGate::new();
     gate.expect_poll().returning(|knock, _| {
         assert!(knock.key.is_none());
-        Ok((Admission { window: None, verdict: Err(Refusal::Unauthorized) }, None))
+        Ok((refused(), None))
     });
     let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     for headers in [None, Some(("x-api-key", "")), Some(("authorization", "Basic a2V5"))] {
@@ -189,7 +191,7 @@ async fn only_a_trusted_proxy_is_believed_about_an_address() {
         let mut gate = MockGate::new();
         gate.expect_poll().returning(move |knock, _| {
             assert_eq!(knock.address.to_string(), expected, "{peer} {forwarded}");
-            Ok((Admission { window: None, verdict: Err(Refusal::Unauthorized) }, None))
+            Ok((refused(), None))
         });
         let mut services = services(gate, MockSessionService::new());
         services.trusted_proxies = TrustedProxies("10.0.0.0/8".parse().unwrap());
@@ -258,14 +260,13 @@ async fn every_described_operation_is_served_and_no_other() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let service = MockSessionService::new();
             let mut gate = MockGate::new();
-            let refused = || Admission { window: None, verdict: Err(Refusal::Unauthorized) };
-            gate.expect_poll().returning(move |_, _| Ok((refused(), None)));
+            gate.expect_poll().returning(|_, _| Ok((refused(), None)));
             gate.expect_admit().returning(|_| Ok(admission()));
             let described = item.get(method.to_ascii_lowercase()).is_some();
             if described {
                 gate.checkpoint();
-                gate.expect_poll().returning(move |_, _| Ok((refused(), None)));
-                gate.expect_admit().returning(move |_| Ok(refused()));
+                gate.expect_poll().returning(|_, _| Ok((refused(), None)));
+                gate.expect_admit().returning(|_| Ok(refused()));
             }
             let method = method.parse::<Method>().unwrap();
             let answer = call_with(gate, service, &method, &path, None).await;

@@ -3,8 +3,8 @@
 use domain::{api_key::Environment, id::PlatformId};
 use ports::catalogue::PublishError;
 
-use super::Backend;
-use crate::sample::{definition, noon};
+use super::{Backend, hash, household};
+use crate::sample::{self, definition, noon};
 
 pub async fn publishes_a_definition(backend: &Backend) {
     let sample = definition("sample", "1.0.0");
@@ -40,4 +40,18 @@ pub async fn prefers_the_newest_version(backend: &Backend) {
     assert_eq!(same, id);
     let (pinned, _) = backend.catalogue.definition(id).await.unwrap().unwrap();
     assert_eq!(pinned.version, "1.1.0");
+}
+
+pub async fn has_another_revision_after_each_change(backend: &Backend) {
+    let home = household(backend).await;
+    let mine = hash();
+    backend.keys.add_key(&sample::key(home.team), &mine, noon()).await.unwrap();
+    let revision = async || backend.keys.key_by_hash(&mine).await.unwrap().unwrap().1;
+    let first = revision().await;
+    assert_eq!(revision().await, first, "nothing changed");
+    backend.catalogue.publish(&definition("sample", "1.1.0"), noon()).await.unwrap();
+    let second = revision().await;
+    assert_ne!(second, first, "a new version");
+    backend.catalogue.publish(&definition("other", "1.0.0"), noon()).await.unwrap();
+    assert_ne!(revision().await, second, "a new platform");
 }

@@ -6,6 +6,7 @@ use domain::{
     session::{Event, ExtractedData, Outcome, Session, State, Status},
 };
 use ports::session_store::{IdempotencyKey, Inserted};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{Backend, CLAIMERS, ROUNDS, commit, ended, hash, household, inserted, requested};
@@ -34,6 +35,65 @@ pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
     let (_, found) = backend.sessions.poll(&mine, unknown).await.unwrap().unwrap();
     assert_eq!(found, None);
     assert_eq!(backend.sessions.poll(&hash(), id).await.unwrap(), None, "an unknown key");
+}
+
+/// Many who ask at once may be answered together; each still gets what is its own.
+pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
+    let home = household(backend).await;
+    let mut owned = Vec::new();
+    for _ in 0..CLAIMERS {
+        let (key, mine) = (sample::key(home.team), hash());
+        backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+        let first = opening(key.id, home.platform);
+        backend.sessions.insert(&first, None).await.unwrap();
+        owned.push((key.id, mine, first.session.id));
+    }
+    for round in 0..ROUNDS {
+        let mut asking = JoinSet::new();
+        for (number, (key, mine, _)) in owned.iter().enumerate() {
+            let (key, mine, store) = (*key, mine.clone(), backend.sessions.clone());
+            // In odd rounds each asks for the next one's session.
+            let (_, _, id) = owned[(number + round % 2) % owned.len()];
+            asking.spawn(async move {
+                let (found, session) = store.poll(&mine, id).await.unwrap().unwrap();
+                assert_eq!(found.id, key);
+                assert_eq!(session.map(|(s, _)| s.id), (round % 2 == 0).then_some(id));
+            });
+            let (store, stranger) = (backend.sessions.clone(), hash());
+            asking.spawn(async move {
+                assert_eq!(store.poll(&stranger, id).await.unwrap(), None);
+            });
+        }
+        asking.join_all().await;
+    }
+}
+
+/// However many ask, an answer is never older than the question.
+pub async fn opens_nothing_with_a_key_rotated_while_others_ask(backend: &Backend) {
+    let home = household(backend).await;
+    let (key, mut current) = (sample::key(home.team), hash());
+    backend.keys.add_key(&key, &current, noon()).await.unwrap();
+    for _ in 0..ROUNDS {
+        let mut asking = JoinSet::new();
+        for _ in 0..CLAIMERS {
+            let (store, mine) = (backend.keys.clone(), current.clone());
+            asking.spawn(async move {
+                for _ in 0..ROUNDS {
+                    store.key_by_hash(&mine).await.unwrap();
+                }
+            });
+        }
+        let next = hash();
+        tokio::task::yield_now().await;
+        assert!(backend.keys.rotate_key(key.id, &next).await.unwrap());
+        assert_eq!(backend.keys.key_by_hash(&current).await.unwrap(), None);
+        let (found, _) = backend.keys.key_by_hash(&next).await.unwrap().unwrap();
+        assert_eq!(found.id, key.id);
+        let unknown = SessionId::from_uuid(Uuid::new_v4());
+        assert_eq!(backend.sessions.poll(&current, unknown).await.unwrap(), None);
+        asking.join_all().await;
+        current = next;
+    }
 }
 
 pub async fn tells_what_happened_to_a_session(backend: &Backend) {

@@ -1,0 +1,112 @@
+//! What the metrics tell of requests: a time series for each method, route and class of status.
+
+use std::{sync::OnceLock, time::Instant};
+
+use actix_web::{HttpRequest, http::StatusCode};
+use metrics::Histogram;
+
+/// One name for all methods that we do not serve, since each name is a time series.
+const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+const ROUTES: [&str; 18] = [
+    "browser-session/{id}",
+    "browser-session",
+    "browser-sessions",
+    "browser-session/{id}/recording",
+    "browser-session/{id}/events",
+    "browser-session/{id}/data",
+    "browser-platforms",
+    "notification-platforms",
+    "email-templates",
+    "supported-countries",
+    "error-codes",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/v1/openapi.json",
+    "/embed",
+    "/docs",
+    "none",
+];
+
+type Classes = [OnceLock<Histogram>; CLASSES.len()];
+type Routes = [Classes; ROUTES.len()];
+
+/// Where each request is noted, kept from its first one on: finding a series by its labels costs
+/// more than noting a time in it.
+static SERIES: [Routes; METHODS.len()] =
+    [const { [const { [const { OnceLock::new() }; CLASSES.len()] }; ROUTES.len()] }; METHODS.len()];
+
+pub(super) fn measure(request: &HttpRequest, status: StatusCode, began: Instant) {
+    let took = began.elapsed();
+    let (method, route) = (request.method().as_str(), route(request.path()));
+    tracing::debug!(method, route, status = status.as_u16(), ?took, "answered");
+    let class = match status.as_u16() / 100 {
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    };
+    let at = |names: &[&str], name| names.iter().position(|known| *known == name);
+    let method = METHODS.iter().copied().find(|known| *known == method).unwrap_or("other");
+    let series = at(&METHODS, method)
+        .and_then(|method| SERIES.get(method))
+        .zip(at(&ROUTES, route))
+        .and_then(|(routes, route)| routes.get(route))
+        .zip(at(&CLASSES, class))
+        .and_then(|(classes, class)| classes.get(class));
+    if let Some(series) = series {
+        let open = || {
+            metrics::histogram!(
+                "avouch_http_request_seconds",
+                "method" => method, "route" => route, "status" => class
+            )
+        };
+        series.get_or_init(open).record(took);
+    }
+}
+
+/// The route of a path, found without the router's patterns, since this is done for each request.
+fn route(path: &str) -> &'static str {
+    let whole = |path| ROUTES.iter().copied().find(|route| *route == path);
+    let Some(rest) = path.strip_prefix("/v1/partner/") else {
+        return match path {
+            _ if path.starts_with("/embed/") => "/embed",
+            _ if path.starts_with("/docs") => "/docs",
+            _ => whole(path).unwrap_or("none"),
+        };
+    };
+    let Some(session) = rest.strip_prefix("browser-session/") else {
+        return whole(rest).filter(|route| !route.starts_with('/')).unwrap_or("none");
+    };
+    match session.split_once('/') {
+        None => "browser-session/{id}",
+        Some((_, "recording")) => "browser-session/{id}/recording",
+        Some((_, "events")) => "browser-session/{id}/events",
+        Some((_, "data")) => "browser-session/{id}/data",
+        Some(_) => "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_its_route() {
+        for (path, expected) in [
+            ("/v1/partner/browser-session/0", "browser-session/{id}"),
+            ("/v1/partner/browser-session/0/events", "browser-session/{id}/events"),
+            ("/v1/partner/browser-session/0/events/1", "none"),
+            ("/v1/partner/browser-session", "browser-session"),
+            ("/v1/partner/error-codes", "error-codes"),
+            ("/v1/partner//healthz", "none"),
+            ("/healthz", "/healthz"),
+            ("/embed/x", "/embed"),
+            ("/docs/index.html", "/docs"),
+            ("/error-codes", "none"),
+        ] {
+            assert_eq!(route(path), expected, "{path}");
+        }
+    }
+}

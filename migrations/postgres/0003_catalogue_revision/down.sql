@@ -1,0 +1,3 @@
+DROP TRIGGER catalogue_changed ON platforms;
+DROP FUNCTION catalogue_changed();
+DROP TABLE catalogue;
