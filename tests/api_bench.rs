@@ -3,30 +3,22 @@
 
 use std::{
     fs,
-    path::PathBuf,
-    process::Command,
     time::{Duration, Instant},
 };
 
-use acceptance::{database::Kind, free_port, root, service::Deployment};
+use acceptance::{
+    database::Kind,
+    free_port,
+    load::{compare, pgbench, wrk},
+    root,
+    service::Deployment,
+};
 use actix_web::{App, HttpResponse, HttpServer, rt, web};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls, Statement};
 
-const CONNECTIONS: &str = "64";
-const SECONDS: &str = "4";
-/// Each figure and its base are measured in turn, and the median of the ratios counts.
-const ROUNDS: usize = 3;
 const STARTS: usize = 20;
-
-/// What one run of a load generator found.
-#[derive(Clone, Copy)]
-struct Run {
-    per_second: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-}
 
 #[tokio::main]
 async fn main() {
@@ -43,9 +35,16 @@ async fn main() {
     let bare = bare_server(&large.database.url);
     let poll = url(&format!("browser-session/{session}"));
     let row = format!("{bare}/session/{session}");
-    let mine = || wrk(&[&poll, "-H", &key]);
+    let (few, many) = (other_key(&small).await, other_key(&large).await);
+    let ids = sessions_of(&large, &many).await;
+    let (polls, rows) = (
+        each(&large, "polls.lua", "/v1/partner/browser-session/", &ids),
+        each(&large, "rows.lua", "/session/", &ids),
+    );
+    let owner = format!("x-api-key: {many}");
+    let mine = || wrk(&[&poll, "-H", &owner, "-s", &polls]);
 
-    report.push(compare("GET session", mine, "bare SELECT", || wrk(&[&row])));
+    report.push(compare("GET session", mine, "bare SELECT", || wrk(&[&row, "-s", &rows])));
     report.push(compare("GET session", mine, "pgbench join", || pgbench(&large, 16, &join())));
     let hello = format!("{bare}/hello");
     let hello = || wrk(&[&hello]);
@@ -54,13 +53,8 @@ async fn main() {
         let path = url(lookup);
         report.push(compare(lookup, || wrk(&[&path, "-H", &key]), "bare hello", hello));
     }
-    let post = large.folder.path().join("post.lua");
-    let body = r#"{"platformId":1,"location":{"country":"US"}}"#;
-    let script = format!(
-        "wrk.method='POST'\nwrk.body='{body}'\nwrk.headers['content-type']='application/json'\n"
-    );
-    fs::write(&post, script).expect("a script");
-    let (create, post) = (url("browser-session"), post.display().to_string());
+    let post = creating(&large);
+    let create = url("browser-session");
     let inserts = inserts(&large, &session).await;
     report.push(compare(
         "POST create",
@@ -68,7 +62,6 @@ async fn main() {
         "pgbench inserts",
         || pgbench(&large, 64, &inserts),
     ));
-    let (few, many) = (other_key(&small).await, other_key(&large).await);
     let list = |deployment: &Deployment, key: &str| {
         let address = deployment.setting("AVOUCH_PUBLIC_URL").expect("an address");
         let path = format!("{address}/v1/partner/browser-sessions");
@@ -132,6 +125,41 @@ async fn other_key(deployment: &Deployment) -> String {
     let query = "SELECT id::text FROM api_keys WHERE hash = sha256('1'::bytea)";
     let record: String = client.query_one(query, &[]).await.expect("a record").get(0);
     deployment.admin(&["rotate-key", &record])["apiKey"].as_str().expect("a key").to_owned()
+}
+
+/// The sessions that a key owns.
+async fn sessions_of(deployment: &Deployment, key: &str) -> Vec<String> {
+    let client = connect(&deployment.database.url).await;
+    let query = "SELECT s.id::text FROM sessions s JOIN api_keys k ON k.id = s.owner \
+                 WHERE k.hash = sha256($1::text::bytea)";
+    let rows = client.query(query, &[&key]).await.expect("sessions");
+    assert_eq!(rows.len(), 1000);
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// A script for wrk that asks for one after the other.
+fn each(deployment: &Deployment, name: &str, path: &str, ids: &[String]) -> String {
+    let file = deployment.folder.path().join(name);
+    let script = format!(
+        "local ids = {{ '{}' }}\nlocal at = 0\nlocal requests = {{}}\n\
+         function init(args)\n\
+           for i, id in ipairs(ids) do requests[i] = wrk.format('GET', '{path}' .. id) end\nend\n\
+         function request() at = at % #requests + 1; return requests[at] end\n",
+        ids.join("', '")
+    );
+    fs::write(&file, script).expect("a script");
+    file.display().to_string()
+}
+
+/// A script for wrk that creates.
+fn creating(deployment: &Deployment) -> String {
+    let post = deployment.folder.path().join("post.lua");
+    let body = r#"{"platformId":1,"location":{"country":"US"}}"#;
+    let script = format!(
+        "wrk.method='POST'\nwrk.body='{body}'\nwrk.headers['content-type']='application/json'\n"
+    );
+    fs::write(&post, script).expect("a script");
+    post.display().to_string()
 }
 
 /// actix-web with nothing around it: a text, and one row by its key over a connection of each
@@ -201,63 +229,6 @@ async fn inserts(deployment: &Deployment, like: &str) -> String {
          INSERT INTO session_events (session, version, at, event, status) \
          VALUES (:id::uuid, 1, now(), 'SessionCreated', 'CREATED');\nCOMMIT;\n"
     )
-}
-
-fn wrk(arguments: &[&str]) -> Run {
-    let load = ["-t2", "-c", CONNECTIONS, "-d", SECONDS, "--latency"];
-    let output = Command::new("wrk").args(load).args(arguments).output().expect("wrk");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let find = |name: &str| {
-        let line = text.lines().find(|line| line.trim_start().starts_with(name));
-        line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_else(|| panic!("{text}"))
-    };
-    let millis = |text: &str| match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
-        number if text.ends_with("us") => number.parse::<f64>().expect("a time") / 1e3,
-        number if text.ends_with("ms") => number.parse().expect("a time"),
-        number => number.parse::<f64>().expect("a time") * 1e3,
-    };
-    Run {
-        per_second: find("Requests/sec:").parse().expect("a rate"),
-        p50_ms: millis(find("50%")),
-        p99_ms: millis(find("99%")),
-    }
-}
-
-fn pgbench(deployment: &Deployment, clients: u32, script: &str) -> Run {
-    let file = deployment.folder.path().join("script.sql");
-    fs::write(&file, script).expect("a script");
-    let program = std::env::var("PGBENCH").map_or_else(|_| PathBuf::from("pgbench"), PathBuf::from);
-    let output = Command::new(program)
-        .args(["-n", "-M", "prepared", "-j", "2", "-T", SECONDS, "-c", &clients.to_string(), "-f"])
-        .arg(&file)
-        .arg(&deployment.database.url)
-        .output()
-        .expect("pgbench");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let after = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        number.and_then(|n| n.parse::<f64>().ok()).unwrap_or_else(|| panic!("{text}{complaint}"))
-    };
-    let mean = after("latency average = ");
-    Run { per_second: after("tps = "), p50_ms: mean, p99_ms: f64::NAN }
-}
-
-fn compare(name: &str, mine: impl Fn() -> Run, base: &str, other: impl Fn() -> Run) -> Value {
-    let mut pairs: Vec<_> = (0..ROUNDS).map(|_| (mine(), other())).collect();
-    let ratio = |(mine, other): &(Run, Run)| mine.per_second / other.per_second;
-    pairs.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    let (mine, other) = pairs[ROUNDS / 2];
-    let ratio = mine.per_second / other.per_second;
-    println!(
-        "{name}: {:.0}/s, p50 {:.2} ms, p99 {:.2} ms; {base}: {:.0}/s; ratio {ratio:.2}",
-        mine.per_second, mine.p50_ms, mine.p99_ms, other.per_second
-    );
-    json!({
-        "name": name, "perSecond": mine.per_second, "p50Ms": mine.p50_ms, "p99Ms": mine.p99_ms,
-        "base": base, "basePerSecond": other.per_second, "ratio": ratio,
-    })
 }
 
 /// Milliseconds from starting the process to its first `/readyz`, on a database that is there.

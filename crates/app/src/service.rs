@@ -185,7 +185,8 @@ impl Service {
         let socket = bind(config.listen)?;
         let address = socket.local_addr()?;
         let metrics = Metrics::install().map_err(explain)?;
-        let core = Arc::new(core(config, parts, node, &key, store.clone()));
+        let laned = Arc::new(store.with_lane(&config.database_url));
+        let core = Arc::new(core(config, parts, node, &key, laned));
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),

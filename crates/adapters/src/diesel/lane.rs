@@ -8,6 +8,7 @@ use ports::StoreError;
 
 use super::{
     database::failed,
+    inserts::InsertAsk,
     polls::{KeyAsk, PollAsk},
     together::Waiting,
 };
@@ -27,6 +28,7 @@ pub(super) struct Lane {
     opening: tokio::sync::Mutex<()>,
     pub(super) polls: Waiting<PollAsk>,
     pub(super) keys: Waiting<KeyAsk>,
+    pub(super) inserts: Waiting<InsertAsk>,
 }
 
 impl Lane {
@@ -37,6 +39,7 @@ impl Lane {
             opening: tokio::sync::Mutex::default(),
             polls: Waiting::default(),
             keys: Waiting::default(),
+            inserts: Waiting::default(),
         }
     }
 

@@ -7,6 +7,7 @@ mod catalogue;
 mod column;
 mod database;
 mod deliveries;
+mod inserts;
 mod keys;
 mod lane;
 mod moves;

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
+    inserts::InsertAsk,
     outbox::NewEntry,
     reads::EventRow,
     schema::{api_keys, deliveries, idempotency_keys, outbox, session_events, sessions, webhooks},
@@ -64,6 +65,10 @@ impl Debts {
             }
         }
         Ok(debts)
+    }
+
+    const fn none_but_the_event(&self) -> bool {
+        self.entries.is_empty() && self.notice.is_none() && self.erased.is_none()
     }
 }
 
@@ -188,7 +193,14 @@ impl Store {
         });
         let since = Moment(once.map_or(opening.at, |once| once.since));
         let written: Result<Found, DieselError> = match &key {
-            None => self.insert_plainly(&row, &debts).await?,
+            None => match &self.lane {
+                Some(lane) if debts.none_but_the_event() => {
+                    let event = opening.event.to_owned();
+                    lane.ask(InsertAsk { row, event }).await??;
+                    return Ok(Inserted::Fresh);
+                }
+                Some(_) | None => self.insert_plainly(&row, &debts).await?,
+            },
             Some(key) => self.insert_once(&row, &debts, key, since).await?,
         };
         Ok(match written.map_err(failed("insert a session"))? {

@@ -1,6 +1,12 @@
 //! What partners read: a list with its total, a timeline.
 
-use ::diesel::prelude::*;
+use ::diesel::{
+    backend::Backend,
+    prelude::*,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    serialize::ToSql,
+    sql_types::{BigInt, HasSqlType, Integer, Nullable, Text},
+};
 use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, PlatformId, SessionId},
@@ -13,7 +19,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Moment, SqlId, SqlMoment},
     database::{Store, failed, with_conn, with_read},
     schema::{session_events, sessions},
 };
@@ -38,6 +44,54 @@ impl SummaryRow {
             created_at: self.created_at.0,
             closed_at: self.closed_at.map(|moment| moment.0),
         })
+    }
+}
+
+type Line = (i64, Option<SummaryRow>);
+
+/// A page of an owner's sessions, each with how many there are in all; where the page is empty, a
+/// line with that number alone. One statement, so that page and number are of one moment.
+struct ListOf<const BY_STATUS: bool>(Id, ListQuery);
+
+impl<const BY_STATUS: bool> QueryId for ListOf<BY_STATUS> {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<const BY_STATUS: bool> Query for ListOf<BY_STATUS> {
+    type SqlType = (BigInt, Nullable<(SqlId, Text, Integer, SqlMoment, Nullable<SqlMoment>)>);
+}
+
+impl<DB, const BY_STATUS: bool> QueryFragment<DB> for ListOf<BY_STATUS>
+where
+    DB: Backend + HasSqlType<SqlId>,
+    Id: ToSql<SqlId, DB>,
+    str: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let Self(owner, query) = self;
+        let status = query.status.filter(|_| BY_STATUS).map(Status::as_str);
+        let whose = |out: &mut AstPass<'_, 'b, DB>| {
+            out.push_sql(" FROM sessions WHERE owner = ");
+            out.push_bind_param::<SqlId, _>(owner)?;
+            let Some(status) = status else { return Ok(()) };
+            out.push_sql(" AND status = ");
+            out.push_bind_param::<Text, _>(status)
+        };
+        out.push_sql(
+            "SELECT counted.total, page.id, page.status, page.platform, page.created_at, \
+             page.closed_at FROM (SELECT count(*) AS total",
+        );
+        whose(&mut out)?;
+        out.push_sql(") AS counted LEFT JOIN (SELECT id, status, platform, created_at, closed_at");
+        whose(&mut out)?;
+        out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
+        out.push_bind_param::<BigInt, _>(&query.page.limit)?;
+        out.push_sql(" OFFSET ");
+        out.push_bind_param::<BigInt, _>(&query.page.offset)?;
+        out.push_sql(") AS page ON TRUE ORDER BY page.created_at DESC, page.id DESC");
+        Ok(())
     }
 }
 
@@ -81,27 +135,14 @@ impl Store {
         query: ListQuery,
     ) -> Result<(Vec<Summary>, i64), StoreError> {
         let owner = Id(*owner.as_uuid());
-        let status = query.status.map(Status::as_str);
-        let read: QueryResult<(Vec<SummaryRow>, i64)> = with_read!(self, |conn| {
-            let (mut page, mut count) = (
-                sessions::table.filter(sessions::owner.eq(owner)).into_boxed(),
-                sessions::table.filter(sessions::owner.eq(owner)).into_boxed(),
-            );
-            if let Some(status) = status {
-                page = page.filter(sessions::status.eq(status));
-                count = count.filter(sessions::status.eq(status));
-            }
-            let page = page
-                .order((sessions::created_at.desc(), sessions::id.desc()))
-                .limit(query.page.limit)
-                .offset(query.page.offset)
-                .select(SummaryRow::as_select());
-            let rows = page.load(conn).await;
-            let total = count.count().get_result::<i64>(conn).await;
-            rows.and_then(|rows| Ok((rows, total?)))
-        });
-        let (rows, total) = read.map_err(failed("list sessions"))?;
-        Ok((rows.into_iter().map(SummaryRow::read).collect::<Result<_, _>>()?, total))
+        let read: QueryResult<Vec<Line>> = match query.status {
+            None => with_read!(self, |conn| ListOf::<false>(owner, query).load(conn).await),
+            Some(_) => with_read!(self, |conn| ListOf::<true>(owner, query).load(conn).await),
+        };
+        let lines = read.map_err(failed("list sessions"))?;
+        let total = lines.as_slice().first().map_or(0, |(total, ..)| *total);
+        let page = lines.into_iter().filter_map(|(_, row)| row);
+        Ok((page.map(SummaryRow::read).collect::<Result<_, _>>()?, total))
     }
 
     pub(super) async fn session_timeline(

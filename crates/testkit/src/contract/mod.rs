@@ -32,6 +32,7 @@ macro_rules! stores_contract {
             sessions::finds_what_was_inserted
             sessions::hides_a_session_from_other_owners
             sessions::refuses_a_second_insert
+            sessions::inserts_each_of_many_at_once_but_the_one_that_is_there
             sessions::commits_state_and_effects_together
             sessions::refuses_a_stale_commit_whole
             sessions::lets_one_of_two_racing_commits_win

@@ -9,9 +9,12 @@ use domain::{
     session::{Effect, Session, Status},
 };
 use ports::session_store::{CommitError, Due, Summary};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{ALIVE, Backend, LEASE, ROUNDS, commit, ended, household, inserted, requested};
+use super::{
+    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, household, inserted, requested,
+};
 use crate::sample::{NODE, lease, noon, opening};
 
 pub async fn finds_what_was_inserted(backend: &Backend) {
@@ -33,6 +36,32 @@ pub async fn refuses_a_second_insert(backend: &Backend) {
     let opening = opening(home.owner, home.platform);
     backend.sessions.insert(&opening, None).await.unwrap();
     backend.sessions.insert(&opening, None).await.unwrap_err();
+}
+
+/// Many that are inserted at once may be written together; one that is there already takes no other
+/// along.
+pub async fn inserts_each_of_many_at_once_but_the_one_that_is_there(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let there = opening(home.owner, home.platform);
+        backend.sessions.insert(&there, None).await.unwrap();
+        let fresh: Vec<_> = (0..CLAIMERS).map(|_| opening(home.owner, home.platform)).collect();
+        let mut inserting = JoinSet::new();
+        for change in fresh.iter().chain([&there]).cloned() {
+            let (store, id) = (backend.sessions.clone(), change.session.id);
+            inserting.spawn(async move { (id, store.insert(&change, None).await.is_ok()) });
+        }
+        for (id, inserted) in inserting.join_all().await {
+            assert_eq!(inserted, id != there.session.id);
+        }
+        for change in &fresh {
+            let id = change.session.id;
+            let found = backend.sessions.find(home.owner, id).await.unwrap();
+            assert_eq!(found.as_ref(), Some(&change.session));
+            let lines = backend.sessions.timeline(home.owner, id).await.unwrap().unwrap();
+            assert_eq!((lines.len(), lines[0].event.as_str()), (1, "SessionCreated"));
+        }
+    }
 }
 
 pub async fn commits_state_and_effects_together(backend: &Backend) {

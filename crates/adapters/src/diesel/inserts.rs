@@ -1,0 +1,123 @@
+//! New sessions that wait to be written, written by one statement.
+
+use ::diesel::{
+    pg::Pg,
+    prelude::*,
+    query_builder::{AstPass, QueryFragment, QueryId},
+    sql_types::{Array, Integer, Text},
+};
+use diesel_async::RunQueryDsl;
+use ports::StoreError;
+
+use super::{
+    column::{Id, Moment, SqlId, SqlMoment},
+    database::{failed, with_lane},
+    lane::Lane,
+    session_row::SessionRow,
+    together::{Ask, Waiting},
+};
+
+/// A session that has just been created, and what its timeline calls that.
+pub(super) struct InsertAsk {
+    pub(super) row: SessionRow,
+    pub(super) event: String,
+}
+
+impl Ask for InsertAsk {
+    type Answer = Result<(), StoreError>;
+
+    fn waiting(lane: &Lane) -> &Waiting<Self> {
+        &lane.inserts
+    }
+
+    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
+        // Made once more on a new connection where the old one broke: what was written after all
+        // is refused then, since an identifier is inserted once.
+        let written = with_lane!(lane, |conn| Inserts::of(asks).execute(conn).await);
+        if written.is_err() && asks.len() > 1 {
+            // One that cannot be written does not take the others along.
+            let mut answers = Vec::with_capacity(asks.len());
+            for ask in asks {
+                let alone = std::slice::from_ref(ask);
+                let written = with_lane!(lane, |conn| Inserts::of(alone).execute(conn).await);
+                answers.push(written.map(drop).map_err(failed("insert a session")));
+            }
+            return Ok(answers);
+        }
+        written.map_err(failed("insert a session"))?;
+        Ok(asks.iter().map(|_| Ok(())).collect())
+    }
+}
+
+/// Each column of the new sessions as an array.
+struct Inserts<'a> {
+    ids: Vec<Id>,
+    owners: Vec<Id>,
+    terms: Vec<&'a str>,
+    states: Vec<&'a str>,
+    statuses: Vec<&'a str>,
+    progress: Vec<i32>,
+    versions: Vec<i32>,
+    created: Vec<Moment>,
+    expires: Vec<Moment>,
+    platforms: Vec<i32>,
+    events: Vec<&'a str>,
+}
+
+impl<'a> Inserts<'a> {
+    fn of(asks: &'a [InsertAsk]) -> Self {
+        fn all<'a, T>(asks: &'a [InsertAsk], of: impl Fn(&'a SessionRow) -> T) -> Vec<T> {
+            asks.iter().map(|ask| of(&ask.row)).collect()
+        }
+        Self {
+            ids: all(asks, |row| row.id),
+            owners: all(asks, |row| row.owner),
+            terms: all(asks, |row| row.terms.as_str()),
+            states: all(asks, |row| row.state.as_str()),
+            statuses: all(asks, |row| row.status.as_str()),
+            progress: all(asks, |row| row.progress),
+            versions: all(asks, |row| row.version),
+            created: all(asks, |row| row.created_at),
+            expires: all(asks, |row| row.expires_at),
+            platforms: all(asks, |row| row.platform),
+            events: asks.iter().map(|ask| ask.event.as_str()).collect(),
+        }
+    }
+}
+
+impl QueryId for Inserts<'_> {
+    type QueryId = Inserts<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for Inserts<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("WITH asked AS (SELECT * FROM unnest(");
+        out.push_bind_param::<Array<SqlId>, _>(&self.ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<SqlId>, _>(&self.owners)?;
+        for texts in [&self.terms, &self.states, &self.statuses, &self.events] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Text>, _>(texts)?;
+        }
+        for numbers in [&self.progress, &self.versions, &self.platforms] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Integer>, _>(numbers)?;
+        }
+        for moments in [&self.created, &self.expires] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<SqlMoment>, _>(moments)?;
+        }
+        out.push_sql(
+            ") AS t (id, owner, terms, state, status, event, progress, version, platform, \
+                 created_at, expires_at)), \
+             fresh AS (INSERT INTO sessions (id, owner, terms, state, status, progress, version, \
+                 platform, created_at, expires_at) \
+                 SELECT id, owner, terms, state, status, progress, version, platform, created_at, \
+                 expires_at FROM asked) \
+             INSERT INTO session_events (session, version, at, event, status) \
+             SELECT id, version, created_at, event, status FROM asked",
+        );
+        Ok(())
+    }
+}
