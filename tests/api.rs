@@ -1,27 +1,43 @@
-//! The nine endpoints of the partner API over HTTP, against the service as a process.
+//! The endpoints of the partner API over HTTP, against the service as a process, and as two that
+//! know of one another by their database alone.
+
+mod api_fields;
 
 use acceptance::{database::Kind, partner::Partner, service::Deployment};
 use hyper::Method;
 use serde_json::{Value, json};
+use testkit::redis::RedisServer;
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_answers_on_sqlite() {
-    every_endpoint(Kind::Sqlite).await;
+    every_endpoint(&Deployment::start(Kind::Sqlite).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_answers_on_postgres() {
-    every_endpoint(Kind::Postgres).await;
+    every_endpoint(&Deployment::start(Kind::Postgres).await).await;
 }
 
-async fn every_endpoint(kind: Kind) {
-    let deployment = Deployment::start(kind).await;
+/// Each request goes to another process than the one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_endpoint_answers_on_two_processes_with_postgres_and_redis() {
+    let redis = RedisServer::start();
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_REDIS_URL", redis.url());
+    deployment.run().await;
+    let another = deployment.another().await;
+    deployment.partner = deployment.partner.in_turn_with(&another.partner);
+    every_endpoint(&deployment).await;
+}
+
+async fn every_endpoint(deployment: &Deployment) {
     lookups(&deployment.partner).await;
-    let id = sessions(&deployment).await;
+    let id = sessions(deployment).await;
+    api_fields::all(deployment).await;
     refusals(&deployment.partner).await;
-    strangers(&deployment, &id).await;
-    keys(&deployment, &id).await;
+    strangers(deployment, &id).await;
+    keys(deployment, &id).await;
 }
 
 async fn lookups(partner: &Partner) {

@@ -255,6 +255,10 @@ async fn expiring(kind: Kind) {
     let id = session_of(&applicant).await;
     let session = deployment.session(&id).await;
     assert_eq!(session["status"], "AWAITING_USER");
+    let next = &session["nextAction"];
+    assert_eq!((&next["kind"], &next["hint"]), (&json!("login"), &Value::Null));
+    let deadline = next["deadline"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
+    assert!(deadline > clock.now(), "{deadline}");
 
     let expires = session["expiresAt"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
     // The wire rounds down to milliseconds.

@@ -1,5 +1,10 @@
 //! The partner API, called as a partner calls it.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, body::Bytes};
 use hyper_util::{
@@ -12,7 +17,9 @@ use serde_json::Value;
 #[derive(Clone)]
 pub struct Partner {
     client: Client<HttpConnector, Full<Bytes>>,
-    base: String,
+    /// Each request goes to the next one.
+    bases: Vec<String>,
+    turn: Arc<AtomicUsize>,
     key: Option<String>,
 }
 
@@ -35,13 +42,20 @@ impl Partner {
     /// A partner of the service at `base`, which ends before `/v1`.
     pub fn new(base: &str, key: Option<&str>) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { client, base: base.to_owned(), key: key.map(str::to_owned) }
+        let (bases, turn) = (vec![base.to_owned()], Arc::default());
+        Self { client, bases, turn, key: key.map(str::to_owned) }
     }
 
     /// The same service with another key, or with none.
     #[must_use]
     pub fn with_key(&self, key: Option<&str>) -> Self {
         Self { key: key.map(str::to_owned), ..self.clone() }
+    }
+
+    /// The same key, and each request to another process than the one before.
+    #[must_use]
+    pub fn in_turn_with(&self, other: &Self) -> Self {
+        Self { bases: [self.bases.clone(), other.bases.clone()].concat(), ..self.clone() }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -75,7 +89,9 @@ impl Partner {
         body: String,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let base = &self.bases[turn % self.bases.len()];
+        let mut request = Request::builder().method(method).uri(format!("{base}{path}"));
         if !headers.iter().any(|(name, _)| *name == "content-type") {
             request = request.header("content-type", "application/json");
         }

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -145,6 +145,20 @@ impl Deployment {
         let mut process = self.process.take().expect("a process");
         process.kill().expect("it can be killed");
         process.wait().expect("it ended");
+    }
+
+    /// Asks the process to end, as a supervisor does (SIGTERM).
+    pub fn ask_to_stop(&self) {
+        let id = self.process.as_ref().expect("a process").id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+        assert!(asked.success(), "SIGTERM was sent");
+    }
+
+    /// How the process ended, which it has to within this time.
+    pub async fn ended(&mut self, within: Duration) -> ExitStatus {
+        let mut process = self.process.take().expect("a process");
+        eventually("the process to end", within, async || process.try_wait().expect("its status"))
+            .await
     }
 
     /// What the service is set to; for a service that a test starts itself.

@@ -46,7 +46,8 @@ pub(super) async fn frame(
     let began = Instant::now();
     let id = request_id(request.headers());
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
-    let answered = AssertUnwindSafe(next.call(request)).catch_unwind().instrument(span).await;
+    let answered =
+        AssertUnwindSafe(next.call(request)).catch_unwind().instrument(span.clone()).await;
     let Ok(answered) = answered else {
         tracing::error!(request.id = ?id, "a handler panicked");
         metrics::counter!("avouch_http_panics_total").increment(1);
@@ -66,7 +67,7 @@ pub(super) async fn frame(
         headers.insert(REMAINING, window.remaining().into());
         headers.insert(RESET, window.reset().into());
     }
-    measure(response.request(), response.status(), began);
+    span.in_scope(|| measure(response.request(), response.status(), began));
     Ok(response)
 }
 

@@ -55,3 +55,84 @@ fn metadata(session: &Session, outcome: &Outcome) -> Value {
 pub fn wire_time(moment: chrono::DateTime<chrono::Utc>) -> String {
     moment.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        api_key::Environment,
+        id::{ApiKeyId, PlatformId, SessionId},
+        request::{Attestation, Location, Order, Receiver},
+        session::{Pinned, Progress, ProofHash, State, Version},
+        worker_region::WorkerRegion,
+    };
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    fn ended(outcome: Outcome) -> Session {
+        let moment = DateTime::from_timestamp_millis(1_767_268_800_123).unwrap();
+        Session {
+            id: SessionId::from_uuid(Uuid::from_u128(1)),
+            owner: ApiKeyId::from_uuid(Uuid::from_u128(2)),
+            order: Order {
+                platform: PlatformId(7),
+                environment: Environment::Development,
+                location: Location { country: "US".into(), region: None, city: None },
+                worker_region: WorkerRegion::closest_to("US"),
+                attestation: Attestation::Wanted,
+                receiver: Some(Receiver {
+                    name: Some("Ada Contact".into()),
+                    email: Some("ada@contact.example".into()),
+                    phone: Some("+14155550100".into()),
+                    locale: Some("en-US".into()),
+                    metadata: [("loan".to_owned(), "4711".to_owned())].into(),
+                }),
+                external_reference: Some("application-1".into()),
+            },
+            state: State::Closed { outcome, ran: None },
+            progress: Progress::default(),
+            workflow: Some(Pinned { version: "1.0.0".into(), sha256: String::new() }),
+            version: Version::FIRST,
+            created_at: moment,
+            expires_at: moment,
+            closed_at: Some(moment),
+            erased_at: None,
+        }
+    }
+
+    #[test]
+    fn everything_that_there_is_goes_in_and_no_contact() {
+        let data = json!({ "accountId": "acme-1" }).as_object().unwrap().clone();
+        let proof = ProofHash::new(&"0a".repeat(32));
+        let body = payload(&ended(Outcome::Completed { data, proof })).unwrap();
+        let expected = json!({
+            "sessionId": "00000000-0000-0000-0000-000000000001",
+            "status": "COMPLETED",
+            "platformId": 7,
+            "externalReferenceId": "application-1",
+            "extractedData": { "accountId": "acme-1" },
+            "proofHash": "0a".repeat(32),
+            "completedAt": "2026-01-01T12:00:00.123Z",
+            "metadata": { "loan": "4711", "environment": "development", "workflowVersion": "1.0.0" },
+        });
+        assert_eq!(body, expected);
+        let text = body.to_string();
+        for contact in ["Ada Contact", "ada@contact.example", "+14155550100", "en-US"] {
+            assert!(!text.contains(contact), "{contact}");
+        }
+    }
+
+    #[test]
+    fn what_there_is_none_of_is_left_out() {
+        let mut session = ended(Outcome::Terminated);
+        session.order.external_reference = None;
+        session.order.receiver = None;
+        session.workflow = None;
+        let body = payload(&session).unwrap();
+        let keys: Vec<_> = body.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["completedAt", "metadata", "platformId", "sessionId", "status"]);
+        assert_eq!(body["metadata"], json!({ "environment": "development" }));
+        session.state = State::START;
+        assert_eq!(payload(&session), None, "an open session has none");
+    }
+}

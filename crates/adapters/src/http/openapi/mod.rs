@@ -1,9 +1,11 @@
 //! The interface description, made from the handlers: `GET /v1/openapi.json`, and `/docs` to read.
 
+mod examples;
 mod names;
 mod request;
 
 use actix_web::{HttpResponse, Route, web};
+use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
     openapi::{
@@ -85,8 +87,14 @@ fn complete(operation: &mut Operation) {
     for (status, description) in failures {
         responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(failure(description)));
     }
+    let name = operation.operation_id.clone().unwrap_or_default();
     for (status, response) in responses {
         let RefOr::T(response) = response else { continue };
+        for content in response.content.values_mut() {
+            if let RefOr::T(content) = content {
+                content.example = example(&name, status);
+            }
+        }
         let header = |kind, text: &str| {
             let schema = ObjectBuilder::new().schema_type(kind).build();
             HeaderBuilder::new().schema(Some(schema)).description(Some(text)).build()
@@ -102,6 +110,15 @@ fn complete(operation: &mut Operation) {
             add("Retry-After", Type::Integer, "Seconds until a request is served again.");
         }
     }
+}
+
+fn example(operation: &str, status: &str) -> Option<Value> {
+    if status.starts_with('2') {
+        let data = examples::data(operation)?;
+        return Some(json!({ "status": "success", "data": data }));
+    }
+    let code: u16 = status.parse().ok()?;
+    Some(json!({ "statusCode": code, "message": examples::message(operation, status) }))
 }
 
 fn failure(description: &str) -> Response {

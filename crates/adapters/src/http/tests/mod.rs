@@ -1,5 +1,6 @@
 //! What partners see on the wire, pinned; the use cases behind it are mocked.
 
+mod conformance;
 mod mocks;
 
 use std::sync::Arc;

@@ -1,0 +1,55 @@
+//! A service that is asked to stop ends what it has begun and begins nothing new.
+
+use std::time::Duration;
+
+use acceptance::{database::Kind, eventually, service::Deployment};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+const SOON: Duration = Duration::from_secs(10);
+const ID: &str = "in-flight-1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopping_service_answers_what_is_in_flight_and_takes_nothing_new() {
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_LOG_FORMAT", "json");
+    deployment.run().await;
+    let address = deployment.setting("AVOUCH_LISTEN").unwrap();
+    let body = json!({ "platformId": 1, "location": { "country": "US" } }).to_string();
+    let (first, rest) = body.split_at(body.len() / 2);
+    let head = format!(
+        "POST /v1/partner/browser-session HTTP/1.1\r\nhost: {address}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nx-request-id: {ID}\r\n\
+         x-api-key: {}\r\nconnection: close\r\n\r\n{first}",
+        body.len(),
+        deployment.api_key,
+    );
+    let mut begun = TcpStream::connect(&address).await.unwrap();
+    begun.write_all(head.as_bytes()).await.unwrap();
+    // Long enough that its head was read.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    deployment.ask_to_stop();
+    eventually("new connections to be refused", SOON, async || {
+        TcpStream::connect(&address).await.is_err().then_some(())
+    })
+    .await;
+    begun.write_all(rest.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    begun.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201 Created"), "{answer}");
+    let status = deployment.ended(SOON).await;
+    assert!(status.success(), "{status}");
+
+    // What was answered is there, and the log says so, a JSON object a line.
+    deployment.run().await;
+    assert_eq!(deployment.partner.get("browser-sessions").await.at("/data/total"), 1);
+    let log = std::fs::read_to_string(deployment.log()).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answered = lines.iter().find(|line| line["span"]["request.id"] == ID).unwrap();
+    assert_eq!(answered["fields"]["status"], 201, "{answered}");
+    assert!(!log.contains(&deployment.api_key), "the key is in the log");
+}
