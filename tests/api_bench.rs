@@ -48,6 +48,8 @@ async fn main() {
     report.push(compare("GET session", mine, "pgbench join", || pgbench(&large, 16, &join())));
     let hello = format!("{bare}/hello");
     let hello = || wrk(&[&hello]);
+    // How much of a bare server is left once each request looks at the database by itself.
+    report.push(compare("bare SELECT", || wrk(&[&row, "-s", &rows]), "bare hello", hello));
     report.push(compare("401", || wrk(&[&poll]), "bare hello", hello));
     for lookup in ["browser-platforms", "email-templates", "error-codes", "supported-countries"] {
         let path = url(lookup);
