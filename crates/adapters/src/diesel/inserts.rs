@@ -31,22 +31,26 @@ impl Ask for InsertAsk {
     }
 
     async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        // Made once more on a new connection where the old one broke: what was written after all
-        // is refused then, since an identifier is inserted once.
-        let written = with_lane!(lane, |conn| Inserts::of(asks).execute(conn).await);
-        if written.is_err() && asks.len() > 1 {
+        match write(lane, asks).await {
+            Ok(()) => Ok(asks.iter().map(|_| Ok(())).collect()),
             // One that cannot be written does not take the others along.
-            let mut answers = Vec::with_capacity(asks.len());
-            for ask in asks {
-                let alone = std::slice::from_ref(ask);
-                let written = with_lane!(lane, |conn| Inserts::of(alone).execute(conn).await);
-                answers.push(written.map(drop).map_err(failed("insert a session")));
+            Err(_) if asks.len() > 1 => {
+                let mut answers = Vec::with_capacity(asks.len());
+                for ask in asks {
+                    answers.push(write(lane, std::slice::from_ref(ask)).await);
+                }
+                Ok(answers)
             }
-            return Ok(answers);
+            Err(error) => Err(error),
         }
-        written.map_err(failed("insert a session"))?;
-        Ok(asks.iter().map(|_| Ok(())).collect())
     }
+}
+
+/// Writes all or none. Made once more on a new connection where the old one broke: what was
+/// written after all is refused then, since an identifier is inserted once.
+async fn write(lane: &Lane, asks: &[InsertAsk]) -> Result<(), StoreError> {
+    let written = with_lane!(lane, |conn| Inserts::of(asks).execute(conn).await);
+    written.map(drop).map_err(failed("insert a session"))
 }
 
 /// Each column of the new sessions as an array.

@@ -87,6 +87,9 @@ impl<A: Ask> Flight<A> {
             let Some(mut waiting) = self.take() else { return };
             // Who stopped waiting needs no answer.
             waiting.retain(|(_, reply)| !reply.is_closed());
+            if waiting.is_empty() {
+                continue;
+            }
             let (asks, replies): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
             match A::answer(&self.lane, &asks).await {
                 Ok(answers) => {
