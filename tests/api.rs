@@ -3,11 +3,14 @@
 
 mod api_fields;
 
-use acceptance::{database::Kind, partner::Partner, service::Deployment};
+use acceptance::{database::Kind, partner::Partner, root, service::Deployment};
 use hyper::Method;
 use serde_json::{Value, json};
 use testkit::redis::RedisServer;
 use uuid::Uuid;
+
+/// Often enough that each worker of each process is asked.
+const ASKED: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_answers_on_sqlite() {
@@ -38,6 +41,7 @@ async fn every_endpoint(deployment: &Deployment) {
     refusals(&deployment.partner).await;
     strangers(deployment, &id).await;
     keys(deployment, &id).await;
+    published(deployment).await;
 }
 
 async fn lookups(partner: &Partner) {
@@ -110,6 +114,13 @@ async fn refusals(partner: &Partner) {
             json!({ "platformId": 1, "location": { "country": "US" }, "receiverId": "r" }),
             "receiverId",
         ),
+        (
+            json!({
+                "platformId": 1, "location": { "country": "US" },
+                "customUrl": "https://acme.example",
+            }),
+            "customUrl",
+        ),
         (json!([]), "object"),
     ] {
         let answer = create(body.clone()).await;
@@ -118,6 +129,28 @@ async fn refusals(partner: &Partner) {
     }
     let broken = partner.send(Method::POST, "/v1/partner/browser-session", "{".into()).await;
     assert_eq!((broken.status, &broken.body["statusCode"]), (400, &json!(400)));
+}
+
+/// A platform that was published a moment ago is in the very next lookup of every process.
+async fn published(deployment: &Deployment) {
+    let sandbox = root().join("crates/domain/platforms/sandbox.json");
+    let mut definition: Value = serde_json::from_slice(&std::fs::read(sandbox).unwrap()).unwrap();
+    let file = deployment.folder.path().join("platform.json");
+    for version in ["9.0.0", "9.0.1"] {
+        // Each process and worker has answered, and may have kept what it answered.
+        for _ in 0..ASKED {
+            assert_eq!(deployment.partner.get("browser-platforms").await.status, 200);
+        }
+        definition["platform"] = json!("another-sandbox");
+        definition["version"] = json!(version);
+        std::fs::write(&file, definition.to_string()).unwrap();
+        deployment.admin(&["publish-platform", file.to_str().unwrap()]);
+        for _ in 0..ASKED {
+            let list = deployment.partner.get("browser-platforms").await;
+            let shown = list.at("/data/1/config/workflowVersion");
+            assert_eq!(shown, version, "{}", list.body);
+        }
+    }
 }
 
 /// Another key of the same team, a key of another team, none: nobody sees the session.

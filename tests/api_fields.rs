@@ -149,6 +149,7 @@ async fn past(deployment: &Deployment) {
         (&read["status"], &read["dataErasedAt"]),
         (&json!("TERMINATED"), &json!(again.at("/data/dataErasedAt")))
     );
+    assert!(moment(&read["completedAt"]) >= moment(&read["createdAt"]));
     let lines = partner.get(&format!("browser-session/{id}/events")).await;
     let lines = lines.at("/data").as_array().unwrap();
     let seen: Vec<_> = lines.iter().map(|line| line["status"].as_str().unwrap()).collect();
