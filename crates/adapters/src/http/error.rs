@@ -2,6 +2,7 @@
 
 use actix_web::{
     Error, HttpResponse, ResponseError,
+    body::BoxBody,
     dev::ServiceResponse,
     error::PayloadError,
     http::{
@@ -91,11 +92,12 @@ impl ResponseError for ApiError {
         if let Self::Internal(source) = self {
             tracing::error!(error = source.as_ref(), "a request failed");
         }
+        if matches!(self, Self::Unauthorized) {
+            return unauthorized();
+        }
         let mut response = body(self.status_code(), self.to_string());
         let headers = response.headers_mut();
-        if matches!(self, Self::Unauthorized) {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        } else if let Self::WrongMethod(allowed) = self {
+        if let Self::WrongMethod(allowed) = self {
             headers.insert(ALLOW, HeaderValue::from_static(allowed));
         } else if let Self::TooMany(seconds) = self {
             headers.insert(RETRY_AFTER, HeaderValue::from(*seconds));
@@ -106,6 +108,16 @@ impl ResponseError for ApiError {
 
 fn body(status: StatusCode, message: String) -> HttpResponse {
     HttpResponse::build(status).json(Body { status_code: status.as_u16(), message })
+}
+
+/// Written once: who sends without a key may send a great many.
+fn unauthorized() -> HttpResponse {
+    let body = r#"{"statusCode":401,"message":"Unauthorized"}"#;
+    let mut response = HttpResponse::with_body(StatusCode::UNAUTHORIZED, BoxBody::new(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }
 
 /// Gives what the framework refused by itself (a body too large, an extractor's fault) our form.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::wire::WireLocation;
+use super::{Named, wire::WireLocation};
 use crate::http::{
     caller::{admitted, knock},
     envelope::{Envelope, Success, ok},
@@ -38,10 +38,10 @@ use crate::http::{
 pub(in crate::http) async fn get(
     request: HttpRequest,
     gate: web::Data<dyn Gate>,
-    path: web::Path<String>,
+    Named(id): Named,
 ) -> Result<Success<Full>, ApiError> {
     let knock = knock(&request, Purpose::Any);
-    let (admission, polled) = gate.poll(knock, path.parse().ok()).await?;
+    let (admission, polled) = gate.poll(knock, id).await?;
     admitted(&request, admission)?;
     Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
 }

@@ -6,7 +6,7 @@ use ports::driving::SessionService;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::session_id;
+use super::Named;
 use crate::http::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
@@ -31,9 +31,9 @@ use crate::http::{
 pub(in crate::http) async fn terminate(
     sessions: web::Data<dyn SessionService>,
     Caller(caller): Caller,
-    path: web::Path<String>,
+    Named(id): Named,
 ) -> Result<Success<Terminated>, ApiError> {
-    let session = sessions.terminate(&caller, session_id(&path)?).await?;
+    let session = sessions.terminate(&caller, id.ok_or(ApiError::SessionNotFound)?).await?;
     Ok(ok(Terminated { session_id: session.id, status: session.status() }))
 }
 
