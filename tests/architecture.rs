@@ -12,8 +12,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ports", &["domain"]),
     ("testkit", &["domain", "ports"]),
     ("embed", &[]),
+    ("mosaic", &[]),
     ("cdp", &["domain", "ports"]),
-    ("adapters", &["domain", "embed", "ports"]),
+    ("adapters", &["domain", "embed", "mosaic", "ports"]),
     ("app", &["adapters", "cdp", "domain", "ports"]),
     ("demo", &[]),
     ("xtask", &[]),
@@ -25,6 +26,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
     ("embed", &["sha2"]),
+    ("mosaic", &["thiserror"]),
 ];
 
 /// Words of a technology, and the only folders whose code may have them.

@@ -5,17 +5,26 @@
  * @typedef {{ text: string, shared: string[] }} Outcome
  * @typedef {{ t: 'state', status: string, progress: number, platform: string,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
- * @typedef {{ seq: number, width: number, height: number, origin: string, jpeg: Blob }} Picture
+ * @typedef {{ x: number, y: number, jpeg: Blob }} Tile
+ * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
+ *   origin: string, tiles: Tile[] }} Picture
  * @typedef {{ state: (state: State) => void, picture: (picture: Picture) => void,
  *   lost: () => void, ended: (why: 'replaced' | 'refused') => void }} Listener
  */
 
 const LONGEST_WAIT = 8000;
+const HEAD = 1;
+const [WHOLE, COMPLETE] = [1, 2];
+const JPEG = { type: 'image/jpeg' };
+const END = new Uint8Array([0xff, 0xd9]);
 
 export class Link {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = 250;
   #over = false;
+  /** What stands before the numbers of a tile, and where in it the tile's size belongs. */
+  #head = new Uint8Array();
+  #sizeAt = 0;
 
   /**
    * @param {string} url
@@ -46,7 +55,13 @@ export class Link {
   #take(data) {
     this.#wait = 250;
     if (typeof data !== 'string') {
-      this.listener.picture(readPicture(data));
+      const kind = new DataView(data);
+      if (kind.getUint8(0) === HEAD) {
+        this.#head = new Uint8Array(data, 3);
+        this.#sizeAt = this.#head.length - kind.getUint16(1, true) - 4;
+      } else {
+        this.listener.picture(this.#picture(new Reader(data)));
+      }
       return;
     }
     const message = JSON.parse(data);
@@ -59,6 +74,31 @@ export class Link {
     }
   }
 
+  /**
+   * @param {Reader} from
+   * @returns {Picture}
+   */
+  #picture(from) {
+    const [flags, seq] = [from.u8(), from.u32()];
+    const page = /** @type {[number, number]} */ ([from.u16(), from.u16()]);
+    const size = /** @type {[number, number]} */ ([from.u16(), from.u16()]);
+    const origin = new TextDecoder().decode(from.bytes(from.u8()));
+    const tiles = [];
+    while (from.more) {
+      if (flags & COMPLETE) {
+        tiles.push({ x: 0, y: 0, jpeg: new Blob([from.bytes(from.u32())], JPEG) });
+        continue;
+      }
+      const [x, y, width, height] = [from.u16(), from.u16(), from.u16(), from.u16()];
+      const head = this.#head.slice();
+      const at = new DataView(head.buffer);
+      at.setUint16(this.#sizeAt, height);
+      at.setUint16(this.#sizeAt + 2, width);
+      tiles.push({ x, y, jpeg: new Blob([head, from.bytes(from.u32()), END], JPEG) });
+    }
+    return { seq, whole: (flags & WHOLE) !== 0, page, size, origin, tiles };
+  }
+
   #closed() {
     this.#socket = null;
     if (this.#over) return;
@@ -68,18 +108,40 @@ export class Link {
   }
 }
 
-/**
- * @param {ArrayBuffer} data
- * @returns {Picture}
- */
-function readPicture(data) {
-  const view = new DataView(data);
-  const length = view.getUint8(8);
-  return {
-    seq: view.getUint32(0, true),
-    width: view.getUint16(4, true),
-    height: view.getUint16(6, true),
-    origin: new TextDecoder().decode(new Uint8Array(data, 9, length)),
-    jpeg: new Blob([new Uint8Array(data, 9 + length)], { type: 'image/jpeg' }),
-  };
+/** Reads numbers, little endian, one after another. */
+class Reader {
+  #at = 1;
+
+  /** @param {ArrayBuffer} data */
+  constructor(data) {
+    this.data = data;
+    this.view = new DataView(data);
+  }
+
+  get more() {
+    return this.#at < this.data.byteLength;
+  }
+
+  u8() {
+    return this.view.getUint8(this.#step(1));
+  }
+
+  u16() {
+    return this.view.getUint16(this.#step(2), true);
+  }
+
+  u32() {
+    return this.view.getUint32(this.#step(4), true);
+  }
+
+  /** @param {number} length */
+  bytes(length) {
+    return new Uint8Array(this.data, this.#step(length), length);
+  }
+
+  /** @param {number} by */
+  #step(by) {
+    this.#at += by;
+    return this.#at - by;
+  }
 }

@@ -16,10 +16,9 @@ const link = new Link(url, hello, {
   },
   picture: (picture) => {
     view.at(picture.origin);
-    void screen.draw(picture);
+    screen.draw(picture);
   },
   lost: () => {
-    screen.restart();
     view.note('Connection lost', 'Trying again …');
   },
   ended: (why) => {

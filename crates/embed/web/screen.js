@@ -13,35 +13,51 @@ export class Screen {
     const context = canvas.getContext('2d', { alpha: false, desynchronized: true });
     if (!context) throw new Error('no canvas');
     this.context = context;
-    this.newest = 0;
     this.over = false;
+    this.drawn = Promise.resolve();
     /** @type {{ type: string, x: number, y: number, buttons: number, modifiers: number } | null} */
     this.move = null;
     this.#listen();
   }
 
-  /** @param {Picture} picture */
-  async draw(picture) {
-    const bitmap = await createImageBitmap(picture.jpeg);
-    if (picture.seq > this.newest && !this.over) {
-      this.newest = picture.seq;
-      const { canvas } = this;
-      if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
-        canvas.width = bitmap.width;
-        canvas.height = bitmap.height;
+  /**
+   * Pictures are decoded side by side and drawn one after another: each builds on the one before.
+   * @param {Picture} picture
+   */
+  draw(picture) {
+    const decoded = Promise.all(picture.tiles.map((tile) => createImageBitmap(tile.jpeg)));
+    decoded.catch(() => undefined);
+    this.drawn = this.drawn.then(async () => {
+      try {
+        this.#paint(picture, await decoded);
+      } catch {
+        this.send({ t: 'refresh' });
       }
-      canvas.dataset.width = String(picture.width);
-      canvas.dataset.height = String(picture.height);
-      canvas.dataset.pictures = String(Number(canvas.dataset.pictures ?? 0) + 1);
-      this.context.drawImage(bitmap, 0, 0);
-    }
-    bitmap.close();
-    this.send({ t: 'ack', seq: picture.seq });
+      this.send({ t: 'ack', seq: picture.seq });
+    });
   }
 
-  /** A new connection counts its pictures from the start. */
-  restart() {
-    this.newest = 0;
+  /**
+   * @param {Picture} picture
+   * @param {ImageBitmap[]} bitmaps
+   */
+  #paint(picture, bitmaps) {
+    const { canvas } = this;
+    if (this.over) return;
+    const [first] = bitmaps;
+    const [width, height] = picture.size[0] ? picture.size : [first?.width ?? 0, first?.height ?? 0];
+    if (canvas.width !== width || canvas.height !== height) {
+      canvas.width = width;
+      canvas.height = height;
+    }
+    canvas.dataset.width = String(picture.page[0]);
+    canvas.dataset.height = String(picture.page[1]);
+    canvas.dataset.pictures = String(Number(canvas.dataset.pictures ?? 0) + 1);
+    bitmaps.forEach((bitmap, at) => {
+      const tile = picture.tiles[at];
+      if (tile) this.context.drawImage(bitmap, tile.x, tile.y);
+      bitmap.close();
+    });
   }
 
   /** Takes the picture away for good: one that is still being decoded does not come back. */

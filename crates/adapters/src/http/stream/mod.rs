@@ -1,0 +1,184 @@
+//! The WebSocket of the embed page: pictures and state out, the applicant's input in. How it is
+//! written is in `docs/stream-protocol.md`.
+
+mod cast;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::{HttpRequest, HttpResponse, http::header::ORIGIN, web};
+use actix_ws::{
+    AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason, Closed, Session,
+};
+use domain::id::SessionId;
+use futures_util::StreamExt as _;
+use ports::driving::{ApplicantError, ApplicantService, Show, Viewing};
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::{
+    cast::Cast,
+    wire::{FromPage, Hello, state},
+};
+
+const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+const PING_EVERY: Duration = Duration::from_secs(15);
+/// No message of the page is longer; pasted text is the longest.
+const LONGEST_MESSAGE: usize = 16 * 1024;
+
+pub(super) async fn open(
+    applicants: web::Data<dyn ApplicantService>,
+    path: web::Path<String>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> actix_web::Result<HttpResponse> {
+    if !same_origin(&request) {
+        return Ok(HttpResponse::Forbidden().finish());
+    }
+    let (response, session, messages) = actix_ws::handle(&request, body)?;
+    let messages = messages
+        .max_frame_size(LONGEST_MESSAGE)
+        .aggregate_continuations()
+        .max_continuation_size(LONGEST_MESSAGE);
+    let id = path.parse::<SessionId>().ok();
+    actix_web::rt::spawn(converse(applicants.into_inner(), id, session, messages));
+    Ok(response)
+}
+
+/// Another site's page must not open the stream with a token it has got hold of.
+fn same_origin(request: &HttpRequest) -> bool {
+    let Some(origin) = request.headers().get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
+        return true;
+    };
+    let host = request.connection_info().host().to_owned();
+    origin.split_once("://").is_some_and(|(_, authority)| authority == host)
+}
+
+async fn converse(
+    applicants: Arc<dyn ApplicantService>,
+    id: Option<SessionId>,
+    mut session: Session,
+    mut messages: AggregatedMessageStream,
+) {
+    let hello = tokio::time::timeout(HELLO_PATIENCE, next_text(&mut messages)).await;
+    let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
+    let joined = match (id, hello) {
+        (Some(id), Some(hello)) => {
+            let language = hello.language.as_deref();
+            applicants.join(id, &hello.token, hello.viewport(), language).await
+        }
+        _ => Err(ApplicantError::NotFound),
+    };
+    let why = match joined {
+        Ok(viewing) => show(viewing, &mut session, messages).await,
+        Err(ApplicantError::NotFound) => {
+            let _ = session.text(json!({ "t": "refused" }).to_string()).await;
+            CloseCode::Policy
+        }
+        Err(ApplicantError::Store(error)) => {
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(error, "a view could not be opened");
+            CloseCode::Error
+        }
+    };
+    let _ = session.close(Some(CloseReason { code: why, description: None })).await;
+}
+
+async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {
+    loop {
+        match messages.next().await? {
+            Ok(AggregatedMessage::Text(text)) => return Some(text.to_string()),
+            Ok(AggregatedMessage::Ping(_) | AggregatedMessage::Pong(_)) => (),
+            Ok(AggregatedMessage::Binary(_) | AggregatedMessage::Close(_)) | Err(_) => return None,
+        }
+    }
+}
+
+/// Runs both directions until one of them ends.
+async fn show(
+    viewing: Arc<dyn Viewing>,
+    session: &mut Session,
+    mut messages: AggregatedMessageStream,
+) -> CloseCode {
+    let mut pings = tokio::time::interval(PING_EVERY);
+    let mut cast = Cast::default();
+    let mut answered = true;
+    loop {
+        let settling = cast.settles_at();
+        tokio::select! {
+            shown = viewing.next(), if cast.has_room() => {
+                let sending = match shown {
+                    None => return CloseCode::Normal,
+                    Some(Show::Replaced) => {
+                        let _ = session.text(json!({ "t": "replaced" }).to_string()).await;
+                        return CloseCode::Normal;
+                    }
+                    Some(Show::View(view)) => session.text(state(&view).to_string()).await,
+                    Some(Show::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
+                };
+                if sending.is_err() {
+                    return CloseCode::Away;
+                }
+            }
+            () = at(settling), if cast.has_room() && settling.is_some() => {
+                if send(session, cast.settle(Instant::now())).await.is_err() {
+                    return CloseCode::Away;
+                }
+            }
+            message = messages.next() => match message {
+                Some(Ok(AggregatedMessage::Text(text))) => {
+                    let Ok(said) = serde_json::from_str(&text) else {
+                        return CloseCode::Unsupported;
+                    };
+                    if take(said, &*viewing, &mut cast, session).await.is_err() {
+                        return CloseCode::Away;
+                    }
+                }
+                Some(Ok(AggregatedMessage::Ping(bytes))) => {
+                    let _ = session.pong(&bytes).await;
+                }
+                Some(Ok(AggregatedMessage::Pong(_))) => answered = true,
+                Some(Ok(AggregatedMessage::Binary(_) | AggregatedMessage::Close(_)) | Err(_))
+                | None => return CloseCode::Normal,
+            },
+            _ = pings.tick() => {
+                if !answered || session.ping(b"").await.is_err() {
+                    return CloseCode::Away;
+                }
+                answered = false;
+            }
+        }
+    }
+}
+
+async fn take(
+    said: FromPage,
+    viewing: &dyn Viewing,
+    cast: &mut Cast,
+    session: &mut Session,
+) -> Result<(), Closed> {
+    if let FromPage::Ack { seq } = said {
+        cast.drawn(seq, Instant::now());
+    } else if let FromPage::Refresh = said {
+        return send(session, cast.refresh(Instant::now())).await;
+    } else if let Some(act) = said.act() {
+        viewing.act(act).await;
+    }
+    Ok(())
+}
+
+async fn send(session: &mut Session, messages: Vec<Vec<u8>>) -> Result<(), Closed> {
+    for message in messages {
+        session.binary(message).await?;
+    }
+    Ok(())
+}
+
+async fn at(moment: Option<Instant>) {
+    if let Some(moment) = moment {
+        tokio::time::sleep_until(moment).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
