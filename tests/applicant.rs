@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, LaunchOptions};
+use cdp::{Chromium, Client, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -28,8 +28,11 @@ impl Applicant {
             executable: "chromium".into(),
             folder: folder.path().join("applicant"),
             flags: vec!["--window-size=1280,1000".into()],
+            jail: None,
+            seat: 0,
         };
-        let (chromium, mut events) = Chromium::launch(&options).await.expect("a Chromium");
+        let Launched { chromium, mut events, .. } =
+            Chromium::launch(&options).await.expect("a Chromium");
         // Nothing of what it tells is of use here, but it must be taken.
         tokio::spawn(async move { while events.recv().await.is_some() {} });
         let client = chromium.client.clone();

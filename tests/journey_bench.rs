@@ -13,7 +13,7 @@ use acceptance::{
     root,
     service::{Deployment, process_ids_with},
 };
-use cdp::{Chromium, Client, Event, LaunchOptions};
+use cdp::{Chromium, Client, Event, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -100,8 +100,11 @@ impl Bare {
             executable: "chromium".into(),
             folder: folder.path().join("b"),
             flags: vec![],
+            jail: None,
+            seat: 0,
         };
-        let (chromium, mut events) = Chromium::launch(&options).await.expect("a Chromium");
+        let Launched { chromium, mut events, .. } =
+            Chromium::launch(&options).await.expect("a Chromium");
         let client = chromium.client.clone();
         let targets = client.call(None, "Target.getTargets", json!({})).await.expect("targets");
         let page = targets["targetInfos"]

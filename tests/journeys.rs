@@ -247,7 +247,7 @@ async fn expiring(kind: Kind) {
     let deployment = Deployment::prepare(kind).await;
     let config = Config::load(None, |name| deployment.setting(name)).unwrap();
     let clock = Arc::new(FakeClock::at(sample::noon()));
-    let parts = Parts { clock: clock.clone() };
+    let parts = Parts { clock: clock.clone(), program: acceptance::service::binary() };
     let service = Service::start(&config, parts).await.unwrap();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.begin().await;

@@ -55,6 +55,8 @@ impl Deployment {
             ("AVOUCH_EGRESS_ALLOW", format!("127.0.0.1:{demo_port}")),
             ("AVOUCH_WEBHOOK_BACKOFF", "1x2".to_owned()),
             ("AVOUCH_BROWSERS", "32".to_owned()),
+            // Tests count browsers; one that waits would be one too many.
+            ("AVOUCH_BROWSERS_WARM", "0".to_owned()),
             ("AVOUCH_LOG", "debug".to_owned()),
             ("AVOUCH_RATE_LIMIT", "off".to_owned()),
             ("AVOUCH_CREATE_LIMIT", "off".to_owned()),
@@ -260,7 +262,7 @@ async fn serving(address: &str, partner: &Partner) {
 }
 
 /// The binary under test: `AVOUCH_BIN`, or the one built beside this test.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("AVOUCH_BIN") {
         return path.into();
     }

@@ -3,6 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde_json::json;
 use tracing_subscriber::EnvFilter;
 
@@ -81,6 +82,8 @@ pub fn run() -> Result<(), Failure> {
 
 async fn serve(config: &Config) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
+    // Nobody but root looks into our memory, not even a browser that is the same user.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let mut terminate = signal(SignalKind::terminate())?;
     let service = Service::start(config, Parts::default()).await?;
     tokio::select! {

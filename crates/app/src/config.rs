@@ -1,6 +1,6 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
 use chrono::TimeDelta;
 use domain::{
@@ -18,8 +18,14 @@ pub struct Config {
     pub data_dir: PathBuf,
     pub database_url: String,
     pub browser: PathBuf,
-    /// How many browsers may run at once in this process.
+    /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
+    /// How many browsers wait for the next session.
+    pub browsers_warm: usize,
+    /// Bytes of memory that one browser may have to itself.
+    pub browser_memory: u64,
+    /// Whether browsers are shut in; without it a page that breaks out of Chromium is where we are.
+    pub browser_jail: bool,
     pub egress: Egress,
     pub webhook_backoff: Backoff,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
@@ -52,6 +58,9 @@ const KEYS: &[&str] = &[
     "database_url",
     "browser",
     "browsers",
+    "browsers_warm",
+    "browser_memory_mb",
+    "browser_jail",
     "egress_allow",
     "webhook_backoff",
     "countries",
@@ -115,21 +124,17 @@ impl Config {
         let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
-        let browsers: Option<usize> =
-            parse(&text("browsers", "16"), "browsers", "must be a number", faults);
-        if browsers.is_some_and(|count| !(1..=1000).contains(&count)) {
-            faults.push("browsers must be 1 to 1000".into());
-        }
+        let mut bounded =
+            |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
+        let browsers = bounded("browsers", "16", 1..=1000);
+        let warm = bounded("browsers_warm", "1", 0..=100);
+        let memory = bounded("browser_memory_mb", "1536", 256..=65_536);
+        let days = bounded("retention_days", "30", 1..=3650);
         let countries = values.get("countries").map(|list| {
             list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
         });
         let proxies = text("trusted_proxies", "").parse::<Networks>();
         let proxies = proxies.map_err(|error| faults.push(format!("trusted_proxies: {error}")));
-        let days =
-            parse(&text("retention_days", "30"), "retention_days", "must be a number", faults);
-        if days.is_some_and(|days: i64| !(1..=3650).contains(&days)) {
-            faults.push("retention_days must be 1 to 3650".into());
-        }
         let metrics = values.get("metrics_listen");
         let metrics =
             metrics.map(|text| parse(text, "metrics_listen", "must be ADDRESS:PORT", faults));
@@ -139,7 +144,10 @@ impl Config {
             data_dir,
             database_url,
             browser: text("browser", "chromium").into(),
-            browsers: browsers.unwrap_or(1),
+            browsers: usize::try_from(browsers).unwrap_or(1),
+            browsers_warm: usize::try_from(warm).unwrap_or_default(),
+            browser_memory: memory << 20,
+            browser_jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
             egress: egress.unwrap_or_default(),
             webhook_backoff: backoff.unwrap_or_default(),
             countries,
@@ -149,10 +157,10 @@ impl Config {
                 creations: limit(&text("create_limit", "60/60"), "create_limit", faults),
             },
             trusted_proxies: proxies.unwrap_or_default(),
-            retention: TimeDelta::days(days.unwrap_or(30)),
+            retention: TimeDelta::days(i64::try_from(days).unwrap_or(30)),
             metrics_listen: metrics.flatten(),
             log: text("log", "info"),
-            log_json: log_is_json(&text("log_format", "text"), faults),
+            log_json: one_of(&text("log_format", "text"), "log_format", "json", "text", faults),
         }
     }
 }
@@ -170,6 +178,14 @@ fn parse<T: std::str::FromStr>(
     value
 }
 
+fn within(text: &str, key: &str, range: RangeInclusive<u64>, faults: &mut Vec<String>) -> u64 {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.unwrap_or_else(|| {
+        faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
+        *range.start()
+    })
+}
+
 fn redis_url(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<String> {
     let url = values.get("redis_url").cloned();
     if url.as_ref().is_some_and(|url| !url.starts_with("redis://")) {
@@ -178,11 +194,12 @@ fn redis_url(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Opt
     url
 }
 
-fn log_is_json(format: &str, faults: &mut Vec<String>) -> bool {
-    if format != "text" && format != "json" {
-        faults.push("log_format must be text or json".into());
+/// Whether it is the first of two words.
+fn one_of(word: &str, key: &str, first: &str, second: &str, faults: &mut Vec<String>) -> bool {
+    if word != first && word != second {
+        faults.push(format!("{key} must be {first} or {second}"));
     }
-    format == "json"
+    word == first
 }
 
 fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<Limit> {

@@ -6,6 +6,7 @@ pub mod config;
 mod admin;
 mod advance;
 mod folders;
+mod jail;
 mod keys;
 mod live;
 mod partner;
@@ -16,6 +17,7 @@ mod whole;
 mod workers;
 
 pub use self::{
+    jail::JAIL,
     keys::ApiKeyText,
     service::{Parts, Service},
 };

@@ -29,7 +29,6 @@ use ports::{
     clock::{Chance, Clock},
     rate_limiter::RateLimiter,
 };
-use rustix::process::geteuid;
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -38,6 +37,7 @@ use crate::{
     advance::Core,
     config::Config,
     folders::{browsers_folder, secret_key},
+    jail::jail,
     live::{Applicants, Rooms},
     partner::{Gatekeeper, Offers, Partners},
     whole::Whole,
@@ -51,11 +51,14 @@ const DRAIN: Duration = Duration::from_secs(8);
 /// What an embedder may put in the place of the real thing.
 pub struct Parts {
     pub clock: Arc<dyn Clock>,
+    /// A program that is `avouch`: it becomes each browser's jail.
+    pub program: PathBuf,
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock) }
+        // Whatever became of the file since we were started.
+        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into() }
     }
 }
 
@@ -175,13 +178,16 @@ impl Service {
         let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
-        let pool = Arc::new(ChromiumPool::new(PoolOptions {
+        let pool = ChromiumPool::new(PoolOptions {
             executable: config.browser.clone(),
             folder: browsers.clone(),
             capacity: config.browsers,
+            warm: config.browsers_warm,
+            memory: config.browser_memory,
+            jail: jail(config, &parts.program, &browsers)?,
             egress: config.egress.clone(),
             routes,
-        }));
+        });
         let socket = bind(config.listen)?;
         let address = socket.local_addr()?;
         let metrics = Metrics::install().map_err(explain)?;
@@ -218,9 +224,6 @@ impl Service {
         tokio::spawn(async move { keeping.run_until_cancelled(metrics.upkeep()).await });
         let servers =
             servers.into_iter().map(|server| (server.handle(), tokio::spawn(server))).collect();
-        if geteuid().is_root() {
-            tracing::warn!("running as root: Chromium's own sandbox is off");
-        }
         tracing::info!("serving on http://{address}");
         Ok(Self {
             address,

@@ -130,6 +130,11 @@ impl Client {
         self.inner.pending().clear();
     }
 
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        *self.inner.closed.borrow()
+    }
+
     /// Comes back when the connection is closed.
     pub async fn closed(&self) {
         let mut closed = self.inner.closed.subscribe();
@@ -142,7 +147,7 @@ impl Client {
         method: &str,
         params: Value,
     ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
-        if *self.inner.closed.borrow() {
+        if self.is_closed() {
             return Err(CallError::Gone);
         }
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The one way out of a browser: a proxy on the loopback interface that resolves names itself and
+//! The one way out of a browser: a proxy on the only socket it can reach, that resolves names itself and
 //! lets only permitted addresses through.
 
 use std::{
@@ -33,7 +33,6 @@ pub(crate) struct Exits {
 
 /// A running proxy; it ends when dropped.
 pub(crate) struct Forwarder {
-    pub(crate) address: SocketAddr,
     task: JoinHandle<()>,
 }
 
@@ -44,10 +43,9 @@ impl Drop for Forwarder {
 }
 
 impl Forwarder {
-    pub(crate) async fn start(exits: Exits) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        Ok(Self { address, task: tokio::spawn(serve(listener, Arc::new(exits))) })
+    /// Serves browsers that connect to this socket.
+    pub(crate) fn start(exits: Exits, listener: TcpListener) -> Self {
+        Self { task: tokio::spawn(serve(listener, Arc::new(exits))) }
     }
 }
 
@@ -196,8 +194,10 @@ mod tests {
             }
         });
         let routes = HashMap::from([("here.test".to_owned(), address)]);
-        let proxy = Forwarder::start(Exits { routes, ..Exits::default() }).await.unwrap();
-        let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = listener.local_addr().unwrap();
+        let _serving = Forwarder::start(Exits { routes, ..Exits::default() }, listener);
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();

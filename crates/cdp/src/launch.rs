@@ -3,9 +3,12 @@
 use std::{
     ffi::OsString,
     io,
-    os::{fd::OwnedFd, unix::process::CommandExt as _},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream as UnixSocket, process::CommandExt as _},
+    },
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -13,17 +16,22 @@ use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use tokio::{
-    net::UnixStream,
-    process::Child,
+    io::AsyncReadExt as _,
+    net::{TcpListener, UnixStream},
+    process::{Child, ChildStderr},
     sync::{Mutex, mpsc},
 };
 
-use crate::client::{CallError, Client, Event};
+use crate::{
+    client::{CallError, Client, Event},
+    jail::{Jail, JailError, Seat, receive},
+};
 
 /// What Debian's package installs; its `/usr/bin/chromium` is a script that adds flags.
 const BEHIND_THE_SCRIPT: &str = "/usr/lib/chromium/chromium";
 /// From the start of the process to its first answer.
 const START_PATIENCE: Duration = Duration::from_secs(30);
+const LONGEST_COMPLAINT: u64 = 4096;
 
 const FLAGS: &[&str] = &[
     "--headless=new",
@@ -64,6 +72,18 @@ pub struct LaunchOptions {
     /// A folder that is made for this process alone and removed with it.
     pub folder: PathBuf,
     pub flags: Vec<String>,
+    /// Without one the browser runs as we do, with our network.
+    pub jail: Option<Jail>,
+    /// A number that no other running browser has.
+    pub seat: usize,
+}
+
+/// A Chromium that answers.
+pub struct Launched {
+    pub chromium: Chromium,
+    pub events: mpsc::Receiver<Event>,
+    /// The way out of its jail, to be served.
+    pub way_out: Option<TcpListener>,
 }
 
 /// A running Chromium.
@@ -82,34 +102,18 @@ pub enum LaunchError {
     Folder(#[source] io::Error),
     #[error("Chromium started but does not answer")]
     Silent(#[source] CallError),
+    #[error("the browser cannot be shut in")]
+    Jail(#[from] JailError),
 }
 
 impl Chromium {
     /// Starts a process and waits until it answers.
-    pub async fn launch(
-        options: &LaunchOptions,
-    ) -> Result<(Self, mpsc::Receiver<Event>), LaunchError> {
+    pub async fn launch(options: &LaunchOptions) -> Result<Launched, LaunchError> {
         let folder = options.folder.clone();
         std::fs::create_dir_all(folder.join("profile")).map_err(LaunchError::Folder)?;
         let pipes = Pipes::new().map_err(LaunchError::Folder)?;
         let executable = resolve(&options.executable);
-        let mut command = std::process::Command::new(&executable);
-        command
-            .args(FLAGS)
-            .arg(flag("--user-data-dir=", &folder.join("profile")))
-            .args(&options.flags)
-            .arg("about:blank")
-            .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG"))
-            .env("HOME", &folder)
-            .env("TMPDIR", &folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0);
-        if rustix::process::geteuid().is_root() {
-            command.arg("--no-sandbox");
-        }
+        let (mut command, way_out) = prepare(options, &executable)?;
         let mapped = command.fd_mappings(vec![
             FdMapping { parent_fd: pipes.theirs_in, child_fd: 3 },
             FdMapping { parent_fd: pipes.theirs_out, child_fd: 4 },
@@ -118,17 +122,28 @@ impl Chromium {
             return Err(LaunchError::Folder(io::Error::other("file descriptors collide")));
         }
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
-        let child = child.map_err(|source| LaunchError::Spawn {
+        let mut child = child.map_err(|source| LaunchError::Spawn {
             executable: executable.display().to_string(),
             source,
         })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let complaints = child.stderr.take();
         let (client, events) = Client::over(pipes.ours_in, pipes.ours_out);
         let chromium = Self { client, child: Mutex::new(child), group, folder };
+        let way_out = match way_out {
+            None => None,
+            Some(socket) => match received(socket).await {
+                Ok(listener) => Some(listener),
+                Err(error) => {
+                    chromium.end().await;
+                    return Err(complained(complaints).await.unwrap_or(error).into());
+                }
+            },
+        };
         let version = chromium.client.call(None, "Browser.getVersion", json!({}));
         let answer = tokio::time::timeout(START_PATIENCE, version).await;
         match answer.unwrap_or_else(|_| Err(CallError::TimedOut("Browser.getVersion".into()))) {
-            Ok(_) => Ok((chromium, events)),
+            Ok(_) => Ok(Launched { chromium, events, way_out }),
             Err(error) => {
                 chromium.end().await;
                 Err(LaunchError::Silent(error))
@@ -165,6 +180,52 @@ impl Drop for Chromium {
         self.kill_group();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The command that starts the browser, and where its way out will come from if it is shut in.
+fn prepare(
+    options: &LaunchOptions,
+    executable: &Path,
+) -> Result<(Command, Option<UnixSocket>), LaunchError> {
+    let folder = &options.folder;
+    let (mut command, socket) = if let Some(jail) = &options.jail {
+        let mut command = jail.command(folder, Seat(options.seat))?;
+        let (ours, theirs) = UnixSocket::pair().map_err(LaunchError::Folder)?;
+        command.stdin(OwnedFd::from(theirs)).stderr(Stdio::piped()).arg(executable);
+        (command, Some(ours))
+    } else {
+        let mut command = Command::new(executable);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        (command, None)
+    };
+    command
+        .args(FLAGS)
+        .arg(flag("--user-data-dir=", &folder.join("profile")))
+        .args(&options.flags)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG"))
+        .env("HOME", folder)
+        .env("TMPDIR", folder)
+        .stdout(Stdio::null());
+    if options.jail.is_none() && rustix::process::geteuid().is_root() {
+        command.arg("--no-sandbox");
+    }
+    command.arg("about:blank");
+    Ok((command, socket))
+}
+
+async fn received(socket: UnixSocket) -> Result<TcpListener, JailError> {
+    let listener = tokio::task::spawn_blocking(move || receive(&socket)).await;
+    let listener = listener.map_err(|error| JailError::Helper(error.into()))??;
+    TcpListener::from_std(listener).map_err(JailError::Helper)
+}
+
+/// What a helper that gave up said.
+async fn complained(from: Option<ChildStderr>) -> Option<JailError> {
+    let mut text = String::new();
+    from?.take(LONGEST_COMPLAINT).read_to_string(&mut text).await.ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| JailError::Forbidden(text.to_owned()))
 }
 
 /// Helpers that have not died yet may still write: try until the folder is gone.

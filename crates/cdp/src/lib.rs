@@ -7,12 +7,17 @@ mod browser;
 mod client;
 mod forwarder;
 mod input;
+mod jail;
 mod launch;
 mod pool;
+mod seats;
+mod usage;
+mod warm;
 mod watching;
 
 pub use self::{
     client::{CallError, Client, Event},
-    launch::{Chromium, LaunchError, LaunchOptions},
+    jail::{Jail, JailError, enter as enter_jail},
+    launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
 };

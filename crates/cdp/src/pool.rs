@@ -4,22 +4,24 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     net::SocketAddr,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use domain::{egress::Egress, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
-use tokio::sync::Semaphore;
 
 use crate::{
-    browser::RemoteBrowser,
-    forwarder::{Exits, Forwarder},
-    launch::{Chromium, LaunchOptions},
+    browser::RemoteBrowser, jail::Jail, seats::Taken, usage::memory_by_group, warm::Starter,
 };
 
 /// Names remembered as released: more than can be on their way at once.
 const REMEMBERED: usize = 10_000;
+/// How often what is wanted ahead is looked at without being told.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// After a start ahead of time that failed.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// How this process runs browsers.
 #[derive(Debug, Clone)]
@@ -27,8 +29,13 @@ pub struct PoolOptions {
     pub executable: PathBuf,
     /// The folder of all browsers of this process; nobody else's.
     pub folder: PathBuf,
-    /// How many may run at once.
+    /// How many may run at once, those that wait included.
     pub capacity: usize,
+    /// How many wait for a session that needs one.
+    pub warm: usize,
+    /// Bytes of memory that one browser may have to itself; one that has more is ended.
+    pub memory: u64,
+    pub jail: Option<Jail>,
     pub egress: Egress,
     /// Hosts that the service serves itself, and where.
     pub routes: HashMap<String, SocketAddr>,
@@ -36,8 +43,8 @@ pub struct PoolOptions {
 
 /// A Chromium process for each session.
 pub struct ChromiumPool {
-    options: PoolOptions,
-    room: Arc<Semaphore>,
+    starter: Starter,
+    memory: u64,
     names: Mutex<Names>,
 }
 
@@ -47,12 +54,13 @@ struct Names {
     starting: HashSet<BrowserId>,
     released: HashSet<BrowserId>,
     order: VecDeque<BrowserId>,
+    closed: bool,
 }
 
 struct Running {
     browser: Arc<RemoteBrowser>,
     /// Given back when the browser has ended.
-    _room: tokio::sync::OwnedSemaphorePermit,
+    _seat: Taken,
 }
 
 impl Names {
@@ -70,52 +78,83 @@ impl Names {
 }
 
 impl ChromiumPool {
+    /// A pool that keeps browsers ready and watches over those that run, for as long as it is there.
+    /// Must be called within a runtime.
     #[must_use]
-    pub fn new(options: PoolOptions) -> Self {
-        let room = Arc::new(Semaphore::new(options.capacity));
-        Self { options, room, names: Mutex::default() }
+    pub fn new(options: PoolOptions) -> Arc<Self> {
+        let memory = options.memory;
+        let pool =
+            Arc::new(Self { starter: Starter::new(options), memory, names: Mutex::default() });
+        tokio::spawn(keep(Arc::downgrade(&pool)));
+        pool
     }
 
-    /// Ends every browser; for the end of the process.
+    /// Ends every browser and starts no more; for the end of the process.
     pub async fn end_all(&self) {
-        let running: Vec<_> = self.names().running.keys().copied().collect();
+        let running: Vec<_> = {
+            let mut names = self.names();
+            names.closed = true;
+            names.running.keys().copied().collect()
+        };
         for id in running {
             self.release(id).await;
         }
+        self.starter.end().await;
+    }
+
+    /// How many browsers wait for a session.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.starter.waiting()
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn launch(&self, spec: BrowserSpec) -> Result<RemoteBrowser, StartError> {
-        let unavailable =
-            |error: &dyn std::error::Error| StartError::Unavailable(error.to_string());
-        let exits =
-            Exits { egress: self.options.egress.clone(), routes: self.options.routes.clone() };
-        let forwarder = Forwarder::start(exits).await.map_err(|error| unavailable(&error))?;
-        let options = LaunchOptions {
-            executable: self.options.executable.clone(),
-            folder: self.options.folder.join(short(spec.id)),
-            flags: vec![
-                format!("--proxy-server=http://{}", forwarder.address),
-                // Without this, loopback addresses are reached around the proxy.
-                "--proxy-bypass-list=<-loopback>".to_owned(),
-                format!("--window-size={},{}", spec.viewport.width, spec.viewport.height),
-            ],
+    /// Ends browsers that have more memory than they may.
+    async fn watch_memory(&self) {
+        let running: Vec<_> = {
+            let names = self.names();
+            let groups = names.running.values().filter_map(|running| {
+                running.browser.pid().map(|group| (group, running.browser.clone()))
+            });
+            groups.collect()
         };
-        let (chromium, events) =
-            Chromium::launch(&options).await.map_err(|error| unavailable(&error))?;
-        RemoteBrowser::adopt(chromium, events, spec, forwarder)
-            .await
-            .map_err(|error| unavailable(&error))
+        if running.is_empty() {
+            return;
+        }
+        let Ok(taken) = tokio::task::spawn_blocking(memory_by_group).await else { return };
+        for (group, browser) in running {
+            let bytes = taken.get(&group).copied().unwrap_or_default();
+            if bytes > self.memory {
+                tracing::warn!(bytes, bound = self.memory, "a browser took too much memory");
+                browser.end().await;
+            }
+        }
     }
 }
 
-/// The random part of a name: paths of sockets are short.
-fn short(id: BrowserId) -> String {
-    let (_, random) = id.as_uuid().as_u64_pair();
-    format!("{random:x}")
+/// Keeps browsers ready and watches over those that run.
+async fn keep(pool: Weak<ChromiumPool>) {
+    loop {
+        let Some(pool) = pool.upgrade() else { return };
+        if pool.names().closed {
+            return pool.starter.end().await;
+        }
+        pool.watch_memory().await;
+        match pool.starter.fill().await {
+            Ok(true) => (),
+            Ok(false) => {
+                let _ = tokio::time::timeout(LOOK_EVERY, pool.starter.wanted.notified()).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no browser could be started ahead of time");
+                drop(pool);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
 }
 
 #[async_trait]
@@ -130,27 +169,26 @@ impl BrowserPool for ChromiumPool {
             if let Some(running) = names.running.get(&id) {
                 return Ok(running.browser.clone());
             }
+            if names.closed {
+                return Err(StartError::Unavailable("the service is stopping".into()));
+            }
             if !names.starting.insert(id) {
                 return Err(StartError::Unavailable("it is being started already".into()));
             }
         }
-        let room = self.room.clone().try_acquire_owned();
-        let started = match room {
-            Ok(room) => self.launch(spec).await.map(|browser| (browser, room)),
-            Err(_) => Err(StartError::Unavailable("all browsers are in use".into())),
-        };
+        let started = self.starter.browser(spec).await;
         let released = {
             let mut names = self.names();
             names.starting.remove(&id);
-            let (browser, room) = started?;
+            let (browser, seat) = started?;
             let browser = Arc::new(browser);
-            if !names.released.contains(&id) {
-                names.running.insert(id, Running { browser: browser.clone(), _room: room });
+            if !names.released.contains(&id) && !names.closed {
+                names.running.insert(id, Running { browser: browser.clone(), _seat: seat });
                 return Ok(browser);
             }
-            browser
+            (browser, seat)
         };
-        released.end().await;
+        released.0.end().await;
         Err(StartError::Released)
     }
 
@@ -158,6 +196,8 @@ impl BrowserPool for ChromiumPool {
         let running = self.names().release(id);
         if let Some(running) = running {
             running.browser.end().await;
+            drop(running);
+            self.starter.wanted.notify_one();
         }
     }
 }

@@ -1,50 +1,147 @@
 //! The pool of local Chromium processes against the contract of browser pools.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use std::{collections::HashMap, fs, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
-use cdp::{ChromiumPool, PoolOptions};
+use cdp::{ChromiumPool, Jail, PoolOptions};
+use domain::id::BrowserId;
+use ports::browser::{BrowserSpec, StartError, Viewport, Watch};
+use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
+use uuid::Uuid;
 
 testkit::browser_pool_contract!(pool());
 
+const PATIENCE: Duration = Duration::from_secs(20);
 const HOST: &str = "page.localhost";
 
+#[tokio::test]
+async fn a_browser_that_waits_is_taken_and_another_one_is_started() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
+    until(|| chromiums.waiting() == 1).await;
+    let waiting = browsers_in(&pool);
+    let session = spec(&pool);
+    pool.pool.start(session.clone()).await.unwrap();
+    until(|| (pool.running)() == 2).await;
+    pool.pool.release(session.id).await;
+    until(|| browsers_in(&pool).is_disjoint(&waiting)).await;
+    until(|| (pool.running)() == 1).await;
+}
+
+#[tokio::test]
+async fn one_that_waits_is_not_in_the_way_of_a_session() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 2).await;
+    until(|| chromiums.waiting() == 2).await;
+    pool.pool.start(spec(&pool)).await.unwrap();
+    pool.pool.start(spec(&pool)).await.unwrap();
+    let refusal = pool.pool.start(spec(&pool)).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
+}
+
+#[tokio::test]
+async fn one_that_died_while_it_waited_is_given_to_nobody() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
+    until(|| chromiums.waiting() == 1).await;
+    for pid in browsers_in(&pool) {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    until(|| (pool.running)() == 0 || chromiums.waiting() == 0).await;
+    let browser = pool.pool.start(spec(&pool)).await.unwrap();
+    browser.navigate(&pool.page).await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_takes_too_much_memory_is_ended() {
+    let (pool, _) = pool_with(|options| options.memory = 1 << 20).await;
+    let browser = pool.pool.start(spec(&pool)).await.unwrap();
+    tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
+    until(|| (pool.running)() == 0).await;
+}
+
+fn spec(pool: &Pool) -> BrowserSpec {
+    BrowserSpec {
+        id: BrowserId::from_uuid(Uuid::new_v4()),
+        hosts: BTreeSet::from([pool.host.clone()]),
+        watch: Watch::default(),
+        viewport: Viewport::default(),
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let ends = tokio::time::Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(tokio::time::Instant::now() < ends, "it did not come to that");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 async fn pool() -> Pool {
+    pool_with(|_| ()).await.0
+}
+
+async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<ChromiumPool>) {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(listener));
-    let options = PoolOptions {
+    let mut options = PoolOptions {
         executable: "chromium".into(),
         folder: folder.path().to_owned(),
         capacity: 2,
+        warm: 0,
+        memory: 4 << 30,
+        jail: Some(Jail {
+            helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
+            arguments: vec![],
+            hidden: vec![],
+            cores: 2,
+        }),
         egress: domain::egress::Egress::default(),
         routes: HashMap::from([(HOST.to_owned(), address)]),
     };
+    change(&mut options);
     let path = folder.path().to_owned();
-    Pool {
-        pool: Arc::new(ChromiumPool::new(options)),
+    let chromiums = ChromiumPool::new(options);
+    let pool = Pool {
+        pool: chromiums.clone(),
         page: format!("http://{HOST}/"),
         host: HOST.to_owned(),
-        running: Box::new(move || browsers(&path)),
+        running: Box::new(move || browsers(&path).len()),
         guard: Box::new(folder),
-    }
+    };
+    (pool, chromiums)
 }
 
-/// How many browsers have their folder in this one. Of each one's processes the first alone has
-/// no type.
-fn browsers(folder: &Path) -> usize {
+/// The browsers that have their folder in the pool's.
+fn browsers_in(pool: &Pool) -> BTreeSet<i32> {
+    browsers(pool.guard.downcast_ref::<TempDir>().unwrap().path())
+}
+
+/// The browsers that have their folder in this one. Of each one's processes the first alone has no
+/// type.
+fn browsers(folder: &Path) -> BTreeSet<i32> {
     let folder = folder.display().to_string();
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let pipe = "--remote-debugging-pipe";
-    lines.filter(|l| l.contains(&folder) && l.contains(pipe) && !l.contains("--type=")).count()
+    let first =
+        |line: &str| line.contains(&folder) && line.contains(pipe) && !line.contains("--type=");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        first(&String::from_utf8_lossy(&line)).then_some(pid)
+    });
+    found.collect()
 }
 
 async fn serve(listener: TcpListener) {

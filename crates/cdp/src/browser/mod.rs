@@ -63,6 +63,11 @@ impl RemoteBrowser {
         }
     }
 
+    /// The process group of all of the browser's processes.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.chromium.pid()
+    }
+
     pub(crate) async fn end(&self) {
         self.chromium.end().await;
     }

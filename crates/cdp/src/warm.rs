@@ -1,0 +1,164 @@
+//! Browsers that are up before anybody needs them: starting one takes longer than loading a page.
+
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use ports::browser::{BrowserSpec, StartError};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, mpsc},
+};
+
+use crate::{
+    browser::RemoteBrowser,
+    client::Event,
+    forwarder::{Exits, Forwarder},
+    jail::WAY_OUT,
+    launch::{Chromium, LaunchOptions, Launched},
+    pool::PoolOptions,
+    seats::{Seats, Taken},
+};
+
+/// A browser that no session has, and that none has had.
+pub(crate) struct Idle {
+    chromium: Chromium,
+    events: mpsc::Receiver<Event>,
+    way_out: TcpListener,
+    seat: Taken,
+}
+
+/// Starts browsers, some of them ahead of time.
+pub(crate) struct Starter {
+    options: PoolOptions,
+    seats: Seats,
+    idle: Mutex<VecDeque<Idle>>,
+    started: AtomicU64,
+    /// Told whenever a browser was taken or a seat may have become free.
+    pub(crate) wanted: Notify,
+}
+
+impl Starter {
+    pub(crate) fn new(options: PoolOptions) -> Self {
+        Self {
+            seats: Seats::new(options.capacity),
+            options,
+            idle: Mutex::default(),
+            started: AtomicU64::new(0),
+            wanted: Notify::new(),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A browser for one session: a waiting one that is well, or else a new one.
+    pub(crate) async fn browser(
+        &self,
+        spec: BrowserSpec,
+    ) -> Result<(RemoteBrowser, Taken), StartError> {
+        while let Some(idle) = self.take() {
+            self.wanted.notify_one();
+            match self.adopt(idle, spec.clone()).await {
+                Ok(adopted) => return Ok(adopted),
+                Err(error) => tracing::warn!(%error, "a browser that waited was not well"),
+            }
+        }
+        let fresh = self.launch().await?;
+        self.adopt(fresh, spec).await
+    }
+
+    async fn adopt(
+        &self,
+        idle: Idle,
+        spec: BrowserSpec,
+    ) -> Result<(RemoteBrowser, Taken), StartError> {
+        let exits =
+            Exits { egress: self.options.egress.clone(), routes: self.options.routes.clone() };
+        let forwarder = Forwarder::start(exits, idle.way_out);
+        let adopted = RemoteBrowser::adopt(idle.chromium, idle.events, spec, forwarder).await;
+        adopted.map(|browser| (browser, idle.seat)).map_err(|error| unavailable(&error))
+    }
+
+    /// Starts a browser ahead of time if fewer wait than should and a seat is free; answers whether
+    /// there may be another one to start.
+    pub(crate) async fn fill(&self) -> Result<bool, StartError> {
+        self.idle().retain(|idle| !idle.chromium.client.is_closed());
+        if self.idle().len() >= self.options.warm {
+            return Ok(false);
+        }
+        match self.launch().await {
+            Ok(idle) => self.idle().push_back(idle),
+            Err(StartError::Unavailable(why)) if why == NO_SEAT => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.idle().len()
+    }
+
+    /// Ends what waits.
+    pub(crate) async fn end(&self) {
+        while let Some(idle) = self.take() {
+            idle.chromium.end().await;
+        }
+    }
+
+    fn take(&self) -> Option<Idle> {
+        let mut idle = self.idle();
+        std::iter::from_fn(|| idle.pop_front()).find(|idle| !idle.chromium.client.is_closed())
+    }
+
+    async fn launch(&self) -> Result<Idle, StartError> {
+        let seat = self.seats.take().ok_or_else(|| StartError::Unavailable(NO_SEAT.into()))?;
+        // Outside of a jail the way out is in the network that we are in ourselves.
+        let outside = match self.options.jail {
+            Some(_) => None,
+            None => Some(TcpListener::bind("127.0.0.1:0").await.map_err(|e| unavailable(&e))?),
+        };
+        let proxy = match &outside {
+            Some(listener) => listener.local_addr().map_err(|error| unavailable(&error))?,
+            None => WAY_OUT,
+        };
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let options = LaunchOptions {
+            executable: self.options.executable.clone(),
+            // Short: Chromium binds a socket in it, whose path is bounded.
+            folder: self.options.folder.join(Path::new(&format!("{number:x}"))),
+            flags: vec![
+                format!("--proxy-server=http://{proxy}"),
+                // Without this, loopback addresses are reached around the proxy.
+                "--proxy-bypass-list=<-loopback>".to_owned(),
+            ],
+            jail: self.options.jail.clone(),
+            seat: seat.seat,
+        };
+        let launched = Chromium::launch(&options).await.map_err(|error| unavailable(&error))?;
+        let Launched { chromium, events, way_out } = launched;
+        let way_out = way_out.or(outside);
+        let way_out =
+            way_out.ok_or_else(|| StartError::Unavailable("there is no way out".into()))?;
+        Ok(Idle { chromium, events, way_out, seat })
+    }
+}
+
+const NO_SEAT: &str = "all browsers are in use";
+
+fn unavailable(error: &dyn std::error::Error) -> StartError {
+    let mut why = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        why.push_str(": ");
+        why.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    StartError::Unavailable(why)
+}
