@@ -2,10 +2,15 @@
 
 use std::sync::LazyLock;
 
-use ports::places::{Country, Places, Region};
+use ports::{
+    browser::Locale,
+    places::{Country, Places, Region},
+};
 
 /// `=CODE<tab>name` begins a country, `-CODE<tab>name` a region of it; cities follow, one a line.
 static TABLE: &str = include_str!("../data/places.txt");
+/// A line for each country: code, language, time zone.
+static LOCALES: &str = include_str!("../data/locales.txt");
 
 /// Read once a process; the names stay where they are in the binary.
 static WORLD: LazyLock<Vec<Country>> = LazyLock::new(|| countries(TABLE).collect());
@@ -33,6 +38,17 @@ impl Places for IsoPlaces {
 
     fn country(&self, code: &str) -> Option<&'static Country> {
         self.offered.iter().find(|country| country.code.eq_ignore_ascii_case(code))
+    }
+
+    fn locale(&self, country: &str) -> Locale {
+        let mut lines = LOCALES.lines().map(|line| line.split('\t'));
+        let found = lines.find_map(|mut words| {
+            let here = words.next()?.eq_ignore_ascii_case(country);
+            here.then_some((words.next()?, words.next()?))
+        });
+        let (language, zone) = found.unwrap_or_default();
+        let time_zone = Some(zone).filter(|zone| !zone.is_empty()).map(str::to_owned);
+        Locale { language: language.to_owned(), time_zone }
     }
 }
 

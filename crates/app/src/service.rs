@@ -193,11 +193,13 @@ impl Service {
         let metrics = Metrics::install().map_err(explain)?;
         let laned = Arc::new(store.with_lane(&config.database_url));
         let core = Arc::new(core(config, parts, node, &key, laned));
+        let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
             deliveries: store.clone(),
             pool: pool.clone(),
+            places: places.clone(),
             sender: Arc::new(HyperWebhookSender::new(config.egress.clone())),
             backoff: config.webhook_backoff,
             retention: config.retention,
@@ -205,7 +207,6 @@ impl Service {
             tasks: TaskTracker::new(),
         };
         workers.start();
-        let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let partners = Arc::new(Partners { core: core.clone(), places });
         let shared = Shared {
             core,

@@ -17,7 +17,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    browser::Viewport,
+    browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
         Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing,
@@ -133,12 +133,12 @@ impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
         &self,
         id: SessionId,
         token: &str,
-        viewport: Viewport,
+        device: Device,
         language: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
         let (inner, token) = (self.inner.clone(), token.to_owned());
         let language = language.map(str::to_owned);
-        let join = async move { inner.join(id, &token, viewport, language.as_deref()).await };
+        let join = async move { inner.join(id, &token, device, language.as_deref()).await };
         whole(&self.runtime, join).await
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -165,6 +165,12 @@ impl Exits {
 async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return vec![(ip, port).into()];
+    }
+    // Never asked of anybody (RFC 6761, section 6.3).
+    if host == "localhost" || host.ends_with(".localhost") {
+        return [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()]
+            .map(|ip| (ip, port).into())
+            .to_vec();
     }
     let lookup = tokio::net::lookup_host((host, port));
     match tokio::time::timeout(CONNECT_PATIENCE, lookup).await {

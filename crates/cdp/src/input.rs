@@ -1,11 +1,11 @@
 //! The applicant's input as DevTools commands.
 
-use ports::browser::{Input, MouseButton, MouseKind};
+use ports::browser::{Input, MouseButton, MouseKind, TouchKind};
 use serde_json::{Value, json};
 
-/// The command that performs one piece of input in the page.
-pub(crate) fn command(input: &Input) -> (&'static str, Value) {
-    match input {
+/// The command that performs one piece of input in the page; none where it is not a single one.
+pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
+    Some(match input {
         Input::Mouse { kind, x, y, button, buttons, clicks, modifiers } => (
             "Input.dispatchMouseEvent",
             json!({
@@ -46,8 +46,29 @@ pub(crate) fn command(input: &Input) -> (&'static str, Value) {
             }
             ("Input.dispatchKeyEvent", params)
         }
+        Input::Touch { kind, points, modifiers } => {
+            let points: Vec<_> = points
+                .iter()
+                .map(|point| json!({ "id": point.id, "x": point.x, "y": point.y }))
+                .collect();
+            let kind = match kind {
+                TouchKind::Started => "touchStart",
+                TouchKind::Moved => "touchMove",
+                TouchKind::Ended => "touchEnd",
+                TouchKind::Cancelled => "touchCancel",
+            };
+            let touch = json!({ "type": kind, "touchPoints": points, "modifiers": modifiers });
+            ("Input.dispatchTouchEvent", touch)
+        }
         Input::Text(text) => ("Input.insertText", json!({ "text": text })),
-    }
+        Input::Composing(text) => {
+            // Counted as JavaScript counts, in units of UTF-16.
+            let end = text.encode_utf16().count();
+            let composing = json!({ "text": text, "selectionStart": end, "selectionEnd": end });
+            ("Input.imeSetComposition", composing)
+        }
+        Input::Fill(_) | Input::Answer { .. } | Input::ClosePage => return None,
+    })
 }
 
 /// What a key writes, if it does: a single character, or a line break. With Control or Meta held

@@ -7,9 +7,10 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
-use ports::browser::{BrowserSpec, StartError};
+use ports::browser::{BrowserSpec, Scale, StartError};
 use tokio::{
     net::TcpListener,
     sync::{Notify, mpsc},
@@ -25,12 +26,16 @@ use crate::{
     seats::{Seats, Taken},
 };
 
+/// How long it is remembered what kind of browser was asked for.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
 /// A browser that no session has, and that none has had.
 pub(crate) struct Idle {
     chromium: Chromium,
     events: mpsc::Receiver<Event>,
     way_out: TcpListener,
     seat: Taken,
+    scale: Scale,
 }
 
 /// Starts browsers, some of them ahead of time.
@@ -38,6 +43,8 @@ pub(crate) struct Starter {
     options: PoolOptions,
     seats: Seats,
     idle: Mutex<VecDeque<Idle>>,
+    /// When a browser of two pixels for one was last asked for: such are kept ready only then.
+    fine: Mutex<Option<Instant>>,
     started: AtomicU64,
     /// Told whenever a browser was taken or a seat may have become free.
     pub(crate) wanted: Notify,
@@ -49,6 +56,7 @@ impl Starter {
             seats: Seats::new(options.capacity),
             options,
             idle: Mutex::default(),
+            fine: Mutex::default(),
             started: AtomicU64::new(0),
             wanted: Notify::new(),
         }
@@ -63,14 +71,30 @@ impl Starter {
         &self,
         spec: BrowserSpec,
     ) -> Result<(RemoteBrowser, Taken), StartError> {
-        while let Some(idle) = self.take() {
+        let scale = spec.device.scale;
+        if scale == Scale::Two {
+            *self.fine() = Some(Instant::now());
+        }
+        while let Some(idle) = self.take(Some(scale)) {
             self.wanted.notify_one();
             match self.adopt(idle, spec.clone()).await {
                 Ok(adopted) => return Ok(adopted),
                 Err(error) => tracing::warn!(%error, "a browser that waited was not well"),
             }
         }
-        let fresh = self.launch().await?;
+        let fresh = match self.launch(scale).await {
+            // Those that wait for others are not in the way of one who is here.
+            Err(StartError::Unavailable(why)) if why == NO_SEAT => match self.take(None) {
+                Some(unfit) => {
+                    unfit.chromium.end().await;
+                    drop(unfit);
+                    self.launch(scale).await?
+                }
+                None => return Err(StartError::Unavailable(why)),
+            },
+            launched => launched?,
+        };
+        self.wanted.notify_one();
         self.adopt(fresh, spec).await
     }
 
@@ -90,10 +114,13 @@ impl Starter {
     /// there may be another one to start.
     pub(crate) async fn fill(&self) -> Result<bool, StartError> {
         self.idle().retain(|idle| !idle.chromium.client.is_closed());
-        if self.idle().len() >= self.options.warm {
-            return Ok(false);
-        }
-        match self.launch().await {
+        let fine = self.fine().is_some_and(|asked| asked.elapsed() < REMEMBERED);
+        let scales = [Scale::One].into_iter().chain(fine.then_some(Scale::Two));
+        let few = |scale: &Scale| {
+            self.idle().iter().filter(|idle| idle.scale == *scale).count() < self.options.warm
+        };
+        let Some(scale) = scales.into_iter().find(few) else { return Ok(false) };
+        match self.launch(scale).await {
             Ok(idle) => self.idle().push_back(idle),
             Err(StartError::Unavailable(why)) if why == NO_SEAT => return Ok(false),
             Err(error) => return Err(error),
@@ -107,17 +134,26 @@ impl Starter {
 
     /// Ends what waits.
     pub(crate) async fn end(&self) {
-        while let Some(idle) = self.take() {
+        while let Some(idle) = self.take(None) {
             idle.chromium.end().await;
         }
     }
 
-    fn take(&self) -> Option<Idle> {
+    /// One that waits; with a scale, one of it.
+    fn take(&self, scale: Option<Scale>) -> Option<Idle> {
         let mut idle = self.idle();
-        std::iter::from_fn(|| idle.pop_front()).find(|idle| !idle.chromium.client.is_closed())
+        let fits = |one: &Idle| {
+            !one.chromium.client.is_closed() && scale.is_none_or(|scale| one.scale == scale)
+        };
+        let at = idle.iter().position(fits)?;
+        idle.remove(at)
     }
 
-    async fn launch(&self) -> Result<Idle, StartError> {
+    fn fine(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.fine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn launch(&self, scale: Scale) -> Result<Idle, StartError> {
         let seat = self.seats.take().ok_or_else(|| StartError::Unavailable(NO_SEAT.into()))?;
         // Outside of a jail the way out is in the network that we are in ourselves.
         let outside = match self.options.jail {
@@ -137,6 +173,8 @@ impl Starter {
                 format!("--proxy-server=http://{proxy}"),
                 // Without this, loopback addresses are reached around the proxy.
                 "--proxy-bypass-list=<-loopback>".to_owned(),
+                // Overriding it later does not make pictures any finer.
+                format!("--force-device-scale-factor={}", scale.times()),
             ],
             jail: self.options.jail.clone(),
             seat: seat.seat,
@@ -146,7 +184,7 @@ impl Starter {
         let way_out = way_out.or(outside);
         let way_out =
             way_out.ok_or_else(|| StartError::Unavailable("there is no way out".into()))?;
-        Ok(Idle { chromium, events, way_out, seat })
+        Ok(Idle { chromium, events, way_out, seat, scale })
     }
 }
 

@@ -6,6 +6,9 @@ use std::{
 };
 
 use domain::workflow::{SeenResponse, matches_url};
+use ports::browser::Field;
+
+use crate::browser::Open;
 
 /// Responses kept for the workflow: so many, and none longer than this.
 const RESPONSES: usize = 16;
@@ -18,6 +21,9 @@ const QUIET: Duration = Duration::from_millis(120);
 pub(crate) struct Watching {
     pages: Vec<Page>,
     pub(crate) frame_seq: u64,
+    /// The dialog that waits for an answer, and how many there were.
+    pub(crate) open: Option<Open>,
+    pub(crate) dialogs: u32,
 }
 
 pub(crate) struct Page {
@@ -27,6 +33,8 @@ pub(crate) struct Page {
     pub(crate) target: String,
     pub(crate) url: String,
     pub(crate) http_status: Option<u16>,
+    /// What can be written in, and which of it has the focus.
+    pub(crate) fields: (Vec<Field>, Option<u8>),
     loading: bool,
     changed: Instant,
     coming: HashMap<String, SeenResponse>,
@@ -47,6 +55,7 @@ impl Page {
             target,
             url: String::new(),
             http_status: None,
+            fields: (vec![], None),
             loading: false,
             changed: Instant::now(),
             coming: HashMap::new(),

@@ -11,7 +11,7 @@ use std::{
 
 use cdp::{ChromiumPool, Jail, PoolOptions};
 use domain::id::BrowserId;
-use ports::browser::{BrowserSpec, StartError, Viewport, Watch};
+use ports::browser::{BrowserSpec, Device, Locale, StartError, Watch};
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
 use tokio::{
@@ -74,7 +74,8 @@ fn spec(pool: &Pool) -> BrowserSpec {
         id: BrowserId::from_uuid(Uuid::new_v4()),
         hosts: BTreeSet::from([pool.host.clone()]),
         watch: Watch::default(),
-        viewport: Viewport::default(),
+        device: Device::default(),
+        locale: Locale::default(),
     }
 }
 

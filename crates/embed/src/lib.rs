@@ -16,6 +16,8 @@ const ASSETS: &[(&str, Asset)] = &[
     ("main.js", Asset { content_type: SCRIPT, content: include_str!("../web/main.js") }),
     ("link.js", Asset { content_type: SCRIPT, content: include_str!("../web/link.js") }),
     ("screen.js", Asset { content_type: SCRIPT, content: include_str!("../web/screen.js") }),
+    ("pointer.js", Asset { content_type: SCRIPT, content: include_str!("../web/pointer.js") }),
+    ("writer.js", Asset { content_type: SCRIPT, content: include_str!("../web/writer.js") }),
     ("view.js", Asset { content_type: SCRIPT, content: include_str!("../web/view.js") }),
     (
         "style.css",

@@ -5,10 +5,13 @@
  * @typedef {{ text: string, shared: string[] }} Outcome
  * @typedef {{ t: 'state', status: string, progress: number, platform: string,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
+ * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
+ * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
+ *   dialog: Dialog | null, refused: { what: string, count: number } | null, pages: number }} Scene
  * @typedef {{ x: number, y: number, jpeg: Blob }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
- * @typedef {{ state: (state: State) => void, picture: (picture: Picture) => void,
+ * @typedef {{ state: (state: State) => void, scene: (scene: Scene) => void, picture: (picture: Picture) => void,
  *   lost: () => void, ended: (why: 'replaced' | 'refused') => void }} Listener
  */
 
@@ -68,6 +71,8 @@ export class Link {
     if (message.t === 'state') {
       if (message.outcome) this.#over = true;
       this.listener.state(message);
+    } else if (message.t === 'scene') {
+      this.listener.scene(message);
     } else {
       this.#over = true;
       this.listener.ended(message.t);

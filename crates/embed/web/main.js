@@ -2,8 +2,10 @@
 // open links too.
 
 import { Link } from './link.js';
+import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
 import { View } from './view.js';
+import { Writer } from './writer.js';
 
 const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
@@ -13,6 +15,10 @@ const link = new Link(url, hello, {
   state: (state) => {
     view.show(state);
     if (state.outcome) screen.clear();
+  },
+  scene: (scene) => {
+    view.scene(scene, send);
+    writer.show(scene.fields, scene.focused);
   },
   picture: (picture) => {
     view.at(picture.origin);
@@ -27,7 +33,10 @@ const link = new Link(url, hello, {
     else view.finish('This link does not work', 'It may be incomplete. Please ask for a new one.');
   },
 });
-const screen = new Screen(view.screen, (message) => link.send(message));
+const send = (/** @type {object} */ message) => link.send(message);
+const screen = new Screen(view.screen, send);
+const writer = new Writer(view.writer, view.picker, screen, send);
+new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
 
 function hello() {
   const stage = document.querySelector('main');
@@ -36,6 +45,10 @@ function hello() {
     token,
     width: Math.round(stage?.clientWidth ?? innerWidth),
     height: Math.round(stage?.clientHeight ?? innerHeight),
+    ratio: devicePixelRatio,
+    touch,
+    dark: matchMedia('(prefers-color-scheme: dark)').matches,
+    still: matchMedia('(prefers-reduced-motion: reduce)').matches,
     language: navigator.language,
   };
 }
@@ -46,6 +59,7 @@ function wire(id, message) {
 }
 
 wire('cancel', { t: 'cancel' });
+wire('close', { t: 'close' });
 wire('approve', { t: 'share', share: true });
 wire('decline', { t: 'share', share: false });
 

@@ -1,4 +1,4 @@
-// The canvas: draws the remote page and sends what the applicant does on it.
+// The canvas: draws the remote page, and knows where on it something is.
 
 /** @typedef {import('./link.js').Picture} Picture */
 
@@ -15,9 +15,6 @@ export class Screen {
     this.context = context;
     this.over = false;
     this.drawn = Promise.resolve();
-    /** @type {{ type: string, x: number, y: number, buttons: number, modifiers: number } | null} */
-    this.move = null;
-    this.#listen();
   }
 
   /**
@@ -37,6 +34,46 @@ export class Screen {
     });
   }
 
+  /** Takes the picture away for good: one that is still being decoded does not come back. */
+  clear() {
+    this.over = true;
+    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    this.canvas.width = this.canvas.width;
+  }
+
+  /** CSS pixels of the remote page. */
+  get page() {
+    const { canvas } = this;
+    return {
+      width: Number(canvas.dataset.width ?? canvas.width),
+      height: Number(canvas.dataset.height ?? canvas.height),
+    };
+  }
+
+  /**
+   * Where on the remote page an event happened.
+   * @param {{ clientX: number, clientY: number }} event
+   */
+  place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const { width, height } = this.page;
+    return {
+      x: clamp((event.clientX - box.left) / box.width * width, width),
+      y: clamp((event.clientY - box.top) / box.height * height, height),
+    };
+  }
+
+  /**
+   * Where in our own page something of the remote page is.
+   * @param {[number, number, number, number]} place
+   */
+  box([x, y, width, height]) {
+    const box = this.canvas.getBoundingClientRect();
+    const page = this.page;
+    const [across, down] = [box.width / page.width, box.height / page.height];
+    return { left: box.left + x * across, top: box.top + y * down, width: width * across, height: height * down };
+  }
+
   /**
    * @param {Picture} picture
    * @param {ImageBitmap[]} bitmaps
@@ -50,6 +87,9 @@ export class Screen {
       canvas.width = width;
       canvas.height = height;
     }
+    // Two pixels for one look sharp only at half their size.
+    canvas.style.setProperty('--width', `${picture.page[0]}px`);
+    canvas.style.setProperty('--ratio', String(picture.page[0] / picture.page[1]));
     canvas.dataset.width = String(picture.page[0]);
     canvas.dataset.height = String(picture.page[1]);
     canvas.dataset.pictures = String(Number(canvas.dataset.pictures ?? 0) + 1);
@@ -59,91 +99,9 @@ export class Screen {
       bitmap.close();
     });
   }
-
-  /** Takes the picture away for good: one that is still being decoded does not come back. */
-  clear() {
-    this.over = true;
-    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    this.canvas.width = this.canvas.width;
-  }
-
-  #listen() {
-    const { canvas } = this;
-    canvas.addEventListener('pointermove', (event) => {
-      const first = !this.move;
-      this.move = { type: 'move', ...this.#place(event), buttons: event.buttons, modifiers: modifiers(event) };
-      if (first) requestAnimationFrame(() => this.#flushMove());
-    });
-    canvas.addEventListener('pointerdown', (event) => {
-      canvas.focus();
-      canvas.setPointerCapture(event.pointerId);
-      this.#mouse('down', event);
-    });
-    canvas.addEventListener('pointerup', (event) => this.#mouse('up', event));
-    canvas.addEventListener('contextmenu', (event) => event.preventDefault());
-    canvas.addEventListener('wheel', (event) => {
-      event.preventDefault();
-      const scale = event.deltaMode === 1 ? 16 : 1;
-      this.send({ t: 'wheel', ...this.#place(event), dx: event.deltaX * scale, dy: event.deltaY * scale, modifiers: modifiers(event) });
-    }, { passive: false });
-    canvas.addEventListener('keydown', (event) => this.#key(true, event));
-    canvas.addEventListener('keyup', (event) => this.#key(false, event));
-    document.addEventListener('paste', (event) => {
-      const text = event.clipboardData?.getData('text/plain').slice(0, 4096);
-      if (text && document.activeElement === canvas) {
-        event.preventDefault();
-        this.send({ t: 'text', text });
-      }
-    });
-  }
-
-  #flushMove() {
-    if (!this.move) return;
-    const { x, y, buttons, modifiers } = this.move;
-    this.move = null;
-    this.send({ t: 'mouse', k: 'move', x, y, button: 0, buttons, clicks: 0, modifiers });
-  }
-
-  /**
-   * @param {'down' | 'up'} k
-   * @param {PointerEvent} event
-   */
-  #mouse(k, event) {
-    event.preventDefault();
-    this.#flushMove();
-    this.send({ t: 'mouse', k, ...this.#place(event), button: event.button, buttons: event.buttons, clicks: Math.max(1, event.detail || 1), modifiers: modifiers(event) });
-  }
-
-  /**
-   * @param {boolean} down
-   * @param {KeyboardEvent} event
-   */
-  #key(down, event) {
-    // The browser's own paste brings the text; the composed text comes as text.
-    const paste = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'v';
-    if (paste || event.isComposing || event.key === 'Unidentified' || event.key === 'Dead') return;
-    event.preventDefault();
-    this.send({ t: 'key', down, key: event.key, code: event.code, keyCode: event.keyCode, repeat: event.repeat, modifiers: modifiers(event) });
-  }
-
-  /** @param {MouseEvent} event */
-  #place(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const width = Number(this.canvas.dataset.width ?? this.canvas.width);
-    const height = Number(this.canvas.dataset.height ?? this.canvas.height);
-    return {
-      x: clamp((event.clientX - box.left) / box.width * width, width),
-      y: clamp((event.clientY - box.top) / box.height * height, height),
-    };
-  }
 }
 
 /** @param {number} value @param {number} most */
 function clamp(value, most) {
   return Math.min(Math.max(value, 0), most);
-}
-
-/** @param {MouseEvent | KeyboardEvent} event */
-function modifiers(event) {
-  return (event.altKey ? 1 : 0) | (event.ctrlKey ? 2 : 0) | (event.metaKey ? 4 : 0) | (event.shiftKey ? 8 : 0);
 }

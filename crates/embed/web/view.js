@@ -17,11 +17,22 @@ const TITLES = /** @type {Record<string, string>} */ ({
   TERMINATED: 'Ended',
 });
 
+const REFUSED = /** @type {Record<string, string>} */ ({
+  upload: 'Files cannot be sent from here.',
+  download: 'Files cannot be saved from here.',
+  elsewhere: 'That page is not part of this sign-in.',
+});
+
 const WAITING = new Set(['CREATED', 'INITIALIZING', 'READY', 'CONNECTED', 'LOADING_TREE']);
 
 export class View {
   host = element('host');
   screen = /** @type {HTMLCanvasElement} */ (element('screen'));
+  writer = /** @type {HTMLInputElement} */ (element('writer'));
+  picker = /** @type {HTMLInputElement} */ (element('picker'));
+  #ask = /** @type {HTMLDialogElement} */ (element('ask'));
+  #asked = 0;
+  #refused = 0;
 
   /** @param {State} state */
   show(state) {
@@ -41,6 +52,54 @@ export class View {
       element('note').hidden = true;
       this.screen.hidden = false;
     }
+  }
+
+  /**
+   * @param {import('./link.js').Scene} scene
+   * @param {(message: object) => void} send
+   */
+  scene(scene, send) {
+    element('close').hidden = scene.pages < 2;
+    if (scene.refused && scene.refused.count > this.#refused) {
+      this.#refused = scene.refused.count;
+      this.#say(REFUSED[scene.refused.what] ?? '');
+    }
+    const { dialog } = scene;
+    if (!dialog) {
+      this.#ask.close();
+    } else if (dialog.id !== this.#asked || !this.#ask.open) {
+      this.#asked = dialog.id;
+      this.#question(dialog, send);
+    }
+  }
+
+  /**
+   * @param {import('./link.js').Dialog} dialog
+   * @param {(message: object) => void} send
+   */
+  #question(dialog, send) {
+    element('ask-text').textContent = dialog.kind === 'leave' ? 'Leave this page? What you entered may be lost.' : dialog.message;
+    const answer = /** @type {HTMLInputElement} */ (element('ask-answer'));
+    answer.hidden = dialog.kind !== 'prompt';
+    answer.value = '';
+    element('ask-no').hidden = dialog.kind === 'alert';
+    this.#ask.returnValue = '';
+    this.#ask.onclose = () => {
+      send({ t: 'answer', dialog: dialog.id, accept: this.#ask.returnValue === 'yes' || dialog.kind === 'alert', text: answer.value.slice(0, 1000) });
+      answer.value = '';
+      this.writer.focus({ preventScroll: true });
+    };
+    if (!this.#ask.open) this.#ask.showModal();
+  }
+
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #saying;
+
+  /** @param {string} text */
+  #say(text) {
+    const said = element('said');
+    said.textContent = text;
+    clearTimeout(this.#saying);
+    this.#saying = setTimeout(() => { said.textContent = ''; }, 8000);
   }
 
   /** @param {string} origin */

@@ -1,5 +1,7 @@
 //! The countries on offer, their regions and cities. Looked up in memory, so nothing can fail.
 
+use crate::browser::Locale;
+
 /// **Invariant:** names and codes are compared without regard to case.
 pub trait Places: Send + Sync {
     /// By code.
@@ -7,6 +9,9 @@ pub trait Places: Send + Sync {
 
     /// `None` for a country that is not on offer.
     fn country(&self, code: &str) -> Option<&'static Country>;
+
+    /// What most people in a country use; of a country that is none, nothing in particular.
+    fn locale(&self, country: &str) -> Locale;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

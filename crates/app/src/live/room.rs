@@ -7,7 +7,7 @@ use std::{
 
 use domain::{id::SessionId, session::Session, workflow::Definition};
 use ports::{
-    browser::{Browser, Viewport},
+    browser::{Browser, Device},
     driving::Prompt,
 };
 use tokio::sync::{mpsc, watch};
@@ -35,7 +35,7 @@ pub(crate) struct Inside {
     pub(crate) definition: Option<Arc<Definition>>,
     pub(crate) browser: Option<Arc<dyn Browser>>,
     pub(crate) prompt: Option<Prompt>,
-    pub(crate) viewport: Viewport,
+    pub(crate) device: Device,
     pub(crate) language: Option<String>,
     /// Counts the viewers that have come; the last one is the active one.
     pub(crate) viewer: u64,

@@ -13,7 +13,7 @@ use domain::{
     workflow::Definition,
 };
 use ports::{
-    browser::Viewport,
+    browser::Device,
     driving::{Act, ApplicantError, ApplicantService, Outcome, Show, View, Viewing},
 };
 use uuid::Uuid;
@@ -38,7 +38,7 @@ impl ApplicantService for Applicants {
         &self,
         id: SessionId,
         token: &str,
-        viewport: Viewport,
+        device: Device,
         language: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
         if !self.core.tokens.fits(id, token) {
@@ -53,7 +53,7 @@ impl ApplicantService for Applicants {
             inside.viewer = inside.viewer.saturating_add(1);
             me = inside.viewer;
             inside.present = true;
-            inside.viewport = viewport;
+            inside.device = device;
             inside.language = language.map(|tag| tag.chars().take(35).collect());
             inside.definition = definition.map(|(_, definition)| Arc::new(definition));
         });
@@ -77,6 +77,7 @@ struct OneView {
 struct Seen {
     view: Option<View>,
     frame: u64,
+    scene: u64,
 }
 
 impl OneView {
@@ -141,8 +142,18 @@ impl Viewing for OneView {
                     None => None,
                 }
             };
+            let scene = async {
+                match &inside.browser {
+                    Some(browser) => browser.scene(seen.scene).await,
+                    None => None,
+                }
+            };
             tokio::select! {
                 news = changes.changed() => news.ok()?,
+                Some(scene) = scene => {
+                    self.remember(|seen| seen.scene = scene.seq);
+                    return Some(Show::Scene(scene));
+                }
                 Some(frame) = frame => {
                     self.remember(|seen| seen.frame = frame.seq);
                     return Some(Show::Frame(frame));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use ports::browser::Refused;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::pages::Pages;
@@ -22,6 +22,10 @@ pub(super) async fn listen(pages: Arc<Pages>, mut events: mpsc::Receiver<Event>)
             if let Some(Detached { session_id }) = event.read() {
                 pages.detached(&session_id);
             }
+            continue;
+        }
+        if event.method == "Browser.downloadWillBegin" {
+            pages.refused(Refused::Download);
             continue;
         }
         if let Some(session) = event.session.as_deref() {
@@ -72,10 +76,16 @@ fn of_page(pages: &Arc<Pages>, session: &str, event: &Event) {
             pages.client.close();
         }
         "Page.javascriptDialogOpening" => {
-            // Nothing of the page moves while a dialog is open; leaving is always allowed.
-            let leave = event.params().get("type").and_then(Value::as_str) == Some("beforeunload");
-            let answer = json!({ "accept": leave });
-            pages.client.fire(Some(session), "Page.handleJavaScriptDialog", answer);
+            if let Some(opening) = event.read() {
+                pages.asks(session, &opening);
+            }
+        }
+        "Page.javascriptDialogClosed" => pages.asks_no_more(session),
+        "Page.fileChooserOpened" => pages.refused(Refused::Upload),
+        "Runtime.bindingCalled" => {
+            if let Some(Called { payload }) = event.read() {
+                pages.told(session, &payload);
+            }
         }
         _ => (),
     }
@@ -148,6 +158,11 @@ struct Finished {
 #[serde(rename_all = "camelCase")]
 struct OfFrame {
     frame_id: String,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    payload: String,
 }
 
 #[derive(Deserialize)]

@@ -2,21 +2,25 @@
 
 mod events;
 mod pages;
+mod scene;
 mod scripts;
+mod setup;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use domain::workflow::Observation;
-use ports::browser::{Browser, BrowserError, BrowserSpec, Fetched, Frame, Input};
+use ports::browser::{Browser, BrowserError, BrowserSpec, Fetched, Frame, Input, Scene};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+pub(crate) use self::scene::Open;
 use self::{
     events::listen,
     pages::Pages,
-    scripts::{FETCH, LOOK, TEXTS},
+    scripts::{FETCH, FILL, LOOK, TEXTS},
+    setup::Agent,
 };
 use crate::{
     client::{CallError, Event},
@@ -48,10 +52,15 @@ impl RemoteBrowser {
         spec: BrowserSpec,
         forwarder: Forwarder,
     ) -> Result<Self, CallError> {
-        let pages = Arc::new(Pages::new(chromium.client.clone(), spec));
+        let client = chromium.client.clone();
+        let version = client.call(None, "Browser.getVersion", json!({})).await?;
+        let agent = version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
+        let pages = Arc::new(Pages::new(client.clone(), spec, Agent::new(agent)));
         tokio::spawn(listen(pages.clone(), events));
-        let client = &chromium.client;
-        client.call(None, "Browser.setDownloadBehavior", json!({ "behavior": "deny" })).await?;
+        let downloads = json!({ "behavior": "deny", "eventsEnabled": true });
+        client.call(None, "Browser.setDownloadBehavior", downloads).await?;
+        // Granting none refuses all, without a question that nobody sees.
+        client.call(None, "Browser.grantPermissions", json!({ "permissions": [] })).await?;
         let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
         client.call(None, "Target.setAutoAttach", attach).await?;
         let mut ready = pages.ready.subscribe();
@@ -71,11 +80,13 @@ impl RemoteBrowser {
     pub(crate) async fn end(&self) {
         self.chromium.end().await;
     }
+}
 
+impl Pages {
     /// Runs a function in our world of the page on top.
     async fn run(&self, function: &str, arguments: Vec<Value>) -> Result<Value, BrowserError> {
-        let (session, target) = self.pages.top().ok_or(BrowserError::Gone)?;
-        let client = &self.pages.client;
+        let (session, target) = self.top().ok_or(BrowserError::Gone)?;
+        let client = &self.client;
         let world = json!({ "frameId": target, "worldName": WORLD });
         let made = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
         let world = made.map_err(told)?;
@@ -128,7 +139,7 @@ impl Browser for RemoteBrowser {
         let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
         let settled = self.pages.settled();
         let selectors = json!(self.pages.spec.watch.selectors);
-        let look = self.run(LOOK, vec![selectors]).await;
+        let look = self.pages.run(LOOK, vec![selectors]).await;
         let seen: Look = match look {
             Ok(value) => serde_json::from_value(value).unwrap_or_default(),
             // The page went away under our hands; the next look finds its successor.
@@ -155,7 +166,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError> {
-        let value = self.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
+        let value = self.pages.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
         let answer: FetchAnswer = serde_json::from_value(value)
             .map_err(|_| BrowserError::Refused("an answer that cannot be read".into()))?;
         Ok(Fetched { status: answer.status, body: answer.body })
@@ -180,7 +191,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
-        let value = self.run(TEXTS, vec![json!(selectors)]).await?;
+        let value = self.pages.run(TEXTS, vec![json!(selectors)]).await?;
         serde_json::from_value(value)
             .map_err(|_| BrowserError::Refused("texts that cannot be read".into()))
     }
@@ -194,10 +205,26 @@ impl Browser for RemoteBrowser {
         }
     }
 
+    async fn scene(&self, after: u64) -> Option<Arc<Scene>> {
+        let mut scenes = self.pages.scenes.subscribe();
+        tokio::select! {
+            scene = scenes.wait_for(|scene| scene.seq > after) => scene.ok().map(|scene| scene.clone()),
+            () = self.pages.client.closed() => None,
+        }
+    }
+
     fn input(&self, input: Input) {
-        if let Some((session, _)) = self.pages.top() {
-            let (method, params) = input::command(&input);
+        let Some((session, target)) = self.pages.top() else { return };
+        if let Some((method, params)) = input::command(&input) {
             self.pages.client.fire(Some(&session), method, params);
+        } else if let Input::Answer { dialog, accept, text } = &input {
+            self.pages.answer(*dialog, *accept, text);
+        } else if let Input::Fill(value) = input {
+            let (pages, value) = (self.pages.clone(), json!(value));
+            // What cannot be filled stays as it is; the applicant sees that.
+            tokio::spawn(async move { pages.run(FILL, vec![value]).await.map(drop) });
+        } else if self.pages.watching().count() > 1 {
+            self.pages.client.fire(None, "Target.closeTarget", json!({ "targetId": target }));
         }
     }
 

@@ -4,18 +4,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::workflow::matches_url;
-use ports::browser::{BrowserSpec, Frame};
+use ports::browser::{BrowserSpec, Frame, Refused, Scene};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
-use super::events::{Answered, Attached, Cast, Paused};
+use super::{
+    events::{Answered, Attached, Cast, Paused},
+    setup::{self, Agent},
+};
 use crate::{
     client::Client,
     watching::{LONGEST_RESPONSE, Page, Watching},
 };
 
 const MOST_PAGES: usize = 5;
-const JPEG_QUALITY: u8 = 70;
+/// What is sent on is never finer than this.
+const JPEG_QUALITY: u8 = 80;
+const FRAMES_IN_FLIGHT: u8 = 3;
 
 /// The pages of one browser, as its events tell of them.
 pub(super) struct Pages {
@@ -25,10 +30,12 @@ pub(super) struct Pages {
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
     pub(super) changed: Notify,
     pub(super) ready: watch::Sender<bool>,
+    pub(super) scenes: watch::Sender<Arc<Scene>>,
+    agent: Agent,
 }
 
 impl Pages {
-    pub(super) fn new(client: Client, spec: BrowserSpec) -> Self {
+    pub(super) fn new(client: Client, spec: BrowserSpec, agent: Agent) -> Self {
         Self {
             client,
             spec,
@@ -36,6 +43,8 @@ impl Pages {
             frames: watch::Sender::new(None),
             changed: Notify::new(),
             ready: watch::Sender::new(false),
+            scenes: watch::Sender::default(),
+            agent,
         }
     }
 
@@ -54,10 +63,11 @@ impl Pages {
     }
 
     pub(super) fn cast(&self, session: &str) {
-        let viewport = self.spec.viewport;
+        let (viewport, times) = (self.spec.device.viewport, self.spec.device.scale.times());
         let params = json!({
             "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
-            "maxWidth": viewport.width, "maxHeight": viewport.height,
+            "maxWidth": viewport.width * times, "maxHeight": viewport.height * times,
+            "maxFramesInFlight": FRAMES_IN_FLIGHT,
         });
         self.client.fire(Some(session), "Page.startScreencast", params);
     }
@@ -72,19 +82,11 @@ impl Pages {
             }
             self.watching().push(Page::new(session.clone(), attached.target_info.target_id));
             let fire = |method, params| client.fire(Some(&session), method, params);
-            fire("Page.enable", json!({}));
-            fire("Network.enable", json!({ "maxTotalBufferSize": 8 * 1024 * 1024 }));
-            let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
-            fire("Fetch.enable", json!({ "patterns": documents }));
-            let viewport = self.spec.viewport;
-            let metrics = json!({
-                "width": viewport.width, "height": viewport.height,
-                "deviceScaleFactor": 1, "mobile": false,
-            });
-            fire("Emulation.setDeviceMetricsOverride", metrics);
-            fire("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
-            fire("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
+            for (method, params) in setup::commands(&self.spec, &self.agent) {
+                fire(method, params);
+            }
             self.cast(&session);
+            self.show_top();
             tokio::spawn(run_first(self.clone(), session));
             return;
         } else if attached.target_info.kind == "page" {
@@ -96,6 +98,8 @@ impl Pages {
 
     pub(super) fn detached(&self, session: &str) {
         let was_top = self.watching().remove(session);
+        self.asks_no_more(session);
+        self.show_top();
         if was_top && let Some((below, _)) = self.top() {
             self.cast(&below);
         }
@@ -117,7 +121,7 @@ impl Pages {
         watching.frame_seq = watching.frame_seq.saturating_add(1);
         let seq = watching.frame_seq;
         drop(watching);
-        let viewport = self.spec.viewport;
+        let viewport = self.spec.device.viewport;
         self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
     }
 
@@ -137,6 +141,7 @@ impl Pages {
             }
             self.client.fire(Some(session), "Fetch.failRequest", request);
             tracing::info!("a browser was kept from leaving its platform");
+            self.refused(Refused::Elsewhere);
         }
     }
 

@@ -13,3 +13,61 @@ pub(super) const FETCH: &str = "async (url, most) => { const r = await fetch(url
 /// The text of the first element of each selector, with a bound.
 pub(super) const TEXTS: &str = "(selectors) => selectors.map((s) => { const e = document.querySelector(s); \
      return e ? e.textContent.trim().slice(0, 4096) : null; })";
+
+/// The name of the function that our world in the page tells us by; the page does not see it.
+pub(super) const TELL: &str = "avouchTell";
+
+/// Draws lists of options in the page, where pictures show them and a finger reaches them: as a rule
+/// they are windows of their own.
+pub(super) const PICKERS: &str = "(() => { const sheet = new CSSStyleSheet(); \
+     sheet.replaceSync('select:not([multiple]):not([size]),::picker(select){appearance:base-select}'); \
+     document.adoptedStyleSheets.push(sheet); })()";
+
+/// Sets the value of the field that has the focus, as a picker of the browser's would.
+pub(super) const FILL: &str = "(value) => { const e = document.activeElement; \
+     if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
+     for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
+
+/// Tells where fields are, of which kind, and which has the focus; never what is in them. A frame
+/// within a page cannot know where it is: it tells of its focus alone, with no place.
+pub(super) const FIELDS: &str = r#"(() => {
+  const EDITABLE = 'input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],' +
+    '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,[contenteditable=""],[contenteditable=true]';
+  const MOST = 24;
+  let last = '';
+  let due = 0;
+  const focus = () => {
+    let e = document.activeElement;
+    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e?.matches?.(EDITABLE) ? e : null;
+  };
+  const kind = (e) => e.localName === 'input' ? e.type : e.localName === 'textarea' ? 'textarea' : 'editable';
+  const look = () => {
+    due = 0;
+    const has = focus();
+    const all = new Set(document.querySelectorAll(EDITABLE));
+    if (has) all.add(has);
+    const fields = [];
+    let focused = null;
+    for (const e of all) {
+      if (fields.length === MOST) break;
+      if (e.disabled || e.readOnly) continue;
+      const r = e.getBoundingClientRect();
+      const seen = r.width > 3 && r.height > 3 && r.bottom > 0 && r.right > 0 && r.top < innerHeight && r.left < innerWidth;
+      if (!seen || (window !== top && e !== has)) continue;
+      if (e === has) focused = fields.length;
+      fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
+        kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '' });
+    }
+    const told = JSON.stringify({ fields, focused });
+    if (told === last || (window !== top && !last && focused === null)) return;
+    last = told;
+    globalThis.avouchTell(told);
+  };
+  const after = (ms) => { due ||= setTimeout(look, ms); };
+  for (const type of ['focusin', 'focusout', 'load']) addEventListener(type, () => after(0), true);
+  for (const type of ['scroll', 'resize', 'transitionend']) addEventListener(type, () => after(50), true);
+  new MutationObserver(() => after(100)).observe(document, { subtree: true, childList: true, attributes: true,
+    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete'] });
+  after(0);
+})()"#;

@@ -8,7 +8,7 @@ use domain::{id::SessionId, session::Status, workflow::AskKind};
 
 use crate::{
     StoreError,
-    browser::{Frame, Input, Viewport},
+    browser::{Device, Frame, Input, Scene},
 };
 
 /// Opens live views for applicants whose token fits.
@@ -20,7 +20,7 @@ pub trait ApplicantService: Send + Sync {
         &self,
         id: SessionId,
         token: &str,
-        viewport: Viewport,
+        device: Device,
         language: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError>;
 }
@@ -39,6 +39,7 @@ pub trait Viewing: Send + Sync {
 pub enum Show {
     View(View),
     Frame(Arc<Frame>),
+    Scene(Arc<Scene>),
     /// Another place took over.
     Replaced,
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use domain::id::BrowserId;
-use ports::browser::{BrowserPool, BrowserSpec, StartError, Viewport, Watch};
+use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, StartError, Watch};
 use uuid::Uuid;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -100,6 +100,7 @@ fn spec(pool: &Pool) -> BrowserSpec {
         id: BrowserId::from_uuid(Uuid::new_v4()),
         hosts: BTreeSet::from([pool.host.clone()]),
         watch: Watch::default(),
-        viewport: Viewport::default(),
+        device: Device::default(),
+        locale: Locale::default(),
     }
 }

@@ -18,13 +18,13 @@ use tokio::time::Instant;
 
 use self::{
     cast::Cast,
-    wire::{FromPage, Hello, state},
+    wire::{FromPage, Hello, scene, state},
 };
 
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 const PING_EVERY: Duration = Duration::from_secs(15);
 /// No message of the page is longer; pasted text is the longest.
-const LONGEST_MESSAGE: usize = 16 * 1024;
+const LONGEST_MESSAGE: usize = 64 * 1024;
 
 pub(super) async fn open(
     applicants: web::Data<dyn ApplicantService>,
@@ -65,7 +65,7 @@ async fn converse(
     let joined = match (id, hello) {
         (Some(id), Some(hello)) => {
             let language = hello.language.as_deref();
-            applicants.join(id, &hello.token, hello.viewport(), language).await
+            applicants.join(id, &hello.token, hello.device(), language).await
         }
         _ => Err(ApplicantError::NotFound),
     };
@@ -114,6 +114,7 @@ async fn show(
                         return CloseCode::Normal;
                     }
                     Some(Show::View(view)) => session.text(state(&view).to_string()).await,
+                    Some(Show::Scene(news)) => session.text(scene(&news).to_string()).await,
                     Some(Show::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
                 };
                 if sending.is_err() {

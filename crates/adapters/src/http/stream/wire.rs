@@ -1,13 +1,24 @@
 //! What the page says and is told, as JSON. Everything the page sends has a bound here.
 
 use ports::{
-    browser::{Input, MouseButton, MouseKind, Viewport},
+    browser::{
+        Device, DialogKind, Input, MouseButton, MouseKind, Refused, Scale, Scene, TouchKind,
+        TouchPoint, Viewport,
+    },
     driving::{Act, View},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const LONGEST_TEXT: usize = 4096;
+/// Characters of one piece of text; what is pasted may be this long.
+const LONGEST_TEXT: usize = 10_000;
+const LONGEST_COMPOSING: usize = 500;
+const LONGEST_VALUE: usize = 64;
+const LONGEST_ANSWER: usize = 1000;
+const FINGERS: usize = 5;
+/// CSS pixels of a page that is drawn with two pixels for each: twice as fine is four times as
+/// dear, and phones are small.
+const FINE_AREA: u32 = 500_000;
 
 pub(super) fn state(view: &View) -> Value {
     let prompt = view.prompt.as_ref().map(|prompt| {
@@ -32,18 +43,64 @@ pub(super) fn state(view: &View) -> Value {
     })
 }
 
+pub(super) fn scene(scene: &Scene) -> Value {
+    let fields = scene
+        .fields
+        .iter()
+        .map(|field| json!([field.place, field.kind, field.input_mode, field.autocomplete]));
+    let dialog = scene.dialog.as_ref().map(|dialog| {
+        let kind = match dialog.kind {
+            DialogKind::Alert => "alert",
+            DialogKind::Confirm => "confirm",
+            DialogKind::Prompt => "prompt",
+            DialogKind::Leave => "leave",
+        };
+        json!({ "id": dialog.id, "kind": kind, "message": dialog.message })
+    });
+    let refused = scene.refused.map(|(what, count)| {
+        let what = match what {
+            Refused::Upload => "upload",
+            Refused::Download => "download",
+            Refused::Elsewhere => "elsewhere",
+        };
+        json!({ "what": what, "count": count })
+    });
+    json!({
+        "t": "scene",
+        "fields": fields.collect::<Vec<_>>(),
+        "focused": scene.focused,
+        "dialog": dialog,
+        "refused": refused,
+        "pages": scene.pages,
+    })
+}
+
 /// The first message of the page.
 #[derive(Deserialize)]
 pub(super) struct Hello {
     pub(super) token: String,
     width: u16,
     height: u16,
+    /// Pixels of the applicant's screen for each CSS pixel.
+    #[serde(default)]
+    ratio: f32,
+    #[serde(default)]
+    touch: bool,
+    #[serde(default)]
+    dark: bool,
+    #[serde(default)]
+    still: bool,
     pub(super) language: Option<String>,
 }
 
 impl Hello {
-    pub(super) fn viewport(&self) -> Viewport {
-        Viewport { width: self.width.clamp(320, 1600), height: self.height.clamp(320, 1200) }
+    pub(super) fn device(&self) -> Device {
+        let viewport =
+            Viewport { width: self.width.clamp(320, 1600), height: self.height.clamp(320, 1200) };
+        let area = u32::from(viewport.width) * u32::from(viewport.height);
+        let fine = self.ratio >= 1.5 && area <= FINE_AREA;
+        let scale = if fine { Scale::Two } else { Scale::One };
+        Device { viewport, scale, touch: self.touch, dark: self.dark, still: self.still }
     }
 }
 
@@ -81,9 +138,27 @@ pub(super) enum FromPage {
         repeat: bool,
         modifiers: u8,
     },
+    Touch {
+        k: Touch,
+        points: Vec<Finger>,
+        modifiers: u8,
+    },
+    /// Written, pasted or filled in by the applicant's own device.
     Text {
         text: String,
     },
+    Compose {
+        text: String,
+    },
+    Fill {
+        value: String,
+    },
+    Answer {
+        dialog: u32,
+        accept: bool,
+        text: String,
+    },
+    Close,
     Share {
         share: bool,
     },
@@ -96,6 +171,22 @@ pub(super) enum Mouse {
     Move,
     Down,
     Up,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Touch {
+    Start,
+    Move,
+    End,
+    Cancel,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Finger {
+    id: u8,
+    x: f64,
+    y: f64,
 }
 
 impl FromPage {
@@ -129,15 +220,34 @@ impl FromPage {
                 }
                 Input::Key { down, key, code, key_code, repeat, modifiers: modifiers & 15 }
             }
-            Self::Text { text } => {
-                if text.chars().count() > LONGEST_TEXT {
-                    return None;
-                }
-                Input::Text(text)
+            Self::Touch { k, points, modifiers } => {
+                let kind = match k {
+                    Touch::Start => TouchKind::Started,
+                    Touch::Move => TouchKind::Moved,
+                    Touch::End => TouchKind::Ended,
+                    Touch::Cancel => TouchKind::Cancelled,
+                };
+                let points = points.into_iter().take(FINGERS).map(|finger| {
+                    let (x, y) = place(finger.x, finger.y)?;
+                    Some(TouchPoint { id: finger.id, x, y })
+                });
+                let points = points.collect::<Option<_>>()?;
+                Input::Touch { kind, points, modifiers: modifiers & 15 }
             }
+            Self::Text { text } => Input::Text(within(text, LONGEST_TEXT)?),
+            Self::Compose { text } => Input::Composing(within(text, LONGEST_COMPOSING)?),
+            Self::Fill { value } => Input::Fill(within(value, LONGEST_VALUE)?),
+            Self::Answer { dialog, accept, text } => {
+                Input::Answer { dialog, accept, text: within(text, LONGEST_ANSWER)? }
+            }
+            Self::Close => Input::ClosePage,
         };
         Some(Act::Input(input))
     }
+}
+
+fn within(text: String, most: usize) -> Option<String> {
+    (text.chars().count() <= most).then_some(text)
 }
 
 const fn mouse_button(button: u8) -> Option<MouseButton> {

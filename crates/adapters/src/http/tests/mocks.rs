@@ -11,7 +11,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    browser::Viewport,
+    browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, MockGate, MockLookups, MockSessionService,
         PolledFace, Refusal, SessionFace, Viewing,
@@ -81,7 +81,7 @@ impl ApplicantService for Nobody {
         &self,
         _: SessionId,
         _: &str,
-        _: Viewport,
+        _: Device,
         _: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
         Err(ApplicantError::NotFound)

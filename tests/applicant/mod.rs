@@ -1,6 +1,8 @@
 //! An applicant: a Chromium of their own that shows a partner's page with the embed page in an
 //! iframe of another origin, driven by mouse and keyboard.
 
+mod embed;
+
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -8,6 +10,7 @@ use cdp::{Chromium, Client, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub use self::embed::Embed;
 use crate::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -47,6 +50,46 @@ impl Applicant {
         applicant
     }
 
+    /// Opens a page as a phone does: fingers, a small screen with three pixels for one.
+    pub async fn visit_with_a_phone(url: &str) -> Self {
+        let applicant = Self::visit("about:blank").await;
+        let metrics =
+            json!({ "width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": true });
+        applicant.tell("Emulation.setDeviceMetricsOverride", metrics).await;
+        let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
+        applicant.tell("Emulation.setTouchEmulationEnabled", fingers).await;
+        applicant.tell("Page.navigate", json!({ "url": url })).await;
+        applicant
+    }
+
+    /// The embed page opened as a page of its own.
+    pub fn alone(&self) -> Embed<'_> {
+        Embed { applicant: self, frame: self.page.clone(), framed: false }
+    }
+
+    /// Moves a finger from one place to another, and lifts it there.
+    pub async fn drag(&self, from: (f64, f64), to: (f64, f64)) {
+        const STEPS: u8 = 12;
+        let touch = async |kind: &str, points: Value| {
+            self.tell("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }))
+                .await;
+        };
+        touch("touchStart", json!([{ "x": from.0, "y": from.1 }])).await;
+        if from != to {
+            for step in 1..=STEPS {
+                let part = f64::from(step) / f64::from(STEPS);
+                let (x, y) = (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
+                touch("touchMove", json!([{ "x": x, "y": y }])).await;
+                tokio::time::sleep(Duration::from_millis(16)).await;
+            }
+        }
+        touch("touchEnd", json!([])).await;
+    }
+
+    pub async fn tap(&self, at: (f64, f64)) {
+        self.drag(at, at).await;
+    }
+
     pub async fn leave(self) {
         self.chromium.end().await;
     }
@@ -70,6 +113,21 @@ impl Applicant {
         embed
     }
 
+    /// Shows a session in an iframe of a page that has none yet.
+    pub async fn show(&self, embed_url: &str) -> Embed<'_> {
+        eventually("the partner's page", PATIENCE, async || {
+            let ready = "document.readyState === 'complete' && location.port > 0";
+            (self.evaluate(ready).await == true).then_some(())
+        })
+        .await;
+        let frame = format!(
+            "(() => {{ const f = document.createElement('iframe'); f.src = {embed_url:?}; \
+             f.style.cssText = 'width:900px;height:760px'; document.body.replaceChildren(f); }})()"
+        );
+        self.evaluate(&frame).await;
+        self.embed().await
+    }
+
     /// The embed page in the partner's page.
     pub async fn embed(&self) -> Embed<'_> {
         let source = self.evaluate("document.querySelector('iframe').src").await;
@@ -81,11 +139,19 @@ impl Applicant {
         })
         .await;
         let frame = attach(&self.client, &target).await;
-        Embed { applicant: self, frame }
+        Embed { applicant: self, frame, framed: true }
     }
 
     pub async fn evaluate(&self, expression: &str) -> Value {
         evaluate(&self.client, &self.page, expression).await
+    }
+
+    /// The same with the rights of somebody who has just clicked.
+    pub async fn evaluate_as_person(&self, expression: &str) -> Value {
+        let params =
+            json!({ "expression": expression, "returnByValue": true, "userGesture": true });
+        let reply = self.tell("Runtime.evaluate", params).await;
+        reply.pointer("/result/value").cloned().unwrap_or_default()
     }
 
     /// A picture of what the applicant sees, as PNG.
@@ -113,12 +179,13 @@ impl Applicant {
             "Tab" => (9, None),
             "Enter" => (13, Some('\r')),
             "Backspace" => (8, None),
+            "ArrowDown" => (40, None),
             other => panic!("no such key here: {other}"),
         };
         self.press_key(key, key, code, text).await;
     }
 
-    async fn press_key(&self, key: &str, code: &str, number: u32, text: Option<char>) {
+    pub async fn press_key(&self, key: &str, code: &str, number: u32, text: Option<char>) {
         let mut down = json!({
             "type": if text.is_some() { "keyDown" } else { "rawKeyDown" },
             "key": key, "code": code, "windowsVirtualKeyCode": number,
@@ -137,7 +204,7 @@ impl Applicant {
         self.click_at(number(&place["x"]), number(&place["y"])).await;
     }
 
-    async fn click_at(&self, x: f64, y: f64) {
+    pub async fn click_at(&self, x: f64, y: f64) {
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
             let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
@@ -145,73 +212,8 @@ impl Applicant {
         }
     }
 
-    async fn tell(&self, method: &str, params: Value) -> Value {
+    pub async fn tell(&self, method: &str, params: Value) -> Value {
         self.client.call(Some(&self.page), method, params).await.expect("Chromium obeys")
-    }
-}
-
-/// The embed page as the applicant uses it.
-pub struct Embed<'a> {
-    pub applicant: &'a Applicant,
-    frame: String,
-}
-
-impl Embed<'_> {
-    pub async fn evaluate(&self, expression: &str) -> Value {
-        evaluate(&self.applicant.client, &self.frame, expression).await
-    }
-
-    /// Waits until a condition holds in the embed page.
-    pub async fn until(&self, what: &str, condition: &str) {
-        let ends = tokio::time::Instant::now() + PATIENCE;
-        while self.evaluate(condition).await != true {
-            if tokio::time::Instant::now() > ends {
-                let shot = std::env::temp_dir().join(format!("seen-{}.png", std::process::id()));
-                std::fs::write(&shot, self.applicant.screenshot().await).expect("a picture");
-                panic!("waited {PATIENCE:?} for {what}; what was seen is in {}", shot.display());
-            }
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        }
-    }
-
-    pub async fn until_prompted(&self, text: &str) {
-        let condition = format!("document.getElementById('prompt').textContent.includes({text:?})");
-        self.until(&format!("the prompt {text:?}"), &condition).await;
-    }
-
-    pub async fn until_outcome(&self) -> String {
-        let shown = "!document.querySelector('[data-testid=outcome]').hidden";
-        self.until("the outcome", shown).await;
-        let status = self.evaluate("document.querySelector('canvas').dataset.status").await;
-        status.as_str().unwrap_or_default().to_owned()
-    }
-
-    /// Clicks in the middle of an element that is shown.
-    pub async fn click(&self, selector: &str) {
-        let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
-        self.until(&format!("{selector} to be shown"), &shown).await;
-        let inner = self.evaluate(&middle(selector)).await;
-        let outer = "(() => { const r = document.querySelector('iframe').getBoundingClientRect(); \
-             return { x: r.left + 1, y: r.top + 1 }; })()";
-        let outer = self.applicant.evaluate(outer).await;
-        let at = |axis: &str| number(&inner[axis]) + number(&outer[axis]);
-        self.applicant.click_at(at("x"), at("y")).await;
-    }
-
-    /// Signs in on the remote page, by keyboard alone.
-    pub async fn sign_in(&self, user: &str, password: &str) {
-        self.until_prompted("Sign in").await;
-        self.sign_in_again(user, password).await;
-    }
-
-    /// Signs in on a sign-in page that has been shown before.
-    pub async fn sign_in_again(&self, user: &str, password: &str) {
-        self.click("[data-testid=screen]").await;
-        self.applicant.press("Tab").await;
-        self.applicant.write(user).await;
-        self.applicant.press("Tab").await;
-        self.applicant.write(password).await;
-        self.applicant.press("Enter").await;
     }
 }
 

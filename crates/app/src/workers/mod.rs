@@ -1,28 +1,27 @@
 //! The loops that carry out what was saved. Each has a pace, a bound, and an end.
 
+mod start;
+
 use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
-    error_code::ErrorCode,
-    session::{Effect, Event, Lease, State},
+    session::{Effect, Event},
     webhook::Backoff,
 };
 use ports::{
     StoreError,
-    browser::{BrowserPool, BrowserSpec, StartError, Watch},
+    browser::BrowserPool,
     delivery::{Attempt, Delivery, DeliveryQueue},
     outbox::{Claim, Outbox, Verdict},
+    places::Places,
     session_store::Due,
     webhook_sender::{Answer, WebhookSender},
 };
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    advance::{Core, STARTING, Stuck},
-    live::{Conductor, conduct},
-};
+use crate::advance::{Core, Stuck};
 
 const POLL: Duration = Duration::from_millis(250);
 const SWEEP: Duration = Duration::from_millis(500);
@@ -45,6 +44,7 @@ pub(crate) struct Workers {
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) deliveries: Arc<dyn DeliveryQueue>,
     pub(crate) pool: Arc<dyn BrowserPool>,
+    pub(crate) places: Arc<dyn Places>,
     pub(crate) sender: Arc<dyn WebhookSender>,
     pub(crate) backoff: Backoff,
     /// How long a closed session keeps its data.
@@ -135,67 +135,6 @@ impl Workers {
             }
             // Both were done in the transaction that saved them.
             Effect::NotifyPartner | Effect::EraseCopies => Ok(Verdict::Done),
-        }
-    }
-
-    async fn start_browser(&self, claim: &Claim, lease: Lease) -> Result<Verdict, Stuck> {
-        let id = claim.session;
-        let session = self.core.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
-        if !matches!(session.state, State::Initializing { lease: now, .. } if now == lease) {
-            return Ok(Verdict::Done);
-        }
-        let until = self.core.clock.now() + STARTING;
-        self.core.sessions.renew(id, lease.browser, until).await?;
-        let found = self.core.catalogue.definition(session.order.platform).await?;
-        let Some((_, definition)) = found else {
-            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound };
-            self.core.advance(id, Some(lease.browser), failed).await?;
-            return Ok(Verdict::Done);
-        };
-        let room = self.core.rooms.enter(id);
-        let owned = |texts: std::collections::BTreeSet<&str>| {
-            texts.into_iter().map(str::to_owned).collect()
-        };
-        let spec = BrowserSpec {
-            id: lease.browser,
-            hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
-            watch: Watch {
-                selectors: owned(definition.selectors()),
-                responses: owned(definition.responses()),
-            },
-            viewport: room.inside.borrow().viewport,
-        };
-        let began = Instant::now();
-        match self.pool.start(spec).await {
-            Ok(browser) => {
-                let took = began.elapsed().as_millis();
-                tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
-                if let Err(error) =
-                    self.core.advance(id, Some(lease.browser), Event::BrowserStarted).await
-                {
-                    self.pool.release(lease.browser).await;
-                    self.core.rooms.leave(id);
-                    return Err(error);
-                }
-                let (core, pool) = (self.core.clone(), self.pool.clone());
-                self.tasks.spawn(async move {
-                    conduct(Conductor { core, id, lease, browser, room }).await;
-                    // Released by an effect as a rule; here when the session lost us.
-                    pool.release(lease.browser).await;
-                });
-                Ok(Verdict::Done)
-            }
-            Err(StartError::Released) => Ok(Verdict::Done),
-            Err(StartError::Unavailable(why)) if claim.attempt < START_ATTEMPTS => {
-                tracing::warn!(session.id = %id, why, "a browser could not be started, trying again");
-                Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE))
-            }
-            Err(StartError::Unavailable(why)) => {
-                tracing::error!(session.id = %id, why, "no browser could be started");
-                let failed = Event::Failed { why: ErrorCode::BrowserUnavailable };
-                self.core.advance(id, Some(lease.browser), failed).await?;
-                Ok(Verdict::Done)
-            }
         }
     }
 

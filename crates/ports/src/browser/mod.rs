@@ -1,9 +1,17 @@
 //! Remote browsers: one for each session, started and released by the name we give it.
 
+mod input;
+mod scene;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use domain::{id::BrowserId, workflow::Observation};
+
+pub use self::{
+    input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
+    scene::{Dialog, DialogKind, Field, Refused, Scene},
+};
 
 /// Starts and releases browsers.
 ///
@@ -27,7 +35,48 @@ pub struct BrowserSpec {
     /// The hosts that the main frame may visit.
     pub hosts: BTreeSet<String>,
     pub watch: Watch,
+    pub device: Device,
+    pub locale: Locale,
+}
+
+/// What the applicant has in hand, as far as pages care.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Device {
     pub viewport: Viewport,
+    pub scale: Scale,
+    /// Fingers rather than a mouse.
+    pub touch: bool,
+    /// Prefers dark colours.
+    pub dark: bool,
+    /// Prefers less movement.
+    pub still: bool,
+}
+
+/// Pixels of a picture for each CSS pixel of the page, either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scale {
+    #[default]
+    One,
+    Two,
+}
+
+impl Scale {
+    #[must_use]
+    pub const fn times(self) -> u16 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
+/// Where the page is to believe it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locale {
+    /// A BCP 47 tag like `de-DE`; the browser's own where empty.
+    pub language: String,
+    /// A zone of the IANA data base; the machine's own where `None`.
+    pub time_zone: Option<String>,
 }
 
 /// What the browser is to keep an eye on.
@@ -75,6 +124,10 @@ pub trait Browser: Send + Sync {
     /// The newest picture that is newer than `after`; waits for one. `None` when the browser ended.
     async fn frame(&self, after: u64) -> Option<Arc<Frame>>;
 
+    /// All of the page but its picture, once it is newer than `after`; waits for it. `None` when the
+    /// browser ended.
+    async fn scene(&self, after: u64) -> Option<Arc<Scene>>;
+
     /// Passes the applicant's input on, in order; never waits, never logs, never keeps it.
     fn input(&self, input: Input);
 
@@ -98,51 +151,6 @@ pub struct Frame {
     /// Scheme, host and port that the page was loaded from.
     pub origin: String,
     pub viewport: Viewport,
-}
-
-/// What the applicant does. **Invariant:** no `Debug`: keys and text may be a password.
-#[derive(Clone, PartialEq)]
-pub enum Input {
-    Mouse {
-        kind: MouseKind,
-        x: f64,
-        y: f64,
-        button: MouseButton,
-        buttons: u8,
-        clicks: u8,
-        modifiers: u8,
-    },
-    Wheel {
-        x: f64,
-        y: f64,
-        dx: f64,
-        dy: f64,
-        modifiers: u8,
-    },
-    Key {
-        down: bool,
-        key: String,
-        code: String,
-        key_code: u16,
-        repeat: bool,
-        modifiers: u8,
-    },
-    Text(String),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MouseKind {
-    Moved,
-    Pressed,
-    Released,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MouseButton {
-    None,
-    Left,
-    Middle,
-    Right,
 }
 
 #[derive(Debug, thiserror::Error)]

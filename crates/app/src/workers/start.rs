@@ -1,0 +1,85 @@
+//! Starting a session's browser.
+
+use domain::{
+    error_code::ErrorCode,
+    session::{Event, Lease, State},
+};
+use ports::{
+    browser::{BrowserSpec, StartError, Watch},
+    outbox::{Claim, Verdict},
+};
+use tokio::time::Instant;
+
+use super::{START_ATTEMPTS, START_PAUSE, Workers};
+use crate::{
+    advance::{STARTING, Stuck},
+    live::{Conductor, conduct},
+};
+
+impl Workers {
+    pub(super) async fn start_browser(
+        &self,
+        claim: &Claim,
+        lease: Lease,
+    ) -> Result<Verdict, Stuck> {
+        let id = claim.session;
+        let session = self.core.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+        if !matches!(session.state, State::Initializing { lease: now, .. } if now == lease) {
+            return Ok(Verdict::Done);
+        }
+        let until = self.core.clock.now() + STARTING;
+        self.core.sessions.renew(id, lease.browser, until).await?;
+        let found = self.core.catalogue.definition(session.order.platform).await?;
+        let Some((_, definition)) = found else {
+            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound };
+            self.core.advance(id, Some(lease.browser), failed).await?;
+            return Ok(Verdict::Done);
+        };
+        let room = self.core.rooms.enter(id);
+        let owned = |texts: std::collections::BTreeSet<&str>| {
+            texts.into_iter().map(str::to_owned).collect()
+        };
+        let spec = BrowserSpec {
+            id: lease.browser,
+            hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
+            watch: Watch {
+                selectors: owned(definition.selectors()),
+                responses: owned(definition.responses()),
+            },
+            device: room.inside.borrow().device,
+            locale: self.places.locale(&session.order.location.country),
+        };
+        let began = Instant::now();
+        match self.pool.start(spec).await {
+            Ok(browser) => {
+                let took = began.elapsed().as_millis();
+                tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
+                if let Err(error) =
+                    self.core.advance(id, Some(lease.browser), Event::BrowserStarted).await
+                {
+                    self.pool.release(lease.browser).await;
+                    self.core.rooms.leave(id);
+                    return Err(error);
+                }
+                let (core, pool) = (self.core.clone(), self.pool.clone());
+                self.tasks.spawn(async move {
+                    conduct(Conductor { core, id, lease, browser, room }).await;
+                    // Released by an effect as a rule; here when the session lost us.
+                    pool.release(lease.browser).await;
+                });
+                Ok(Verdict::Done)
+            }
+            Err(StartError::Released) => Ok(Verdict::Done),
+            Err(StartError::Unavailable(why)) if claim.attempt < START_ATTEMPTS => {
+                tracing::warn!(session.id = %id, why, "a browser could not be started, trying again");
+                Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE))
+            }
+            Err(StartError::Unavailable(why)) => {
+                tracing::error!(session.id = %id, why, "no browser could be started");
+                let failed = Event::Failed { why: ErrorCode::BrowserUnavailable };
+                self.core.advance(id, Some(lease.browser), failed).await?;
+                Ok(Verdict::Done)
+            }
+        }
+    }
+}

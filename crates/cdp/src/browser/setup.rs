@@ -1,0 +1,138 @@
+//! What a page is told before its first script runs.
+
+use ports::browser::{BrowserSpec, Device};
+use serde_json::{Value, json};
+
+use super::{
+    WORLD,
+    scripts::{FIELDS, PICKERS, TELL},
+};
+
+/// Bytes of answers that Chromium keeps for the workflow to read.
+const KEPT: u32 = 8 * 1024 * 1024;
+
+/// Who Chromium says it is, without the word that it runs without a window. Nothing else is hidden:
+/// how far to go is for the operator's lawyers, not a default.
+pub(super) struct Agent {
+    text: String,
+    version: String,
+}
+
+impl Agent {
+    pub(super) fn new(told: &str) -> Self {
+        let text = told.replace("HeadlessChrome", "Chrome");
+        let version = text.split_once("Chrome/").map(|(_, rest)| rest);
+        let version = version.and_then(|rest| rest.split([' ', '.']).next()).unwrap_or_default();
+        Self { version: version.to_owned(), text }
+    }
+
+    fn claims(&self, spec: &BrowserSpec) -> Value {
+        let mobile = spec.device.touch;
+        let text = if mobile {
+            // As Chrome for Android says it of every device (its reduced user agent).
+            format!(
+                "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) \
+                 Chrome/{}.0.0.0 Mobile Safari/537.36",
+                self.version
+            )
+        } else {
+            self.text.clone()
+        };
+        json!({
+            "userAgent": text,
+            "acceptLanguage": languages(&spec.locale.language),
+            "userAgentMetadata": {
+                "brands": [
+                    { "brand": "Chromium", "version": self.version },
+                    { "brand": "Not=A?Brand", "version": "24" },
+                ],
+                "platform": if mobile { "Android" } else { "Linux" },
+                "platformVersion": "",
+                "architecture": if mobile { "" } else { "x86" },
+                "model": "",
+                "mobile": mobile,
+            },
+        })
+    }
+}
+
+/// The language of a place, without its country, and English behind it (RFC 9110, section 12.5.4;
+/// Chromium adds the weights).
+fn languages(tag: &str) -> String {
+    let plain = tag.split('-').next().unwrap_or_default();
+    match plain {
+        "" | "en" => [tag, "en"].into_iter().filter(|tag| !tag.is_empty()).collect::<Vec<_>>(),
+        plain => vec![tag, plain, "en"],
+    }
+    .join(",")
+}
+
+/// The commands for a page that waits to be let run, in their order.
+pub(super) fn commands(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str, Value)> {
+    let device = spec.device;
+    let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
+    let script = |source| json!({ "source": source, "worldName": WORLD, "runImmediately": true });
+    let mut commands = vec![
+        ("Page.enable", json!({})),
+        ("Network.enable", json!({ "maxTotalBufferSize": KEPT })),
+        ("Fetch.enable", json!({ "patterns": documents })),
+        ("Emulation.setDeviceMetricsOverride", metrics(device)),
+        ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
+        ("Emulation.setEmulatedMedia", preferences(device)),
+        ("Emulation.setUserAgentOverride", agent.claims(spec)),
+        ("Page.setInterceptFileChooserDialog", json!({ "enabled": true })),
+        ("Runtime.enable", json!({})),
+        ("Runtime.addBinding", json!({ "name": TELL, "executionContextName": WORLD })),
+        ("Page.addScriptToEvaluateOnNewDocument", script(PICKERS)),
+        ("Page.addScriptToEvaluateOnNewDocument", script(FIELDS)),
+    ];
+    if device.touch {
+        let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
+        commands.push(("Emulation.setTouchEmulationEnabled", fingers));
+    }
+    if !spec.locale.language.is_empty() {
+        let locale = json!({ "locale": spec.locale.language.replace('-', "_") });
+        commands.push(("Emulation.setLocaleOverride", locale));
+    }
+    if let Some(zone) = &spec.locale.time_zone {
+        commands.push(("Emulation.setTimezoneOverride", json!({ "timezoneId": zone })));
+    }
+    commands
+}
+
+fn metrics(device: Device) -> Value {
+    let viewport = device.viewport;
+    json!({
+        "width": viewport.width, "height": viewport.height,
+        "deviceScaleFactor": device.scale.times(), "mobile": device.touch,
+        "screenWidth": viewport.width, "screenHeight": viewport.height,
+    })
+}
+
+fn preferences(device: Device) -> Value {
+    let feature = |name, on, value| json!({ "name": name, "value": if on { value } else { "" } });
+    json!({ "features": [
+        feature("prefers-color-scheme", device.dark, "dark"),
+        feature("prefers-reduced-motion", device.still, "reduce"),
+    ] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_asks_for_its_language_and_then_for_english() {
+        assert_eq!(languages("de-DE"), "de-DE,de,en");
+        assert_eq!(languages("en-US"), "en-US,en");
+        assert_eq!(languages(""), "en");
+    }
+
+    #[test]
+    fn the_agent_is_itself_without_the_word_headless() {
+        let told = "Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0 Safari/537.36";
+        let agent = Agent::new(told);
+        assert_eq!(agent.version, "156");
+        assert!(!agent.text.contains("Headless"), "{}", agent.text);
+    }
+}

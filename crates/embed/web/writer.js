@@ -1,0 +1,195 @@
+// A field of our own over the remote one that has the focus: the phone's keyboard, input methods,
+// paste and codes from messages know it for what it is. What is written goes on at once and never
+// stays.
+
+import { mac, modifiers, touch } from './pointer.js';
+
+/**
+ * @typedef {import('./screen.js').Screen} Screen
+ * @typedef {[place: [number, number, number, number], kind: string, mode: string, complete: string]} Field
+ */
+
+/** Characters that are pasted at once. */
+const LONGEST = 10_000;
+/** Something to delete, so that a phone's keyboard tells of it. */
+const NOTHING = '\u200b';
+const PICKED = new Set(['date', 'time', 'datetime-local', 'month', 'week']);
+const TYPES = new Set(['email', 'number', 'password', 'search', 'tel', 'text', 'url']);
+const KEYS = /** @type {Record<string, [key: string, code: number]>} */ ({
+  deleteContentBackward: ['Backspace', 8],
+  deleteWordBackward: ['Backspace', 8],
+  deleteContentForward: ['Delete', 46],
+  insertLineBreak: ['Enter', 13],
+  insertParagraph: ['Enter', 13],
+});
+
+export class Writer {
+  /** @type {Field[]} */ #fields = [];
+  /** @type {Field | null} */ #focused = null;
+  #composing = false;
+
+  /**
+   * @param {HTMLInputElement} field
+   * @param {HTMLInputElement} picker
+   * @param {Screen} screen
+   * @param {(message: object) => void} send
+   */
+  constructor(field, picker, screen, send) {
+    this.field = field;
+    this.picker = picker;
+    this.screen = screen;
+    this.send = send;
+    this.#listen();
+    this.#empty();
+    new ResizeObserver(() => this.#place()).observe(screen.canvas);
+    visualViewport?.addEventListener('resize', () => this.#uncover());
+  }
+
+  /** Takes the keys. */
+  focus() {
+    this.field.focus({ preventScroll: true });
+  }
+
+  /**
+   * What can be written in over there, and which of it has the focus.
+   * @param {Field[]} fields
+   * @param {number | null} focused
+   */
+  show(fields, focused) {
+    this.#fields = fields;
+    this.screen.canvas.dataset.fields = String(fields.length);
+    this.#focused = fields[focused ?? -1] ?? null;
+    this.#become(this.#focused);
+    if (!touch) return;
+    if (this.#focused) this.focus();
+    else if (document.activeElement === this.field) this.field.blur();
+  }
+
+  /** A finger was lifted here. @param {{ x: number, y: number }} at */
+  tap({ x, y }) {
+    const hit = this.#fields.find(([[left, top, width, height]]) => x >= left && y >= top && x <= left + width && y <= top + height);
+    if (!hit) return;
+    this.#become(hit);
+    this.focus();
+  }
+
+  /** @param {Field | null} field */
+  #become(field) {
+    const [, kind, mode, complete] = field ?? [[0, 0, 0, 0], 'text', 'none', 'off'];
+    const type = TYPES.has(kind) ? kind : 'text';
+    // A number's own field would not hold what is only half a number.
+    this.field.type = type === 'number' ? 'text' : type;
+    this.field.inputMode = field ? mode || (type === 'number' ? 'decimal' : '') : touch ? 'none' : '';
+    this.field.autocomplete = complete === 'one-time-code' ? complete : 'off';
+    this.field.enterKeyHint = kind === 'search' ? 'search' : 'go';
+    this.picker.hidden = !PICKED.has(kind);
+    if (!this.picker.hidden) this.picker.type = kind;
+    this.#place();
+  }
+
+  #place() {
+    const place = this.#focused?.[0] ?? [0, 0, 0, 0];
+    const box = this.screen.box(place);
+    const stage = this.screen.canvas.parentElement?.getBoundingClientRect();
+    for (const over of [this.field, this.picker]) {
+      over.style.left = `${box.left - (stage?.left ?? 0)}px`;
+      over.style.top = `${box.top - (stage?.top ?? 0)}px`;
+      over.style.width = `${Math.max(1, box.width)}px`;
+      over.style.height = `${Math.max(1, box.height)}px`;
+    }
+  }
+
+  /** Moves the page up where the phone's keyboard covers the field. */
+  #uncover() {
+    const stage = this.screen.canvas.parentElement;
+    const seen = visualViewport;
+    if (!stage || !seen) return;
+    stage.style.transform = '';
+    if (!this.#focused) return;
+    const { top, height } = this.screen.box(this.#focused[0]);
+    const hidden = top + height + 12 - (seen.offsetTop + seen.height);
+    if (hidden > 0) stage.style.transform = `translateY(${-hidden}px)`;
+  }
+
+  #empty() {
+    this.field.value = NOTHING;
+  }
+
+  /** @param {string} text */
+  #text(text) {
+    const letters = [...text.replaceAll(NOTHING, '')].slice(0, LONGEST).join('');
+    if (letters) this.send({ t: 'text', text: letters });
+  }
+
+  #listen() {
+    const { field, picker } = this;
+    field.addEventListener('keydown', (event) => this.#key(true, event));
+    field.addEventListener('keyup', (event) => this.#key(false, event));
+    field.addEventListener('beforeinput', (event) => this.#before(event));
+    field.addEventListener('input', (event) => {
+      // Filled in by the device itself, as a code from a message is.
+      if (this.#composing || /** @type {InputEvent} */ (event).isComposing) return;
+      this.#text(field.value);
+      this.#empty();
+    });
+    field.addEventListener('compositionstart', () => { this.#composing = true; });
+    field.addEventListener('compositionupdate', (event) => {
+      this.send({ t: 'compose', text: event.data.replaceAll(NOTHING, '').slice(0, 500) });
+    });
+    field.addEventListener('compositionend', (event) => {
+      this.#composing = false;
+      if (event.data) this.#text(event.data);
+      else this.send({ t: 'compose', text: '' });
+      // The keyboard is still at it: changing the field now would confuse it.
+      setTimeout(() => { if (!this.#composing) this.#empty(); });
+    });
+    field.addEventListener('paste', (event) => {
+      event.preventDefault();
+      this.#text(event.clipboardData?.getData('text/plain') ?? '');
+    });
+    for (const type of /** @type {const} */ (['copy', 'cut', 'drop', 'dragover'])) field.addEventListener(type, (event) => event.preventDefault());
+    picker.addEventListener('click', () => picker.showPicker?.());
+    picker.addEventListener('change', () => {
+      this.send({ t: 'fill', value: picker.value });
+      picker.value = '';
+      this.focus();
+    });
+    // Who comes by the Tab key writes too.
+    this.screen.canvas.addEventListener('focus', () => this.focus());
+  }
+
+  /** @param {InputEvent} event */
+  #before(event) {
+    if (event.inputType === 'insertCompositionText' || event.isComposing) return;
+    const [key, code] = KEYS[event.inputType] ?? [];
+    if (key && code) {
+      event.preventDefault();
+      this.#press(key, code);
+    } else if (event.inputType === 'insertText' && event.data) {
+      event.preventDefault();
+      this.#text(event.data);
+    }
+  }
+
+  /** @param {string} key @param {number} keyCode */
+  #press(key, keyCode) {
+    for (const down of [true, false]) this.send({ t: 'key', down, key, code: key, keyCode, repeat: false, modifiers: 0 });
+  }
+
+  /**
+   * @param {boolean} down
+   * @param {KeyboardEvent} event
+   */
+  #key(down, event) {
+    const { key } = event;
+    const command = mac ? event.metaKey : event.ctrlKey && !event.getModifierState('AltGraph');
+    // The device's own paste brings the text. What is being composed comes as text, and so does
+    // what a phone's keyboard writes, which has no keys.
+    const ours = (command && key.toLowerCase() === 'v') || event.isComposing || event.keyCode === 229
+      || key === 'Unidentified' || key === 'Dead' || key === 'Process';
+    if (ours) return;
+    event.preventDefault();
+    // What is copied over there stays there.
+    this.send({ t: 'key', down, key: key.slice(0, 32), code: event.code.slice(0, 32), keyCode: event.keyCode, repeat: event.repeat, modifiers: modifiers(event) });
+  }
+}

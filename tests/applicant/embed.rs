@@ -1,0 +1,92 @@
+//! The embed page, alone or in an iframe of a partner's page.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Applicant, PATIENCE, evaluate, middle, number};
+
+/// The embed page as the applicant uses it.
+pub struct Embed<'a> {
+    pub applicant: &'a Applicant,
+    pub(super) frame: String,
+    /// Whether it is in an iframe of a partner's page.
+    pub(super) framed: bool,
+}
+
+impl Embed<'_> {
+    pub async fn evaluate(&self, expression: &str) -> Value {
+        evaluate(&self.applicant.client, &self.frame, expression).await
+    }
+
+    /// Waits until a condition holds in the embed page.
+    pub async fn until(&self, what: &str, condition: &str) {
+        let ends = tokio::time::Instant::now() + PATIENCE;
+        while self.evaluate(condition).await != true {
+            if tokio::time::Instant::now() > ends {
+                let shot = std::env::temp_dir().join(format!("seen-{}.png", std::process::id()));
+                std::fs::write(&shot, self.applicant.screenshot().await).expect("a picture");
+                panic!("waited {PATIENCE:?} for {what}; what was seen is in {}", shot.display());
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    }
+
+    pub async fn until_prompted(&self, text: &str) {
+        let condition = format!("document.getElementById('prompt').textContent.includes({text:?})");
+        self.until(&format!("the prompt {text:?}"), &condition).await;
+    }
+
+    pub async fn until_outcome(&self) -> String {
+        let shown = "!document.querySelector('[data-testid=outcome]').hidden";
+        self.until("the outcome", shown).await;
+        let status = self.evaluate("document.querySelector('canvas').dataset.status").await;
+        status.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Clicks in the middle of an element that is shown.
+    pub async fn click(&self, selector: &str) {
+        let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
+        self.until(&format!("{selector} to be shown"), &shown).await;
+        let inner = self.evaluate(&middle(selector)).await;
+        let (x, y) = self.outside(number(&inner["x"]), number(&inner["y"])).await;
+        self.applicant.click_at(x, y).await;
+    }
+
+    /// Where a place of the remote page is in the applicant's window.
+    pub async fn on_screen(&self, x: f64, y: f64) -> (f64, f64) {
+        let place = format!(
+            "(() => {{ const c = document.querySelector('canvas'), r = c.getBoundingClientRect(); \
+             return {{ x: r.left + {x} * r.width / c.dataset.width, y: r.top + {y} * r.height / c.dataset.height }}; }})()"
+        );
+        let inner = self.evaluate(&place).await;
+        self.outside(number(&inner["x"]), number(&inner["y"])).await
+    }
+
+    /// A place of the embed page in the applicant's window.
+    async fn outside(&self, x: f64, y: f64) -> (f64, f64) {
+        if !self.framed {
+            return (x, y);
+        }
+        let outer = "(() => { const r = document.querySelector('iframe').getBoundingClientRect(); \
+             return { x: r.left + 1, y: r.top + 1 }; })()";
+        let outer = self.applicant.evaluate(outer).await;
+        (x + number(&outer["x"]), y + number(&outer["y"]))
+    }
+
+    /// Signs in on the remote page, by keyboard alone.
+    pub async fn sign_in(&self, user: &str, password: &str) {
+        self.until_prompted("Sign in").await;
+        self.sign_in_again(user, password).await;
+    }
+
+    /// Signs in on a sign-in page that has been shown before.
+    pub async fn sign_in_again(&self, user: &str, password: &str) {
+        self.click("[data-testid=screen]").await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(user).await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(password).await;
+        self.applicant.press("Enter").await;
+    }
+}
