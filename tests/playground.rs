@@ -41,6 +41,10 @@ impl Playground {
         deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{HOST}:{}", self.port));
     }
 
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{HOST}:{}/{path}", self.port)
+    }
+
     /// Publishes a platform that waits on the page for ever; answers its id.
     pub fn publish(&self, deployment: &Deployment) -> Value {
         let sandbox = root().join("crates/domain/platforms/sandbox.json");
@@ -130,6 +134,7 @@ async fn serve(mut stream: TcpStream, into: &Mutex<Value>) -> Option<()> {
     let (kind, more, body) = match path {
         "/" => ("text/html; charset=utf-8", "", PAGE),
         "/popup" => ("text/html; charset=utf-8", "", POPUP),
+        "/country" => ("text/plain", "", "FR"),
         "/file" => ("text/plain", "content-disposition: attachment\r\n", "a file"),
         _ => ("text/plain", "", ""),
     };

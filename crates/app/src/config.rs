@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Pat
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
+    exit::Exits,
     rate::Limit,
     webhook::Backoff,
 };
@@ -27,6 +28,10 @@ pub struct Config {
     /// Whether browsers are shut in; without it a page that breaks out of Chromium is where we are.
     pub browser_jail: bool,
     pub egress: Egress,
+    /// Through which browsers leave; none: from where we are.
+    pub exits: Exits,
+    /// Answers the country that a request came from.
+    pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
@@ -62,6 +67,8 @@ const KEYS: &[&str] = &[
     "browser_memory_mb",
     "browser_jail",
     "egress_allow",
+    "egress_proxy",
+    "egress_check_url",
     "webhook_backoff",
     "countries",
     "redis_url",
@@ -122,6 +129,8 @@ impl Config {
         }
         let egress = Egress::allowing(&text("egress_allow", ""));
         let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
+        let exits = text("egress_proxy", "").parse::<Exits>();
+        let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
         let mut bounded =
@@ -149,6 +158,8 @@ impl Config {
             browser_memory: memory << 20,
             browser_jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
             egress: egress.unwrap_or_default(),
+            exits: exits.unwrap_or_default(),
+            exit_check: checked_url(values.get("egress_check_url"), faults),
             webhook_backoff: backoff.unwrap_or_default(),
             countries,
             redis_url: redis_url(values, faults),
@@ -184,6 +195,15 @@ fn within(text: &str, key: &str, range: RangeInclusive<u64>, faults: &mut Vec<St
         faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
         *range.start()
     })
+}
+
+fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Option<String> {
+    let fine =
+        |url: &str| url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if url.is_some_and(|url| !fine(url)) {
+        faults.push("egress_check_url must be an http or https URL".into());
+    }
+    url.cloned()
 }
 
 fn redis_url(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::{
     error::Error,
     fs, io,
     net::{SocketAddr, TcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -178,16 +178,7 @@ impl Service {
         let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
-        let pool = ChromiumPool::new(PoolOptions {
-            executable: config.browser.clone(),
-            folder: browsers.clone(),
-            capacity: config.browsers,
-            warm: config.browsers_warm,
-            memory: config.browser_memory,
-            jail: jail(config, &parts.program, &browsers)?,
-            egress: config.egress.clone(),
-            routes,
-        });
+        let pool = browser_pool(config, &parts.program, &browsers, routes)?;
         let socket = bind(config.listen)?;
         let address = socket.local_addr()?;
         let metrics = Metrics::install().map_err(explain)?;
@@ -252,6 +243,26 @@ impl Service {
         // What cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
     }
+}
+
+fn browser_pool(
+    config: &Config,
+    program: &Path,
+    folder: &Path,
+    routes: HashMap<String, SocketAddr>,
+) -> Result<Arc<ChromiumPool>, Failure> {
+    Ok(ChromiumPool::new(PoolOptions {
+        executable: config.browser.clone(),
+        folder: folder.to_owned(),
+        capacity: config.browsers,
+        warm: config.browsers_warm,
+        memory: config.browser_memory,
+        jail: jail(config, program, folder)?,
+        egress: config.egress.clone(),
+        exits: config.exits.clone(),
+        exit_check: config.exit_check.clone(),
+        routes,
+    }))
 }
 
 async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {

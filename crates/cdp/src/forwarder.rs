@@ -5,11 +5,14 @@ use std::{
     collections::HashMap,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use domain::egress::Egress;
+use domain::{
+    egress::{Egress, may_be_public},
+    exit::Exit,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -17,18 +20,23 @@ use tokio::{
     task::JoinHandle,
 };
 
+use crate::upstream::tunnel;
+
 const LONGEST_HEAD: usize = 64 * 1024;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 const CONNECTIONS: usize = 256;
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
-/// Where a browser may connect to.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Exits {
+/// Where a browser may connect to, and how it gets there.
+#[derive(Default)]
+pub(crate) struct Ways {
     pub(crate) egress: Egress,
     /// Hosts that the service serves itself, and where.
     pub(crate) routes: HashMap<String, SocketAddr>,
+    /// Whether everything else leaves through an exit, or not at all.
+    pub(crate) by_exit: bool,
+    pub(crate) exit: Mutex<Option<Exit>>,
 }
 
 /// A running proxy; it ends when dropped.
@@ -44,31 +52,31 @@ impl Drop for Forwarder {
 
 impl Forwarder {
     /// Serves browsers that connect to this socket.
-    pub(crate) fn start(exits: Exits, listener: TcpListener) -> Self {
-        Self { task: tokio::spawn(serve(listener, Arc::new(exits))) }
+    pub(crate) fn start(ways: Arc<Ways>, listener: TcpListener) -> Self {
+        Self { task: tokio::spawn(serve(listener, ways)) }
     }
 }
 
-async fn serve(listener: TcpListener, exits: Arc<Exits>) {
+async fn serve(listener: TcpListener, ways: Arc<Ways>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = room.clone().acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else { return };
-        let exits = exits.clone();
+        let ways = ways.clone();
         tokio::spawn(async move {
             // A connection that breaks is the browser's to notice.
-            let _ = forward(stream, &exits).await;
+            let _ = forward(stream, &ways).await;
             drop(permit);
         });
     }
 }
 
-async fn forward(mut browser: TcpStream, exits: &Exits) -> io::Result<()> {
+async fn forward(mut browser: TcpStream, ways: &Ways) -> io::Result<()> {
     let read = tokio::time::timeout(HEAD_PATIENCE, read_head(&mut browser)).await;
     let Ok(Ok((head, rest))) = read else { return Ok(()) };
     let Some(request) = Request::read(&head) else {
         return refuse(&mut browser, "400 Bad Request").await;
     };
-    let Some(mut server) = exits.connect(&request.host, request.port).await else {
+    let Some(mut server) = ways.connect(&request.host, request.port).await else {
         return refuse(&mut browser, "403 Forbidden").await;
     };
     match request.forwarded {
@@ -143,13 +151,41 @@ fn authority(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-impl Exits {
+impl Ways {
+    fn exit(&self) -> Option<Exit> {
+        self.exit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a host is reached without an exit.
+    pub(crate) fn is_direct(&self, host: &str, port: u16) -> bool {
+        self.routes.contains_key(host) || self.egress.names(host, port)
+    }
+
+    /// From now on new connections leave there.
+    pub(crate) fn leave_by(&self, exit: Exit) {
+        *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
+    }
+
     async fn connect(&self, host: &str, port: u16) -> Option<TcpStream> {
         if let Some(route) = self.routes.get(host) {
             return dial(*route).await;
         }
         if !PORTS.contains(&port) && !self.egress.names(host, port) {
             return None;
+        }
+        if self.by_exit && !self.egress.names(host, port) {
+            // Resolved where it leaves: nobody here learns of it, and nothing here is meant.
+            let exit = self.exit()?;
+            if !may_be_public(host) {
+                return None;
+            }
+            return match tunnel(&exit, host, port).await {
+                Ok(stream) => Some(stream),
+                Err(error) => {
+                    tracing::info!(%error, "an exit did not connect");
+                    None
+                }
+            };
         }
         for address in resolve(host, port).await {
             if self.egress.permits(host, address)
@@ -202,7 +238,7 @@ mod tests {
         let routes = HashMap::from([("here.test".to_owned(), address)]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = listener.local_addr().unwrap();
-        let _serving = Forwarder::start(Exits { routes, ..Exits::default() }, listener);
+        let _serving = Forwarder::start(Arc::new(Ways { routes, ..Ways::default() }), listener);
         let mut stream = TcpStream::connect(proxy).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();

@@ -11,6 +11,7 @@ mod jail;
 mod launch;
 mod pool;
 mod seats;
+mod upstream;
 mod usage;
 mod warm;
 mod watching;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use domain::{egress::Egress, id::BrowserId};
+use domain::{egress::Egress, exit::Exits, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
@@ -37,6 +37,9 @@ pub struct PoolOptions {
     pub memory: u64,
     pub jail: Option<Jail>,
     pub egress: Egress,
+    pub exits: Exits,
+    /// Answers the country that a request came from; where there is none, an exit is believed.
+    pub exit_check: Option<String>,
     /// Hosts that the service serves itself, and where.
     pub routes: HashMap<String, SocketAddr>,
 }

@@ -4,26 +4,29 @@ use std::{
     collections::VecDeque,
     path::Path,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use domain::request::Location;
 use ports::browser::{BrowserSpec, Scale, StartError};
 use tokio::{
     net::TcpListener,
     sync::{Notify, mpsc},
 };
+use uuid::Uuid;
 
 use crate::{
     browser::RemoteBrowser,
     client::Event,
-    forwarder::{Exits, Forwarder},
+    forwarder::{Forwarder, Ways},
     jail::WAY_OUT,
     launch::{Chromium, LaunchOptions, Launched},
     pool::PoolOptions,
     seats::{Seats, Taken},
+    upstream::tunnel,
 };
 
 /// How long it is remembered what kind of browser was asked for.
@@ -103,11 +106,61 @@ impl Starter {
         idle: Idle,
         spec: BrowserSpec,
     ) -> Result<(RemoteBrowser, Taken), StartError> {
-        let exits =
-            Exits { egress: self.options.egress.clone(), routes: self.options.routes.clone() };
-        let forwarder = Forwarder::start(exits, idle.way_out);
+        let ways = Arc::new(Ways {
+            egress: self.options.egress.clone(),
+            routes: self.options.routes.clone(),
+            by_exit: self.options.exits.are_used(),
+            exit: Mutex::default(),
+        });
+        let forwarder = Forwarder::start(ways.clone(), idle.way_out);
+        // The sandbox, and what the operator has named, is reached without an exit.
+        let away = spec.hosts.iter().find(|host| !ways.is_direct(host, 443)).cloned();
+        let place = spec.place.clone();
         let adopted = RemoteBrowser::adopt(idle.chromium, idle.events, spec, forwarder).await;
-        adopted.map(|browser| (browser, idle.seat)).map_err(|error| unavailable(&error))
+        let browser = adopted.map_err(|error| unavailable(&error))?;
+        if ways.by_exit
+            && let Some(host) = away
+            && let Err(error) = self.leave(&browser, &ways, &place, &host).await
+        {
+            browser.end().await;
+            return Err(error);
+        }
+        Ok((browser, idle.seat))
+    }
+
+    /// Finds the browser an exit that works and is in the right country.
+    async fn leave(
+        &self,
+        browser: &RemoteBrowser,
+        ways: &Ways,
+        place: &Location,
+        host: &str,
+    ) -> Result<(), StartError> {
+        // Sticky for as long as the browser lives, and never the same again.
+        let session = Uuid::new_v4().simple().to_string();
+        let mut elsewhere = false;
+        for exit in self.options.exits.at(place, session.get(..16).unwrap_or_default()) {
+            ways.leave_by(exit.clone());
+            let Some(check) = &self.options.exit_check else {
+                if tunnel(&exit, host, 443).await.is_ok() {
+                    return Ok(());
+                }
+                continue;
+            };
+            match browser.country(check).await {
+                Some(country) if country == place.country => return Ok(()),
+                Some(country) => {
+                    tracing::warn!(
+                        wanted = place.country,
+                        country,
+                        "an exit is in another country"
+                    );
+                    elsewhere = true;
+                }
+                None => tracing::warn!(country = place.country, "an exit does not work"),
+            }
+        }
+        Err(if elsewhere { StartError::Elsewhere } else { StartError::NoExit })
     }
 
     /// Starts a browser ahead of time if fewer wait than should and a seat is free; answers whether

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cdp::{ChromiumPool, Jail, PoolOptions};
-use domain::id::BrowserId;
+use domain::{id::BrowserId, request::Location};
 use ports::browser::{BrowserSpec, Device, Locale, StartError, Watch};
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
@@ -76,6 +76,7 @@ fn spec(pool: &Pool) -> BrowserSpec {
         watch: Watch::default(),
         device: Device::default(),
         locale: Locale::default(),
+        place: Location { country: "US".into(), region: None, city: None },
     }
 }
 
@@ -109,6 +110,8 @@ async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<Chromium
             cores: 2,
         }),
         egress: domain::egress::Egress::default(),
+        exits: domain::exit::Exits::default(),
+        exit_check: None,
         routes: HashMap::from([(HOST.to_owned(), address)]),
     };
     change(&mut options);

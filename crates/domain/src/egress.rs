@@ -74,6 +74,22 @@ impl Egress {
     }
 }
 
+/// Whether a host may be somewhere in public: for connections that are made, and names that are
+/// resolved, by a proxy elsewhere. An address has to be public; a name must not be one of those that
+/// mean something else in each network (RFC 6761, RFC 6762, RFC 8375 and the reserved `internal`).
+#[must_use]
+pub fn may_be_public(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    if let Ok(ip) = host.parse() {
+        return is_public(ip);
+    }
+    let last = host.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    // A number at the end makes it an address in some form that a resolver may still read.
+    let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x");
+    let local = ["localhost", "local", "internal", "intranet", "lan", "home", "corp", "arpa"];
+    host.contains('.') && !number && !local.contains(&last.as_str())
+}
+
 /// Some networks, in CIDR form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<(IpAddr, u8)>);
@@ -180,6 +196,31 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_mean_another_thing_in_each_network_are_not_public() {
+        for host in ["example.com", "EXAMPLE.COM.", "1.1.1.1", "[2606:4700::1111]", "xn--a.test"] {
+            assert!(may_be_public(host), "{host}");
+        }
+        for host in [
+            "localhost",
+            "a.localhost",
+            "printer.local",
+            "db.internal",
+            "router.lan",
+            "x.home.arpa",
+            "router",
+            "10.0.0.1",
+            "[::1]",
+            "[::ffff:10.0.0.1]",
+            "127.1",
+            "0x7f.1",
+            "a.0x7f",
+            "",
+        ] {
+            assert!(!may_be_public(host), "{host}");
+        }
+    }
 
     #[test]
     fn only_the_open_internet_is_public() {

@@ -7,6 +7,7 @@
 pub mod api_key;
 pub mod egress;
 pub mod error_code;
+pub mod exit;
 pub mod id;
 pub mod platform;
 pub mod rate;

@@ -35,6 +35,10 @@ pub(crate) const PYTHON: Need = Need {
 };
 /// For the type check of the embed page and a generated client; neither building nor running
 /// needs it.
+pub(crate) const PROXIES: Need = Need {
+    present: || found("tinyproxy") && found("microsocks"),
+    packages: &["tinyproxy-bin", "microsocks"],
+};
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 
 /// Installs what is missing, where that is possible; else says what to install.

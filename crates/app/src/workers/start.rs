@@ -1,11 +1,14 @@
 //! Starting a session's browser.
 
+use std::collections::BTreeSet;
+
 use domain::{
     error_code::ErrorCode,
-    session::{Event, Lease, State},
+    session::{Event, Lease, Session, State},
+    workflow::Definition,
 };
 use ports::{
-    browser::{BrowserSpec, StartError, Watch},
+    browser::{BrowserSpec, Device, StartError, Watch},
     outbox::{Claim, Verdict},
 };
 use tokio::time::Instant;
@@ -36,19 +39,7 @@ impl Workers {
             return Ok(Verdict::Done);
         };
         let room = self.core.rooms.enter(id);
-        let owned = |texts: std::collections::BTreeSet<&str>| {
-            texts.into_iter().map(str::to_owned).collect()
-        };
-        let spec = BrowserSpec {
-            id: lease.browser,
-            hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
-            watch: Watch {
-                selectors: owned(definition.selectors()),
-                responses: owned(definition.responses()),
-            },
-            device: room.inside.borrow().device,
-            locale: self.places.locale(&session.order.location.country),
-        };
+        let spec = self.spec(lease, &session, &definition, room.inside.borrow().device);
         let began = Instant::now();
         match self.pool.start(spec).await {
             Ok(browser) => {
@@ -70,16 +61,45 @@ impl Workers {
                 Ok(Verdict::Done)
             }
             Err(StartError::Released) => Ok(Verdict::Done),
-            Err(StartError::Unavailable(why)) if claim.attempt < START_ATTEMPTS => {
-                tracing::warn!(session.id = %id, why, "a browser could not be started, trying again");
+            Err(error) if claim.attempt < START_ATTEMPTS => {
+                tracing::warn!(session.id = %id, %error, "a browser could not be started, trying again");
                 Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE))
             }
-            Err(StartError::Unavailable(why)) => {
-                tracing::error!(session.id = %id, why, "no browser could be started");
-                let failed = Event::Failed { why: ErrorCode::BrowserUnavailable };
+            Err(error) => {
+                tracing::error!(session.id = %id, %error, "no browser could be started");
+                let failed = Event::Failed { why: why(&error) };
                 self.core.advance(id, Some(lease.browser), failed).await?;
                 Ok(Verdict::Done)
             }
         }
+    }
+
+    fn spec(
+        &self,
+        lease: Lease,
+        session: &Session,
+        definition: &Definition,
+        device: Device,
+    ) -> BrowserSpec {
+        let owned = |texts: BTreeSet<&str>| texts.into_iter().map(str::to_owned).collect();
+        BrowserSpec {
+            id: lease.browser,
+            hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
+            watch: Watch {
+                selectors: owned(definition.selectors()),
+                responses: owned(definition.responses()),
+            },
+            device,
+            place: session.order.location.clone(),
+            locale: self.places.locale(&session.order.location.country),
+        }
+    }
+}
+
+const fn why(error: &StartError) -> ErrorCode {
+    match error {
+        StartError::NoExit => ErrorCode::ProxyUnavailable,
+        StartError::Elsewhere => ErrorCode::GeoMismatch,
+        StartError::Unavailable(_) | StartError::Released => ErrorCode::BrowserUnavailable,
     }
 }

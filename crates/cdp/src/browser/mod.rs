@@ -9,7 +9,8 @@ mod setup;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use domain::workflow::Observation;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::{exit::country_told, workflow::Observation};
 use ports::browser::{Browser, BrowserError, BrowserSpec, Fetched, Frame, Input, Scene};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ const WORLD: &str = "avouch";
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 const RESPONSE_PATIENCE: Duration = Duration::from_secs(5);
 const LOAD_PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes read of what tells our country.
+const LONGEST_COUNTRY: u32 = 8192;
 
 /// A browser that runs.
 pub(crate) struct RemoteBrowser {
@@ -70,6 +73,28 @@ impl RemoteBrowser {
             Ok(Err(_)) => Err(CallError::Gone),
             Err(_) => Err(CallError::TimedOut("the first page".into())),
         }
+    }
+
+    /// The country that a service says we come from; `None` where it does not answer.
+    pub(crate) async fn country(&self, url: &str) -> Option<String> {
+        let (session, target) = self.pages.top()?;
+        let client = &self.pages.client;
+        let load = json!({
+            "frameId": target, "url": url,
+            "options": { "disableCache": true, "includeCredentials": false },
+        });
+        let loaded = client.call(Some(&session), "Network.loadNetworkResource", load).await.ok()?;
+        let resource = loaded.get("resource")?;
+        let handle = resource.get("stream")?.as_str()?;
+        let read = json!({ "handle": handle, "size": LONGEST_COUNTRY });
+        let read = client.call(Some(&session), "IO.read", read).await;
+        client.fire(Some(&session), "IO.close", json!({ "handle": handle }));
+        let read = read.ok()?;
+        let text = read.get("data")?.as_str()?;
+        let plain = read.get("base64Encoded").and_then(Value::as_bool) != Some(true);
+        let text = if plain { text.as_bytes().to_vec() } else { STANDARD.decode(text).ok()? };
+        let fine = resource.get("httpStatusCode").and_then(Value::as_u64) == Some(200);
+        country_told(str::from_utf8(&text).ok()?).filter(|_| fine)
     }
 
     /// The process group of all of the browser's processes.

@@ -6,7 +6,7 @@ mod scene;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use domain::{id::BrowserId, workflow::Observation};
+use domain::{id::BrowserId, request::Location, workflow::Observation};
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
@@ -37,6 +37,8 @@ pub struct BrowserSpec {
     pub watch: Watch,
     pub device: Device,
     pub locale: Locale,
+    /// Where the browser is to leave from.
+    pub place: Location,
 }
 
 /// What the applicant has in hand, as far as pages care.
@@ -159,6 +161,10 @@ pub enum StartError {
     Released,
     #[error("no browser could be started: {0}")]
     Unavailable(String),
+    #[error("no exit for the place works")]
+    NoExit,
+    #[error("the exits for the place are in another country")]
+    Elsewhere,
 }
 
 #[derive(Debug, thiserror::Error)]

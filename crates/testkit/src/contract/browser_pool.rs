@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use domain::id::BrowserId;
+use domain::{id::BrowserId, request::Location};
 use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, StartError, Watch};
 use uuid::Uuid;
 
@@ -102,5 +102,6 @@ fn spec(pool: &Pool) -> BrowserSpec {
         watch: Watch::default(),
         device: Device::default(),
         locale: Locale::default(),
+        place: Location { country: "US".into(), region: None, city: None },
     }
 }

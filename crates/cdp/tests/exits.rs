@@ -1,0 +1,192 @@
+//! Browsers that leave through exits: a real proxy, and behind it an Internet that consists of two
+//! sites.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use cdp::{ChromiumPool, Jail, PoolOptions};
+use domain::{id::BrowserId, request::Location};
+use ports::browser::{BrowserPool as _, BrowserSpec, Device, Locale, StartError, Watch};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+use uuid::Uuid;
+
+const CHECK: &str = "http://country.test/";
+const PAGE: &str = "http://page.test/";
+
+#[tokio::test]
+async fn a_browser_leaves_through_the_exit_of_its_country_and_nowhere_else() {
+    let world = World::new("DE").await;
+    let ours = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let pool = world.pool(&format!("FR=http://127.0.0.1:1 DE={}", world.exit("geheim")));
+    let browser = pool.start(spec("DE")).await.unwrap();
+    browser.navigate(PAGE).await.unwrap();
+    assert_eq!(browser.texts(&["h1".to_owned()]).await.unwrap(), [Some("hello".to_owned())]);
+    assert_eq!(world.asked(), ["country.test:80", "page.test:80"]);
+    let port = ours.local_addr().unwrap().port();
+    for host in ["127.0.0.1", "localhost", "here.localhost", "printer.local", "127.1"] {
+        let fetched = browser.fetch(&format!("http://{host}:{port}/"), 100).await;
+        assert!(fetched.map_or(true, |fetched| fetched.status == 403), "{host}");
+    }
+    assert!(ours.accept().is_err(), "somebody came");
+    pool.end_all().await;
+}
+
+#[tokio::test]
+async fn an_exit_in_another_country_is_not_taken() {
+    let world = World::new("FR").await;
+    let pool = world.pool(&world.exit("geheim"));
+    let refusal = pool.start(spec("DE")).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::Elsewhere), "{refusal:?}");
+}
+
+#[tokio::test]
+async fn an_exit_that_is_dead_or_refuses_us_gives_way_to_the_next() {
+    let world = World::new("DE").await;
+    let (dead, refusing) = ("http://127.0.0.1:1", world.exit("falsch"));
+    let pool = world.pool(&format!("{dead} {refusing}"));
+    let refusal = pool.start(spec("DE")).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::NoExit), "{refusal:?}");
+    let pool = world.pool(&format!("{dead} {refusing} {}", world.exit("geheim")));
+    pool.start(spec("DE")).await.unwrap();
+    pool.end_all().await;
+}
+
+#[tokio::test]
+async fn without_an_exit_for_the_country_nothing_leaves() {
+    let world = World::new("DE").await;
+    let pool = world.pool(&format!("DE={}", world.exit("geheim")));
+    let refusal = pool.start(spec("FR")).await.map(drop).unwrap_err();
+    assert!(matches!(refusal, StartError::NoExit), "{refusal:?}");
+    assert!(world.asked().is_empty(), "{:?}", world.asked());
+}
+
+/// A real proxy that asks for credentials, and what is behind it.
+struct World {
+    port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
+    proxy: Child,
+    folder: TempDir,
+}
+
+impl World {
+    /// One in which all requests come from this country.
+    async fn new(country: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let internet = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let behind = internet.local_addr().unwrap().port();
+        let port = free_port();
+        let asked = Arc::new(Mutex::new(vec![]));
+        let into = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = internet.accept().await {
+                tokio::spawn(serve(stream, country, into.clone()));
+            }
+        });
+        let file = folder.path().join("tinyproxy.conf");
+        let text = format!(
+            "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nBasicAuth ada-de geheim\n\
+             Upstream http 127.0.0.1:{behind}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new("tinyproxy");
+        command.arg("-d").arg("-c").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
+        let proxy = command.spawn().unwrap();
+        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Self { port, asked, proxy, folder }
+    }
+
+    fn exit(&self, password: &str) -> String {
+        format!("http://ada-{{country}}:{password}@127.0.0.1:{}", self.port)
+    }
+
+    /// What the proxy was asked to connect to.
+    fn asked(&self) -> Vec<String> {
+        let mut asked = self.asked.lock().unwrap().clone();
+        asked.dedup();
+        asked
+    }
+
+    fn pool(&self, exits: &str) -> Arc<ChromiumPool> {
+        ChromiumPool::new(PoolOptions {
+            executable: "chromium".into(),
+            folder: self.folder.path().join(Uuid::new_v4().simple().to_string()),
+            capacity: 2,
+            warm: 0,
+            memory: 4 << 30,
+            jail: Some(Jail {
+                helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
+                arguments: vec![],
+                hidden: vec![],
+                cores: 2,
+            }),
+            egress: domain::egress::Egress::default(),
+            exits: exits.parse().unwrap(),
+            exit_check: Some(CHECK.to_owned()),
+            routes: HashMap::new(),
+        })
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.proxy.kill();
+        let _ = self.proxy.wait();
+    }
+}
+
+fn spec(country: &str) -> BrowserSpec {
+    BrowserSpec {
+        id: BrowserId::from_uuid(Uuid::new_v4()),
+        hosts: BTreeSet::from(["page.test".to_owned()]),
+        watch: Watch::default(),
+        device: Device::default(),
+        locale: Locale::default(),
+        place: Location { country: country.into(), region: None, city: None },
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The other end of a tunnel, whatever it was to lead to.
+async fn serve(
+    mut stream: TcpStream,
+    country: &'static str,
+    asked: Arc<Mutex<Vec<String>>>,
+) -> Option<()> {
+    let head = head(&mut stream).await?;
+    let target = head.strip_prefix("CONNECT ")?.split(' ').next()?.to_owned();
+    asked.lock().unwrap().push(target.clone());
+    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.ok()?;
+    self::head(&mut stream).await?;
+    let (kind, body) = match target.as_str() {
+        "country.test:80" => ("text/plain", country),
+        _ => ("text/html", "<h1>hello</h1>"),
+    };
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(answer.as_bytes()).await.ok()
+}
+
+async fn head(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = vec![];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        bytes.push(stream.read_u8().await.ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
