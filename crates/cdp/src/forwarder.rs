@@ -187,6 +187,10 @@ impl Ways {
                 }
             };
         }
+        // Asking for a name tells whoever answers, and takes as long as they like.
+        if !self.egress.may_permit(host, port) {
+            return None;
+        }
         for address in resolve(host, port).await {
             if self.egress.permits(host, address)
                 && let Some(stream) = dial(address).await

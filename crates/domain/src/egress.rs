@@ -59,6 +59,13 @@ impl Egress {
             })
     }
 
+    /// Whether it is worth resolving a host: it may be in public, or in a network of the operator's.
+    #[must_use]
+    pub fn may_permit(&self, host: &str, port: u16) -> bool {
+        let networks = self.exceptions.iter().any(|one| matches!(one, Exception::Network { .. }));
+        networks || may_be_public(host) || self.names(host, port)
+    }
+
     /// Whether the operator has named this very host and port.
     #[must_use]
     pub fn names(&self, host: &str, port: u16) -> bool {
