@@ -123,8 +123,11 @@ export class Writer {
 
   #listen() {
     const { field, picker } = this;
-    field.addEventListener('keydown', (event) => this.#key(true, event));
-    field.addEventListener('keyup', (event) => this.#key(false, event));
+    // Scripts send keys to the screen itself, which partners know as what takes input.
+    for (const target of /** @type {HTMLElement[]} */ ([field, this.screen.canvas])) {
+      target.addEventListener('keydown', (event) => this.#key(true, event));
+      target.addEventListener('keyup', (event) => this.#key(false, event));
+    }
     field.addEventListener('beforeinput', (event) => this.#before(event));
     field.addEventListener('input', (event) => {
       // Filled in by the device itself, as a code from a message is.
