@@ -24,14 +24,13 @@ use tokio::{
 
 use crate::{
     client::{CallError, Client, Event},
-    jail::{Jail, JailError, Seat, receive},
+    jail::{Jail, JailError, LONGEST_COMPLAINT, Seat, receive},
 };
 
 /// What Debian's package installs; its `/usr/bin/chromium` is a script that adds flags.
 const BEHIND_THE_SCRIPT: &str = "/usr/lib/chromium/chromium";
 /// From the start of the process to its first answer.
 const START_PATIENCE: Duration = Duration::from_secs(30);
-const LONGEST_COMPLAINT: u64 = 4096;
 
 const FLAGS: &[&str] = &[
     "--headless=new",

@@ -2,16 +2,16 @@
 //! sites.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod common;
+
 use std::{
-    collections::{BTreeSet, HashMap},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use cdp::{ChromiumPool, Jail, PoolOptions};
-use domain::{id::BrowserId, request::Location};
-use ports::browser::{BrowserPool as _, BrowserSpec, Device, Locale, StartError, Watch};
+use cdp::{ChromiumPool, PoolOptions};
+use ports::browser::{BrowserPool as _, StartError};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -19,7 +19,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
+use self::common::{options, spec};
+
 const CHECK: &str = "http://country.test/";
+const HOST: &str = "page.test";
 const PAGE: &str = "http://page.test/";
 
 #[tokio::test]
@@ -28,7 +31,7 @@ async fn a_browser_leaves_through_the_exit_of_its_country_and_nowhere_else() {
     let ours = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     ours.set_nonblocking(true).unwrap();
     let pool = world.pool(&format!("FR=http://127.0.0.1:1 DE={}", world.exit("geheim")));
-    let browser = pool.start(spec("DE")).await.unwrap();
+    let browser = pool.start(spec(HOST, "DE")).await.unwrap();
     browser.navigate(PAGE).await.unwrap();
     assert_eq!(browser.texts(&["h1".to_owned()]).await.unwrap(), [Some("hello".to_owned())]);
     assert_eq!(world.asked(), ["country.test:80", "page.test:80"]);
@@ -45,7 +48,7 @@ async fn a_browser_leaves_through_the_exit_of_its_country_and_nowhere_else() {
 async fn an_exit_in_another_country_is_not_taken() {
     let world = World::new("FR").await;
     let pool = world.pool(&world.exit("geheim"));
-    let refusal = pool.start(spec("DE")).await.map(drop).unwrap_err();
+    let refusal = pool.start(spec(HOST, "DE")).await.map(drop).unwrap_err();
     assert!(matches!(refusal, StartError::Elsewhere), "{refusal:?}");
 }
 
@@ -54,10 +57,10 @@ async fn an_exit_that_is_dead_or_refuses_us_gives_way_to_the_next() {
     let world = World::new("DE").await;
     let (dead, refusing) = ("http://127.0.0.1:1", world.exit("falsch"));
     let pool = world.pool(&format!("{dead} {refusing}"));
-    let refusal = pool.start(spec("DE")).await.map(drop).unwrap_err();
+    let refusal = pool.start(spec(HOST, "DE")).await.map(drop).unwrap_err();
     assert!(matches!(refusal, StartError::NoExit), "{refusal:?}");
     let pool = world.pool(&format!("{dead} {refusing} {}", world.exit("geheim")));
-    pool.start(spec("DE")).await.unwrap();
+    pool.start(spec(HOST, "DE")).await.unwrap();
     pool.end_all().await;
 }
 
@@ -65,7 +68,7 @@ async fn an_exit_that_is_dead_or_refuses_us_gives_way_to_the_next() {
 async fn without_an_exit_for_the_country_nothing_leaves() {
     let world = World::new("DE").await;
     let pool = world.pool(&format!("DE={}", world.exit("geheim")));
-    let refusal = pool.start(spec("FR")).await.map(drop).unwrap_err();
+    let refusal = pool.start(spec(HOST, "FR")).await.map(drop).unwrap_err();
     assert!(matches!(refusal, StartError::NoExit), "{refusal:?}");
     assert!(world.asked().is_empty(), "{:?}", world.asked());
 }
@@ -120,21 +123,9 @@ impl World {
 
     fn pool(&self, exits: &str) -> Arc<ChromiumPool> {
         ChromiumPool::new(PoolOptions {
-            executable: "chromium".into(),
-            folder: self.folder.path().join(Uuid::new_v4().simple().to_string()),
-            capacity: 2,
-            warm: 0,
-            memory: 4 << 30,
-            jail: Some(Jail {
-                helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
-                arguments: vec![],
-                hidden: vec![],
-                cores: 2,
-            }),
-            egress: domain::egress::Egress::default(),
             exits: exits.parse().unwrap(),
             exit_check: Some(CHECK.to_owned()),
-            routes: HashMap::new(),
+            ..options(&self.folder.path().join(Uuid::new_v4().simple().to_string()))
         })
     }
 }
@@ -143,17 +134,6 @@ impl Drop for World {
     fn drop(&mut self) {
         let _ = self.proxy.kill();
         let _ = self.proxy.wait();
-    }
-}
-
-fn spec(country: &str) -> BrowserSpec {
-    BrowserSpec {
-        id: BrowserId::from_uuid(Uuid::new_v4()),
-        hosts: BTreeSet::from(["page.test".to_owned()]),
-        watch: Watch::default(),
-        device: Device::default(),
-        locale: Locale::default(),
-        place: Location { country: country.into(), region: None, city: None },
     }
 }
 

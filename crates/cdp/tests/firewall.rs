@@ -1,22 +1,24 @@
 //! What a page tries to reach of our network, by every name and in every way: nothing is reached.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod common;
+
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     net::UdpSocket,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use cdp::{ChromiumPool, Jail, PoolOptions};
-use domain::{id::BrowserId, request::Location};
-use ports::browser::{BrowserPool as _, BrowserSpec, Device, Locale, Watch};
+use cdp::{ChromiumPool, PoolOptions};
+use ports::browser::BrowserPool as _;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
-use uuid::Uuid;
+
+use self::common::{options, spec};
 
 const HOST: &str = "page.localhost";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,23 +111,10 @@ async fn a_page_reaches_nothing_of_our_network() {
 
     let folder = tempfile::tempdir().unwrap();
     let pool = ChromiumPool::new(PoolOptions {
-        executable: "chromium".into(),
-        folder: folder.path().join("b"),
-        capacity: 1,
-        warm: 0,
-        memory: 4 << 30,
-        jail: Some(Jail {
-            helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
-            arguments: vec![],
-            hidden: vec![],
-            cores: 2,
-        }),
-        egress: domain::egress::Egress::default(),
-        exits: domain::exit::Exits::default(),
-        exit_check: None,
         routes: HashMap::from([(HOST.to_owned(), site.address)]),
+        ..options(&folder.path().join("b"))
     });
-    let browser = pool.start(spec()).await.unwrap();
+    let browser = pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&format!("http://{HOST}/")).await.unwrap();
     let report = tokio::select! {
         report = site.report() => report,
@@ -243,15 +232,4 @@ async fn serve(mut stream: TcpStream, page: Arc<str>, into: Arc<Mutex<Value>>) -
         body.len()
     );
     stream.write_all(answer.as_bytes()).await.ok()
-}
-
-fn spec() -> BrowserSpec {
-    BrowserSpec {
-        id: BrowserId::from_uuid(Uuid::new_v4()),
-        hosts: BTreeSet::from([HOST.to_owned()]),
-        watch: Watch::default(),
-        device: Device::default(),
-        locale: Locale::default(),
-        place: Location { country: "US".into(), region: None, city: None },
-    }
 }

@@ -1,6 +1,8 @@
 //! The pool of local Chromium processes against the contract of browser pools.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod common;
+
 use std::{
     collections::{BTreeSet, HashMap},
     fs,
@@ -9,16 +11,16 @@ use std::{
     time::Duration,
 };
 
-use cdp::{ChromiumPool, Jail, PoolOptions};
-use domain::{id::BrowserId, request::Location};
-use ports::browser::{BrowserSpec, Device, Locale, StartError, Watch};
+use cdp::{ChromiumPool, PoolOptions};
+use ports::browser::StartError;
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
-use uuid::Uuid;
+
+use self::common::{options, spec};
 
 testkit::browser_pool_contract!(pool());
 
@@ -30,7 +32,7 @@ async fn a_browser_that_waits_is_taken_and_another_one_is_started() {
     let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
     until(|| chromiums.waiting() == 1).await;
     let waiting = browsers_in(&pool);
-    let session = spec(&pool);
+    let session = spec(HOST, "US");
     pool.pool.start(session.clone()).await.unwrap();
     until(|| (pool.running)() == 2).await;
     pool.pool.release(session.id).await;
@@ -42,9 +44,9 @@ async fn a_browser_that_waits_is_taken_and_another_one_is_started() {
 async fn one_that_waits_is_not_in_the_way_of_a_session() {
     let (pool, chromiums) = pool_with(|options| options.warm = 2).await;
     until(|| chromiums.waiting() == 2).await;
-    pool.pool.start(spec(&pool)).await.unwrap();
-    pool.pool.start(spec(&pool)).await.unwrap();
-    let refusal = pool.pool.start(spec(&pool)).await.map(drop).unwrap_err();
+    pool.pool.start(spec(HOST, "US")).await.unwrap();
+    pool.pool.start(spec(HOST, "US")).await.unwrap();
+    let refusal = pool.pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
     assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
 }
 
@@ -57,27 +59,16 @@ async fn one_that_died_while_it_waited_is_given_to_nobody() {
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
     }
     until(|| (pool.running)() == 0 || chromiums.waiting() == 0).await;
-    let browser = pool.pool.start(spec(&pool)).await.unwrap();
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&pool.page).await.unwrap();
 }
 
 #[tokio::test]
 async fn one_that_takes_too_much_memory_is_ended() {
     let (pool, _) = pool_with(|options| options.memory = 1 << 20).await;
-    let browser = pool.pool.start(spec(&pool)).await.unwrap();
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
     until(|| (pool.running)() == 0).await;
-}
-
-fn spec(pool: &Pool) -> BrowserSpec {
-    BrowserSpec {
-        id: BrowserId::from_uuid(Uuid::new_v4()),
-        hosts: BTreeSet::from([pool.host.clone()]),
-        watch: Watch::default(),
-        device: Device::default(),
-        locale: Locale::default(),
-        place: Location { country: "US".into(), region: None, city: None },
-    }
 }
 
 async fn until(condition: impl Fn() -> bool) {
@@ -97,23 +88,8 @@ async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<Chromium
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(listener));
-    let mut options = PoolOptions {
-        executable: "chromium".into(),
-        folder: folder.path().to_owned(),
-        capacity: 2,
-        warm: 0,
-        memory: 4 << 30,
-        jail: Some(Jail {
-            helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
-            arguments: vec![],
-            hidden: vec![],
-            cores: 2,
-        }),
-        egress: domain::egress::Egress::default(),
-        exits: domain::exit::Exits::default(),
-        exit_check: None,
-        routes: HashMap::from([(HOST.to_owned(), address)]),
-    };
+    let routes = HashMap::from([(HOST.to_owned(), address)]);
+    let mut options = PoolOptions { routes, ..options(folder.path()) };
     change(&mut options);
     let path = folder.path().to_owned();
     let chromiums = ChromiumPool::new(options);

@@ -68,7 +68,8 @@ impl Decoder {
     #[cold]
     fn long(&self, next: u16, bits: &mut Reader<'_>) -> Result<u8, Unreadable> {
         let wide = u32::from(next);
-        let lengths = (LOOK + 1..=16).zip(self.limits.iter().zip(&self.offsets).skip(10));
+        let lengths = (0..=16).zip(self.limits.iter().zip(&self.offsets));
+        let lengths = lengths.filter(|(length, _)| *length > LOOK);
         for (length, (limit, offset)) in lengths {
             if wide < *limit {
                 bits.skip(length);

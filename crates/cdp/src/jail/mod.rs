@@ -31,7 +31,8 @@ pub(crate) const WAY_OUT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3128);
 /// From the start of the helper to the socket.
 const PATIENCE: Duration = Duration::from_secs(10);
-const LONGEST_COMPLAINT: u64 = 4096;
+/// Bytes read of what a helper says before it gives up.
+pub(crate) const LONGEST_COMPLAINT: u64 = 4096;
 
 /// How browsers are shut in.
 #[derive(Debug, Clone, PartialEq, Eq)]

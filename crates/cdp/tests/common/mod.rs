@@ -1,0 +1,44 @@
+//! What the tests of pools share.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::Path,
+};
+
+use cdp::{Jail, PoolOptions};
+use domain::{egress::Egress, exit::Exits, id::BrowserId, request::Location};
+use ports::browser::{BrowserSpec, Device, Locale, Watch};
+use uuid::Uuid;
+
+/// A pool of jailed browsers, two at once, none of them ahead of time, that leave from here.
+pub(crate) fn options(folder: &Path) -> PoolOptions {
+    PoolOptions {
+        executable: "chromium".into(),
+        folder: folder.to_owned(),
+        capacity: 2,
+        warm: 0,
+        memory: 4 << 30,
+        jail: Some(Jail {
+            helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
+            arguments: vec![],
+            hidden: vec![],
+            cores: 2,
+        }),
+        egress: Egress::default(),
+        exits: Exits::default(),
+        exit_check: None,
+        routes: HashMap::new(),
+    }
+}
+
+/// A new browser for a session in a country, on pages of one host.
+pub(crate) fn spec(host: &str, country: &str) -> BrowserSpec {
+    BrowserSpec {
+        id: BrowserId::from_uuid(Uuid::new_v4()),
+        hosts: BTreeSet::from([host.to_owned()]),
+        watch: Watch::default(),
+        device: Device::default(),
+        locale: Locale::default(),
+        place: Location { country: country.to_owned(), region: None, city: None },
+    }
+}
