@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("mosaic", &[]),
     ("cdp", &["domain", "ports"]),
     ("adapters", &["domain", "embed", "mosaic", "ports"]),
-    ("app", &["adapters", "cdp", "domain", "ports"]),
+    ("app", &["adapters", "cdp", "domain", "mosaic", "ports"]),
     ("demo", &[]),
     ("xtask", &[]),
     ("acceptance", &["cdp", "demo"]),

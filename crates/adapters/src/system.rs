@@ -65,4 +65,49 @@ impl Tokens for KeyedTokens {
     fn fits(&self, session: SessionId, token: &str) -> bool {
         self.of(session).expose().as_bytes().ct_eq(token.as_bytes()).into()
     }
+
+    fn pass(&self, session: SessionId, until: DateTime<Utc>) -> Secret {
+        let until = until.timestamp();
+        let (id, end) = (session.as_uuid(), until.to_be_bytes());
+        let text = [b"watch:".as_slice(), id.as_bytes(), &end].concat();
+        let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text));
+        Secret::new(format!("{until}.{mark}"))
+    }
+
+    fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool {
+        let until = pass.split_once('.').and_then(|(until, _)| until.parse().ok());
+        let until = until.and_then(|until| DateTime::from_timestamp(until, 0));
+        let until = until.unwrap_or_default();
+        let same = self.pass(session, until).expose().as_bytes().ct_eq(pass.as_bytes());
+        bool::from(same) && now < until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_pass_is_for_one_session_until_one_moment() {
+        let tokens = KeyedTokens::new([7; 32]);
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let (one, other) = (SessionId::from_uuid(one), SessionId::from_uuid(other));
+        let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
+        let pass = tokens.pass(one, now + TimeDelta::minutes(5));
+        let text = pass.expose();
+        assert!(tokens.admits(one, text, now));
+        assert!(!tokens.admits(other, text, now));
+        assert!(!tokens.admits(one, text, now + TimeDelta::minutes(5)));
+        assert!(!tokens.admits(one, &text.replacen("10000003", "10000004", 1), now));
+        assert!(!tokens.admits(one, tokens.of(one).expose(), now));
+        assert!(!tokens.fits(one, text));
+        assert!(!KeyedTokens::new([8; 32]).admits(one, text, now));
+        for odd in
+            ["", ".", "1", "-1.", "99999999999999999999.a", text.trim_end_matches(|c| c != '.')]
+        {
+            assert!(!tokens.admits(one, odd, now), "{odd}");
+        }
+    }
 }

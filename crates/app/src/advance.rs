@@ -2,16 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use domain::{
     id::{BrowserId, NodeId, SessionId},
-    session::{Event, Rejected, Session},
+    session::{Event, Rejected, Session, State},
 };
 use ports::{
     StoreError,
     catalogue::Catalogue,
     clock::{Chance, Clock, Tokens},
-    driving::SessionError,
+    driving::{SessionError, SessionFace},
     session_store::{CommitError, SessionStore},
 };
 use tokio::{runtime::Handle, sync::Notify};
@@ -24,6 +24,8 @@ const ATTEMPTS: usize = 12;
 pub(crate) const ALIVE: TimeDelta = TimeDelta::seconds(20);
 /// A browser that is being started is given this long.
 pub(crate) const STARTING: TimeDelta = TimeDelta::seconds(60);
+/// How long a pass to watch a session lets in, and a minute less at times.
+const PASS: TimeDelta = TimeDelta::minutes(5);
 pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(5);
 
 /// What every use case works with.
@@ -124,7 +126,27 @@ impl Core {
         Err(Stuck::Busy)
     }
 
-    pub(crate) fn embed_url(&self, id: SessionId) -> String {
+    /// A session with the addresses that belong to it.
+    pub(crate) fn face(&self, session: Session) -> SessionFace {
+        SessionFace {
+            embed_url: self.embed_url(session.id),
+            stream_url: self.stream_url(&session),
+            session,
+        }
+    }
+
+    /// Another one each minute, so that those who poll see no change for nothing.
+    fn stream_url(&self, session: &Session) -> Option<String> {
+        if !matches!(session.state, State::Live { .. }) {
+            return None;
+        }
+        let now = self.clock.now().timestamp();
+        let until = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + PASS;
+        let (id, pass) = (session.id, self.tokens.pass(session.id, until));
+        Some(format!("{}/watch/{id}?pass={}", self.public_url, pass.expose()))
+    }
+
+    fn embed_url(&self, id: SessionId) -> String {
         format!("{}/embed/{id}?token={}", self.public_url, self.tokens.of(id).expose())
     }
 }

@@ -20,7 +20,8 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
-        Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing,
+        Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing, WatchError,
+        WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -140,6 +141,14 @@ impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
         let language = language.map(str::to_owned);
         let join = async move { inner.join(id, &token, device, language.as_deref()).await };
         whole(&self.runtime, join).await
+    }
+}
+
+#[async_trait]
+impl<S: WatchService + 'static> WatchService for Whole<S> {
+    async fn watch(&self, id: SessionId, pass: &str) -> Result<Arc<dyn Watching>, WatchError> {
+        let (inner, pass) = (self.inner.clone(), pass.to_owned());
+        whole(&self.runtime, async move { inner.watch(id, &pass).await }).await
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Page {
     pub(crate) url: String,
     pub(crate) http_status: Option<u16>,
     /// What can be written in, and which of it has the focus.
-    pub(crate) fields: (Vec<Field>, Option<u8>),
+    pub(crate) fields: (Vec<Field>, Option<u8>, Vec<[f32; 4]>),
     loading: bool,
     changed: Instant,
     coming: HashMap<String, SeenResponse>,
@@ -55,7 +55,7 @@ impl Page {
             target,
             url: String::new(),
             http_status: None,
-            fields: (vec![], None),
+            fields: (vec![], None, vec![]),
             loading: false,
             changed: Instant::now(),
             coming: HashMap::new(),

@@ -18,6 +18,7 @@ const ASSETS: &[(&str, Asset)] = &[
     ("screen.js", Asset { content_type: SCRIPT, content: include_str!("../web/screen.js") }),
     ("pointer.js", Asset { content_type: SCRIPT, content: include_str!("../web/pointer.js") }),
     ("writer.js", Asset { content_type: SCRIPT, content: include_str!("../web/writer.js") }),
+    ("watch.js", Asset { content_type: SCRIPT, content: include_str!("../web/watch.js") }),
     ("view.js", Asset { content_type: SCRIPT, content: include_str!("../web/view.js") }),
     (
         "style.css",
@@ -48,6 +49,15 @@ static PAGE: LazyLock<String> =
 #[must_use]
 pub fn build() -> &'static str {
     &BUILD
+}
+
+static WATCH_PAGE: LazyLock<String> =
+    LazyLock::new(|| include_str!("../web/watch.html").replace("{build}", &BUILD));
+
+/// The page of those who watch a session and do not act.
+#[must_use]
+pub fn watch_page() -> &'static str {
+    &WATCH_PAGE
 }
 
 /// The page itself.

@@ -11,8 +11,10 @@
  * @typedef {{ x: number, y: number, jpeg: Blob }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
- * @typedef {{ state: (state: State) => void, scene: (scene: Scene) => void, picture: (picture: Picture) => void,
- *   lost: () => void, ended: (why: 'replaced' | 'refused') => void }} Listener
+ * @typedef {{ t: 'sight', status: string, progress: number, withheld: boolean, over: boolean }} Sight
+ * @typedef {{ state?: (state: State) => void, scene?: (scene: Scene) => void, sight?: (sight: Sight) => void,
+ *   covered?: () => void, picture: (picture: Picture) => void, lost: () => void,
+ *   ended: (why: 'replaced' | 'refused' | 'full') => void }} Listener
  */
 
 const LONGEST_WAIT = 8000;
@@ -70,9 +72,14 @@ export class Link {
     const message = JSON.parse(data);
     if (message.t === 'state') {
       if (message.outcome) this.#over = true;
-      this.listener.state(message);
+      this.listener.state?.(message);
     } else if (message.t === 'scene') {
-      this.listener.scene(message);
+      this.listener.scene?.(message);
+    } else if (message.t === 'sight') {
+      this.#over = message.over;
+      this.listener.sight?.(message);
+    } else if (message.t === 'covered') {
+      this.listener.covered?.();
     } else {
       this.#over = true;
       this.listener.ended(message.t);

@@ -10,6 +10,7 @@
 
 mod bits;
 mod canvas;
+mod cover;
 mod huffman;
 mod picture;
 mod read;

@@ -276,7 +276,7 @@ fn block(
 }
 
 #[inline]
-fn fold(print: u64, number: Number) -> u64 {
+pub(crate) fn fold(print: u64, number: Number) -> u64 {
     let number = u64::from(number.place) << 16 | u64::from(number.value.cast_unsigned());
     let mixed = (print ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29

@@ -35,6 +35,34 @@ fn a_grey_picture_is_read_and_cut() {
 }
 
 #[test]
+fn what_is_covered_is_gone_and_the_rest_is_as_it_was() {
+    for sampling in SAMPLINGS {
+        let jpeg = jpeg(&scene(203, 119, 3), 203, 119, sampling, 75);
+        let picture = Picture::read(&jpeg).unwrap();
+        let area = picture.covering(40, 30, 50, 20);
+        let covered = picture.without(&[area]);
+        let cut = covered.cut(covered.whole(), Fineness::FULL);
+        assert_eq!(Picture::read(&cut).unwrap(), covered, "{sampling:?}");
+        let (before, after) = (pixels(&jpeg), pixels(&cut));
+        for y in 0..119_usize {
+            for x in 0..203_usize {
+                let at = (y * 203 + x) * 3;
+                if (40..90).contains(&x) && (30..50).contains(&y) {
+                    assert_eq!(after[at..at + 3], [128; 3], "{x}, {y}, {sampling:?}");
+                }
+            }
+        }
+        // Far from what was covered, where colours of neighbouring units do not reach.
+        assert_eq!(before[..203 * 3 * 8], after[..203 * 3 * 8], "{sampling:?}");
+        let nothing = picture.without(&[picture.whole()]);
+        assert_eq!(
+            nothing.cut(nothing.whole(), Fineness::FULL).len(),
+            nothing.without(&[]).cut(nothing.whole(), Fineness::FULL).len()
+        );
+    }
+}
+
+#[test]
 fn nothing_is_sent_for_what_is_there_already() {
     let picture = Picture::read(&typed(0)).unwrap();
     let mut canvas = Canvas::default();

@@ -1,7 +1,7 @@
 //! The only ways to time and chance.
 
 use chrono::{DateTime, Utc};
-use domain::secret::Secret;
+use domain::{id::SessionId, secret::Secret};
 
 /// Tells the time, in whole microseconds: no store keeps more.
 pub trait Clock: Send + Sync {
@@ -20,11 +20,18 @@ pub trait Chance: Send + Sync {
     fn bits(&self) -> [u8; 32];
 }
 
-/// Makes and reads the tokens of embed pages.
+/// Makes and reads the tokens of embed pages, and passes for onlookers.
 pub trait Tokens: Send + Sync {
     /// The token that opens this session's page; the same each time.
-    fn of(&self, session: domain::id::SessionId) -> Secret;
+    fn of(&self, session: SessionId) -> Secret;
 
     /// Whether this is that token. Takes as long whatever the answer.
-    fn fits(&self, session: domain::id::SessionId, token: &str) -> bool;
+    fn fits(&self, session: SessionId, token: &str) -> bool;
+
+    /// A pass to watch this session that runs out at that second.
+    fn pass(&self, session: SessionId, until: DateTime<Utc>) -> Secret;
+
+    /// Whether this is a pass for this session that has not run out. Takes as long whatever the
+    /// answer, for passes of one length.
+    fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool;
 }

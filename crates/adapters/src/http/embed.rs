@@ -16,17 +16,28 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .route("/embed/assets/{build}/{name}", web::get().to(asset))
         .route("/embed/{id}/stream", web::get().to(stream::open))
         .route("/embed/{id}", web::get().to(page))
-        .route("/embed/{id}", web::head().to(page));
+        .route("/embed/{id}", web::head().to(page))
+        .route("/watch/{id}/stream", web::get().to(stream::watch::open))
+        .route("/watch/{id}", web::get().to(watch_page))
+        .route("/watch/{id}", web::head().to(watch_page));
 }
 
 /// The same page whatever the session: who has no token learns nothing here.
 async fn page(_: HttpRequest) -> HttpResponse {
+    html(embed::page())
+}
+
+async fn watch_page(_: HttpRequest) -> HttpResponse {
+    html(embed::watch_page())
+}
+
+fn html(page: &'static str) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header(("Referrer-Policy", "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-store"))
-        .body(embed::page())
+        .body(page)
 }
 
 async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, ApiError> {

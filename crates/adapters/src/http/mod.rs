@@ -22,7 +22,7 @@ use actix_web::{
     middleware::from_fn,
     web,
 };
-use ports::driving::{ApplicantService, Gate, Lookups, SessionService};
+use ports::driving::{ApplicantService, Gate, Lookups, SessionService, WatchService};
 
 pub use self::caller::TrustedProxies;
 use crate::metrics::Metrics;
@@ -37,6 +37,7 @@ pub struct Services {
     pub sessions: Arc<dyn SessionService>,
     pub lookups: Arc<dyn Lookups>,
     pub applicants: Arc<dyn ApplicantService>,
+    pub watchers: Arc<dyn WatchService>,
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
@@ -74,6 +75,7 @@ pub fn app(
         .app_data(web::Data::from(services.sessions))
         .app_data(web::Data::from(services.lookups))
         .app_data(web::Data::from(services.applicants))
+        .app_data(web::Data::from(services.watchers))
         .app_data(web::Data::from(services.ready))
         .app_data(services.trusted_proxies)
         .app_data(web::PayloadConfig::new(LONGEST_BODY))

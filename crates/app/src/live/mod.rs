@@ -1,11 +1,15 @@
-//! Sessions whose applicant or browser is here: rooms, views, and the conductor of a run.
+//! Sessions whose applicant or browser is here: rooms, views, onlookers, and the conductor of a run.
 
 mod conduct;
+mod discreet;
 mod room;
+mod veil;
 mod view;
+mod watch;
 
 pub(crate) use self::{
     conduct::{Conductor, conduct},
     room::Rooms,
     view::Applicants,
+    watch::Watchers,
 };

@@ -24,6 +24,8 @@ pub(crate) struct Rooms {
 /// One session's room.
 pub(crate) struct Room {
     pub(crate) inside: watch::Sender<Inside>,
+    /// Told when the applicant writes something; never what.
+    pub(crate) written: watch::Sender<()>,
     pub(crate) answers: mpsc::Sender<bool>,
     pub(crate) answered: tokio::sync::Mutex<mpsc::Receiver<bool>>,
 }
@@ -40,6 +42,8 @@ pub(crate) struct Inside {
     /// Counts the viewers that have come; the last one is the active one.
     pub(crate) viewer: u64,
     pub(crate) present: bool,
+    /// Onlookers, who see and do not act.
+    pub(crate) onlookers: u8,
 }
 
 impl Rooms {
@@ -65,7 +69,7 @@ impl Rooms {
         let mut rooms = self.rooms();
         let empty = rooms.get(&id).is_some_and(|room| {
             let inside = room.inside.borrow();
-            !inside.present && inside.browser.is_none()
+            !inside.present && inside.browser.is_none() && inside.onlookers == 0
         });
         if empty {
             rooms.remove(&id);
@@ -78,6 +82,7 @@ impl Room {
         let (answers, answered) = mpsc::channel(ANSWERS);
         Self {
             inside: watch::Sender::default(),
+            written: watch::Sender::default(),
             answers,
             answered: tokio::sync::Mutex::new(answered),
         }

@@ -170,6 +170,9 @@ impl Viewing for OneView {
         }
         match act {
             Act::Input(input) => {
+                if input.writes() {
+                    self.room.written.send_replace(());
+                }
                 let closed = inside.session.is_none_or(|session| session.state.is_closed());
                 if let Some(browser) = inside.browser.filter(|_| !closed) {
                     browser.input(input);

@@ -9,7 +9,7 @@ use domain::{
     worker_region::WorkerRegion,
 };
 use ports::{
-    driving::{Caller, CreateError, Creation, Once, SessionFace},
+    driving::{Caller, CreateError, Creation, Once},
     session_store::{IdempotencyKey, Inserted},
 };
 use uuid::Uuid;
@@ -64,8 +64,7 @@ impl Partners {
             Inserted::OtherRequest => return Err(CreateError::OtherRequest),
             Inserted::InFlight => return Err(CreateError::InFlight),
         };
-        let face = SessionFace { embed_url: self.core.embed_url(session.id), session };
-        Ok(Creation { face, replayed })
+        Ok(Creation { face: self.core.face(session), replayed })
     }
 
     /// Checks what the lookups know; every finding at once.

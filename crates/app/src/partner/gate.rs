@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use domain::{api_key::ApiKey, id::SessionId, rate::Window};
 use ports::{
     StoreError,
-    driving::{Admission, Caller, Gate, Knock, PolledFace, Purpose, Refusal, SessionFace},
+    driving::{Admission, Caller, Gate, Knock, PolledFace, Purpose, Refusal},
     key_store::KeyStore,
     rate_limiter::{Charge, RateLimiter, Subject},
     session_store::SessionStore,
@@ -47,10 +47,9 @@ impl Gate for Gatekeeper {
         };
         let (key, session) = found.map_or((None, None), |(key, session)| (Some(key), session));
         let admission = self.judge(&knock, key).await;
-        let face = session.filter(|_| admission.verdict.is_ok()).map(|(session, platform)| {
-            let embed_url = self.core.embed_url(session.id);
-            PolledFace { face: SessionFace { session, embed_url }, platform }
-        });
+        let face = session
+            .filter(|_| admission.verdict.is_ok())
+            .map(|(session, platform)| PolledFace { face: self.core.face(session), platform });
         Ok((admission, face))
     }
 }

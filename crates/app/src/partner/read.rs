@@ -33,7 +33,7 @@ impl SessionService for Partners {
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError> {
         let found = self.core.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
-        Ok(SessionFace { embed_url: self.core.embed_url(id), session })
+        Ok(self.core.face(session))
     }
 
     async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {

@@ -18,6 +18,7 @@ const DIALOG_PATIENCE: Duration = Duration::from_secs(60);
 struct Told {
     fields: Vec<ToldField>,
     focused: Option<u8>,
+    covers: Vec<[f32; 4]>,
 }
 
 #[derive(Deserialize)]
@@ -69,9 +70,11 @@ impl Pages {
         });
         let fields: Vec<_> = fields.collect();
         let focused = told.focused.filter(|at| usize::from(*at) < fields.len());
+        let place = |place: [f32; 4]| place.map(|number| number.clamp(-8192.0, 8192.0));
+        let covers = told.covers.into_iter().take(Scene::MOST_COVERS).map(place).collect();
         let mut watching = self.watching();
         let Some(page) = watching.page(session) else { return };
-        page.fields = (fields, focused);
+        page.fields = (fields, focused, covers);
         drop(watching);
         self.show_top();
     }
@@ -79,13 +82,14 @@ impl Pages {
     /// Shows the fields of the page that is on top now.
     pub(super) fn show_top(&self) {
         let watching = self.watching();
-        let (fields, focused) =
+        let (fields, focused, covers) =
             watching.active().map(|page| page.fields.clone()).unwrap_or_default();
         let pages = u8::try_from(watching.count()).unwrap_or(u8::MAX);
         drop(watching);
         self.retell(|scene| {
             scene.fields = fields;
             scene.focused = focused;
+            scene.covers = covers;
             scene.pages = pages;
         });
     }

@@ -29,11 +29,14 @@ pub(super) const FILL: &str = "(value) => { const e = document.activeElement; \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
 /// Tells where fields are, of which kind, and which has the focus; never what is in them. A frame
-/// within a page cannot know where it is: it tells of its focus alone, with no place.
+/// within a page cannot know where it is: it tells of its focus alone, with no place. What may show
+/// something that was written is told too, so that it can be covered: locked fields, fields behind
+/// open shadow roots, and frames as a whole; too many of them are one that is everything.
 pub(super) const FIELDS: &str = r#"(() => {
   const EDITABLE = 'input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],' +
     '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,[contenteditable=""],[contenteditable=true]';
-  const MOST = 24;
+  const WRITTEN = EDITABLE + ',iframe,frame,object,embed';
+  const [MOST, MOST_COVERS, MOST_ROOTS] = [24, 100, 50];
   let last = '';
   let due = 0;
   const focus = () => {
@@ -42,6 +45,24 @@ pub(super) const FIELDS: &str = r#"(() => {
     return e?.matches?.(EDITABLE) ? e : null;
   };
   const kind = (e) => e.localName === 'input' ? e.type : e.localName === 'textarea' ? 'textarea' : 'editable';
+  const roots = (from, found) => {
+    for (const e of from.querySelectorAll('*')) {
+      if (!e.shadowRoot || found.length === MOST_ROOTS) continue;
+      found.push(e.shadowRoot);
+      roots(e.shadowRoot, found);
+    }
+    return found;
+  };
+  const covers = () => {
+    const places = [];
+    for (const root of roots(document, [document])) {
+      for (const e of root.querySelectorAll(WRITTEN)) {
+        const r = e.getBoundingClientRect();
+        if (r.width > 1 && r.height > 1) places.push([r.x, r.y, r.width, r.height].map(Math.round));
+      }
+    }
+    return places.length > MOST_COVERS ? [[0, 0, 8192, 8192]] : places;
+  };
   const look = () => {
     due = 0;
     const has = focus();
@@ -59,7 +80,7 @@ pub(super) const FIELDS: &str = r#"(() => {
       fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
         kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '' });
     }
-    const told = JSON.stringify({ fields, focused });
+    const told = JSON.stringify({ fields, focused, covers: window === top ? covers() : [] });
     if (told === last || (window !== top && !last && focused === null)) return;
     last = told;
     globalThis.avouchTell(told);

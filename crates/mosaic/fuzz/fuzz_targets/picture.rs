@@ -8,6 +8,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(picture) = Picture::read(bytes) else { return };
     let cut = picture.cut(picture.whole(), Fineness::FULL);
     assert_eq!(Picture::read(&cut).as_ref(), Ok(&picture));
+    let area = picture.covering(8, 8, 40, 40);
+    let covered = picture.without(&[area]);
+    let cut = covered.cut(covered.whole(), Fineness::FULL);
+    assert_eq!(Picture::read(&cut).as_ref(), Ok(&covered));
     let coarse = picture.cut(picture.whole(), Fineness::coarser(bytes.len() as u8));
     let coarse = Picture::read(&coarse).expect("what was written can be read");
     let mut canvas = Canvas::default();

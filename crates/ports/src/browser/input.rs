@@ -48,6 +48,23 @@ pub enum Input {
     ClosePage,
 }
 
+impl Input {
+    /// Whether something is written with it.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Composing(_) | Self::Fill(_) => true,
+            // A key that writes is named by what it writes (UI Events, section 4.3.2).
+            Self::Key { key, .. } => key.chars().count() == 1,
+            Self::Mouse { .. }
+            | Self::Wheel { .. }
+            | Self::Touch { .. }
+            | Self::Answer { .. }
+            | Self::ClosePage => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TouchKind {
     Started,

@@ -7,6 +7,10 @@ pub struct Scene {
     pub seq: u64,
     /// Fields that can be written in and are in sight, at most [`Scene::MOST_FIELDS`].
     pub fields: Vec<Field>,
+    /// Everything that may hold what was written, at most [`Scene::MOST_COVERS`]: fields that are
+    /// locked or out of sight too, and frames within the page. Left, top, width and height in CSS
+    /// pixels. Others than the applicant do not see these parts.
+    pub covers: Vec<[f32; 4]>,
     /// The field that has the focus, as its place in `fields`.
     pub focused: Option<u8>,
     pub dialog: Option<Dialog>,
@@ -18,6 +22,7 @@ pub struct Scene {
 
 impl Scene {
     pub const MOST_FIELDS: usize = 24;
+    pub const MOST_COVERS: usize = 100;
 }
 
 /// A field of the page. Never what is in it.

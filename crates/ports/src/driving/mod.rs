@@ -1,12 +1,14 @@
 //! What the outside may ask of the service.
 
 mod applicant;
+mod onlooker;
 mod partner;
 
 #[cfg(feature = "mock")]
 pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
+    onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
         Admission, Caller, CreateError, Creation, Gate, Knock, Lookups, Once, PolledFace, Purpose,
         Refusal, SessionError, SessionFace, SessionService,

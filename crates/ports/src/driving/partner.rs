@@ -133,6 +133,8 @@ pub trait SessionService: Send + Sync {
 pub struct SessionFace {
     pub session: Session,
     pub embed_url: String,
+    /// Where the session can be watched for a short time, while a browser runs.
+    pub stream_url: Option<String>,
 }
 
 /// What a partner may choose from.

@@ -57,6 +57,8 @@ pub(in crate::http) struct Full {
     status: Status,
     progress: u8,
     embed_url: String,
+    /// Where a person can watch, without acting: while a browser runs, for five minutes at most
+    /// from now. Without a picture while the applicant is waited for.
     #[schema(required = true)]
     stream_url: Option<String>,
     platform_id: i32,
@@ -116,7 +118,7 @@ struct WirePlatform {
 
 impl From<PolledFace> for Full {
     fn from(PolledFace { face, platform }: PolledFace) -> Self {
-        let SessionFace { session, embed_url } = face;
+        let SessionFace { session, embed_url, stream_url } = face;
         let outcome = session.state.outcome();
         let code = outcome.and_then(Outcome::error_code);
         Self {
@@ -124,7 +126,7 @@ impl From<PolledFace> for Full {
             status: session.status(),
             progress: session.progress.percent(),
             embed_url,
-            stream_url: None,
+            stream_url,
             platform_id: session.order.platform.0,
             platform: platform.map(|platform| WirePlatform {
                 id: platform.id.0,

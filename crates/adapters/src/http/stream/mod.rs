@@ -2,6 +2,7 @@
 //! written is in `docs/stream-protocol.md`.
 
 mod cast;
+pub(super) mod watch;
 mod wire;
 
 use std::{sync::Arc, time::Duration};
@@ -35,14 +36,24 @@ pub(super) async fn open(
     if !same_origin(&request) {
         return Ok(HttpResponse::Forbidden().finish());
     }
-    let (response, session, messages) = actix_ws::handle(&request, body)?;
-    let messages = messages
-        .max_frame_size(LONGEST_MESSAGE)
-        .aggregate_continuations()
-        .max_continuation_size(LONGEST_MESSAGE);
+    let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
     let id = path.parse::<SessionId>().ok();
     actix_web::rt::spawn(converse(applicants.into_inner(), id, session, messages));
     Ok(response)
+}
+
+fn split(
+    request: &HttpRequest,
+    body: web::Payload,
+    longest: usize,
+) -> actix_web::Result<(HttpResponse, Session, AggregatedMessageStream)> {
+    let (response, session, messages) = actix_ws::handle(request, body)?;
+    let messages = messages.max_frame_size(longest);
+    Ok((response, session, messages.aggregate_continuations().max_continuation_size(longest)))
+}
+
+async fn close(session: Session, why: CloseCode) {
+    let _ = session.close(Some(CloseReason { code: why, description: None })).await;
 }
 
 /// Another site's page must not open the stream with a token it has got hold of.
@@ -81,7 +92,7 @@ async fn converse(
             CloseCode::Error
         }
     };
-    let _ = session.close(Some(CloseReason { code: why, description: None })).await;
+    close(session, why).await;
 }
 
 async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {
@@ -103,6 +114,7 @@ async fn show(
     let mut pings = tokio::time::interval(PING_EVERY);
     let mut cast = Cast::default();
     let mut answered = true;
+    let mut last_scene = String::new();
     loop {
         let settling = cast.settles_at();
         tokio::select! {
@@ -114,7 +126,13 @@ async fn show(
                         return CloseCode::Normal;
                     }
                     Some(Show::View(view)) => session.text(state(&view).to_string()).await,
-                    Some(Show::Scene(news)) => session.text(scene(&news).to_string()).await,
+                    Some(Show::Scene(news)) => {
+                        let told = scene(&news).to_string();
+                        // Some of what changes in a scene is not for the page.
+                        if told == last_scene { continue }
+                        last_scene.clone_from(&told);
+                        session.text(told).await
+                    }
                     Some(Show::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
                 };
                 if sending.is_err() {

@@ -14,7 +14,7 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, MockGate, MockLookups, MockSessionService,
-        PolledFace, Refusal, SessionFace, Viewing,
+        PolledFace, Refusal, SessionFace, Viewing, WatchError, WatchService, Watching,
     },
 };
 use serde_json::Value;
@@ -31,7 +31,8 @@ pub(super) fn session() -> Session {
 }
 
 pub(super) fn face(session: Session) -> SessionFace {
-    SessionFace { session, embed_url: "https://avouch.example/embed/1?token=t".into() }
+    let embed_url = "https://avouch.example/embed/1?token=t".into();
+    SessionFace { session, embed_url, stream_url: None }
 }
 
 pub(super) fn polled() -> PolledFace {
@@ -66,6 +67,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         sessions: Arc::new(sessions),
         lookups: Arc::new(lookups),
         applicants: Arc::new(Nobody),
+        watchers: Arc::new(Nobody),
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
         metrics: None,
@@ -85,6 +87,13 @@ impl ApplicantService for Nobody {
         _: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
         Err(ApplicantError::NotFound)
+    }
+}
+
+#[async_trait]
+impl WatchService for Nobody {
+    async fn watch(&self, _: SessionId, _: &str) -> Result<Arc<dyn Watching>, WatchError> {
+        Err(WatchError::NotFound)
     }
 }
 
