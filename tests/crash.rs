@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use acceptance::{
-    applicant::Applicant,
-    database::Kind,
-    eventually,
-    service::{Deployment, processes_with},
+    applicant::Applicant, database::Kind, eventually, processes::processes_with,
+    service::Deployment,
 };
 use serde_json::{Value, json};
 

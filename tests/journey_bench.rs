@@ -10,8 +10,9 @@ use std::{
 use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
+    processes::process_ids_with,
     root,
-    service::{Deployment, process_ids_with},
+    service::Deployment,
 };
 use cdp::{Chromium, Client, Event, LaunchOptions, Launched};
 use serde_json::{Value, json};

@@ -9,7 +9,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    service::{Deployment, processes_with},
+    processes::processes_with,
+    service::Deployment,
 };
 use app::{Parts, Service, config::Config};
 use chrono::{DateTime, TimeDelta, Utc};

@@ -81,6 +81,18 @@ impl Partner {
         self.send_with(method, path, body, &[]).await
     }
 
+    /// Fetches a whole URL, or a range of what is there.
+    pub async fn fetch(&self, url: &str, range: Option<&str>) -> (u16, Bytes) {
+        let mut request = Request::builder().uri(url);
+        if let Some(range) = range {
+            request = request.header("range", range);
+        }
+        let request = request.body(Full::default()).expect("a request");
+        let response = self.client.request(request).await.expect("an answer");
+        let status = response.status().as_u16();
+        (status, response.into_body().collect().await.expect("a whole body").to_bytes())
+    }
+
     /// Sends any body to any path, with headers of the caller's; theirs come last.
     pub async fn send_with(
         &self,

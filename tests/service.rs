@@ -186,6 +186,11 @@ impl Deployment {
         self.folder.path().join("log")
     }
 
+    /// Where the service keeps what it keeps in files.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Where the browsers of this deployment have their folders.
     pub fn browsers(&self) -> PathBuf {
         self.folder.path().join("t")
@@ -208,6 +213,11 @@ impl Deployment {
 
     pub async fn session(&self, id: &str) -> Value {
         self.partner.get(&format!("browser-session/{id}")).await.at("/data").clone()
+    }
+
+    /// The recording of a session.
+    pub async fn recording(&self, id: &str) -> Value {
+        self.partner.get(&format!("browser-session/{id}/recording")).await.at("/data").clone()
     }
 
     /// What the partner's receiver has got for a session.
@@ -275,25 +285,4 @@ pub fn binary() -> PathBuf {
 
 fn text(object: &Value, name: &str) -> String {
     object[name].as_str().expect("a text").to_owned()
-}
-
-/// The command lines of all processes that have this path in them.
-pub fn processes_with(path: &Path) -> Vec<String> {
-    all_processes(path).map(|(_, line)| line).collect()
-}
-
-/// The same processes, by their numbers.
-pub fn process_ids_with(path: &Path) -> Vec<u32> {
-    all_processes(path).map(|(pid, _)| pid).collect()
-}
-
-fn all_processes(path: &Path) -> impl Iterator<Item = (u32, String)> {
-    let path = path.display().to_string();
-    let entries = fs::read_dir("/proc").expect("/proc").flatten();
-    let lines = entries.filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
-    });
-    lines.filter(move |(_, line)| line.contains(&path))
 }

@@ -6,6 +6,7 @@ pub mod limiter;
 pub mod metrics;
 pub mod outbound;
 pub mod places;
+pub mod recordings;
 pub mod sandbox;
 pub mod seal;
 pub mod system;

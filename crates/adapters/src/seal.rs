@@ -25,19 +25,26 @@ impl Seal {
 
     /// Nonce and ciphertext, in this order.
     pub fn close(&self, place: &str, plain: &str) -> Result<Vec<u8>, Broken> {
+        self.close_bytes(place, plain.as_bytes())
+    }
+
+    pub fn close_bytes(&self, place: &str, plain: &[u8]) -> Result<Vec<u8>, Broken> {
         let mut sealed = vec![0; NONCE];
         getrandom::fill(&mut sealed).map_err(|_| Broken)?;
         let nonce = nonce(&sealed)?;
-        let payload = Payload { msg: plain.as_bytes(), aad: place.as_bytes() };
+        let payload = Payload { msg: plain, aad: place.as_bytes() };
         sealed.extend(self.cipher.encrypt(&nonce, payload).map_err(|_| Broken)?);
         Ok(sealed)
     }
 
     pub fn open(&self, place: &str, sealed: &[u8]) -> Result<String, Broken> {
+        String::from_utf8(self.open_bytes(place, sealed)?).map_err(|_| Broken)
+    }
+
+    pub fn open_bytes(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
         let (nonce_part, msg) = sealed.split_at_checked(NONCE).ok_or(Broken)?;
         let payload = Payload { msg, aad: place.as_bytes() };
-        let plain = self.cipher.decrypt(&nonce(nonce_part)?, payload).map_err(|_| Broken)?;
-        String::from_utf8(plain).map_err(|_| Broken)
+        self.cipher.decrypt(&nonce(nonce_part)?, payload).map_err(|_| Broken)
     }
 }
 

@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use crate::{
     config::Config,
+    kept::{explain, open_store},
     keys::ApiKeyText,
-    service::{explain, open_store},
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

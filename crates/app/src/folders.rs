@@ -31,6 +31,12 @@ pub(crate) fn secret_key(path: &Path) -> Result<[u8; 32], Failure> {
     }
 }
 
+/// Makes a folder that its owner alone looks into, where there is none.
+pub(crate) fn private_folder(path: &Path) -> Result<(), Failure> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| format!("cannot make {}: {error}", path.display()).into())
+}
+
 /// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket
 /// in it, whose path must not pass 108 bytes (unix(7)), so `data_dir` might be too deep. Folders of
 /// processes that are gone are removed: each holds a lock for as long as it lives.

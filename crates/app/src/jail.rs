@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cdp::Jail;
 
-use crate::{config::Config, service::explain};
+use crate::{config::Config, kept::explain};
 
 /// The first argument of `avouch` where it is to become a browser.
 pub const JAIL: &str = "jail";

@@ -7,6 +7,7 @@ mod admin;
 mod advance;
 mod folders;
 mod jail;
+mod kept;
 mod keys;
 mod live;
 mod partner;

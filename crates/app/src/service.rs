@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    error::Error,
     fs, io,
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
@@ -18,8 +17,8 @@ use adapters::{
     metrics::Metrics,
     outbound::HyperWebhookSender,
     places::IsoPlaces,
+    recordings::{Ffmpeg, LocalLinks},
     sandbox,
-    seal::Seal,
     system::{KeyedTokens, SystemChance, SystemClock},
 };
 use cdp::{ChromiumPool, PoolOptions};
@@ -36,8 +35,9 @@ use uuid::Uuid;
 use crate::{
     advance::Core,
     config::Config,
-    folders::{browsers_folder, secret_key},
+    folders::browsers_folder,
     jail::jail,
+    kept::{Failure, derive, explain, open_store, recordings},
     live::{Applicants, Rooms, Watchers},
     partner::{Gatekeeper, Offers, Partners},
     whole::Whole,
@@ -73,18 +73,6 @@ pub struct Service {
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
-type Failure = Box<dyn Error + Send + Sync>;
-
-/// Opens the store that a configuration names, with the key that seals its secrets.
-pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32]), Failure> {
-    fs::create_dir_all(&config.data_dir)
-        .map_err(|error| format!("cannot make {}: {error}", config.data_dir.display()))?;
-    let key = secret_key(&config.data_dir.join("secret.key"))?;
-    let seal = Seal::new(&derive(&key, "seal"));
-    let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
-    Ok((Arc::new(store), key))
-}
-
 /// What every worker's services are made of.
 #[derive(Clone)]
 struct Shared {
@@ -94,6 +82,7 @@ struct Shared {
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
+    films: Option<LocalLinks>,
 }
 
 impl Shared {
@@ -118,6 +107,7 @@ impl Shared {
             applicants: Whole::new(runtime, Arc::new(Applicants { core: self.core.clone() })),
             watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
             ready: Whole::new(runtime, self.store.clone()),
+            films: self.films.clone(),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
@@ -152,23 +142,6 @@ fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
     })
 }
 
-/// The whole chain of causes in one line.
-pub(crate) fn explain(error: impl Error) -> Failure {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        line.push_str(": ");
-        line.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    line.into()
-}
-
-/// A key for one purpose alone.
-fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
-    adapters::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
-}
-
 impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
@@ -186,12 +159,16 @@ impl Service {
         let laned = Arc::new(store.with_lane(&config.database_url));
         let core = Arc::new(core(config, parts, node, &key, laned));
         let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
+        let (vault, films) = recordings(config, &key, core.clock.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
             deliveries: store.clone(),
             pool: pool.clone(),
             places: places.clone(),
+            recordings: store.clone(),
+            vault: vault.clone(),
+            encoder: Arc::new(Ffmpeg::default()),
             sender: Arc::new(HyperWebhookSender::new(config.egress.clone())),
             backoff: config.webhook_backoff,
             retention: config.retention,
@@ -199,7 +176,8 @@ impl Service {
             tasks: TaskTracker::new(),
         };
         workers.start();
-        let partners = Arc::new(Partners { core: core.clone(), places });
+        let partners =
+            Arc::new(Partners { core: core.clone(), recordings: store.clone(), vault, places });
         let shared = Shared {
             core,
             store,
@@ -207,6 +185,7 @@ impl Service {
             limiter: limiter(config)?,
             config: config.clone(),
             metrics: metrics.clone(),
+            films,
         };
         let mut servers =
             vec![sandbox::serve(sandbox_socket)?, http::serve(socket, move || shared.services())?];

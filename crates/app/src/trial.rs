@@ -26,8 +26,9 @@ use uuid::Uuid;
 use crate::{
     admin::read_definition,
     config::Config,
+    kept::{explain, open_store},
     keys::ApiKeyText,
-    service::{Parts, Service, explain, open_store},
+    service::{Parts, Service},
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -20,8 +20,8 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
-        Lookups, Once, PolledFace, SessionError, SessionFace, SessionService, Viewing, WatchError,
-        WatchService, Watching,
+        Lookups, Once, PolledFace, Recording, SessionError, SessionFace, SessionService, Viewing,
+        WatchError, WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -85,6 +85,11 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         whole(&self.runtime, async move { inner.read(&caller, id).await }).await
+    }
+
+    async fn recording(&self, caller: &Caller, id: SessionId) -> Result<Recording, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.recording(&caller, id).await }).await
     }
 
     async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {

@@ -11,6 +11,7 @@ pub mod exit;
 pub mod id;
 pub mod platform;
 pub mod rate;
+pub mod recording;
 pub mod request;
 pub mod secret;
 pub mod session;

@@ -12,6 +12,7 @@ pub mod key_store;
 pub mod outbox;
 pub mod places;
 pub mod rate_limiter;
+pub mod recording;
 pub mod session_store;
 pub mod webhook_sender;
 pub mod webhook_store;

@@ -33,12 +33,14 @@ pub(crate) const PYTHON: Need = Need {
     },
     packages: &["python3", "python3-venv"],
 };
-/// For the type check of the embed page and a generated client; neither building nor running
-/// needs it.
 pub(crate) const PROXIES: Need = Need {
     present: || found("tinyproxy") && found("microsocks"),
     packages: &["tinyproxy-bin", "microsocks"],
 };
+/// Reads the frames of recordings, to find nothing in them.
+pub(crate) const OCR: Need = Need { present: || found("tesseract"), packages: &["tesseract-ocr"] };
+/// For the type check of the embed page and a generated client; neither building nor running
+/// needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 
 /// Installs what is missing, where that is possible; else says what to install.

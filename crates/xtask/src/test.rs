@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Failure,
     command::{cargo, found, root, run},
-    packages::{self, BROWSER, FFMPEG, NODE, POSTGRES, PROXIES, PYTHON, REDIS},
+    packages::{self, BROWSER, FFMPEG, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
     postgres::{Durability, Postgres},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, POSTGRES, REDIS, PROXIES, NODE, PYTHON])?;
+    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NODE, PYTHON])?;
     if !options.tests_only {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
@@ -36,6 +36,7 @@ pub(crate) fn test(options: &Options) -> Result<(), Failure> {
         licences()?;
     }
     clients()?;
+    bucket_server()?;
     let server = Postgres::start(Durability::GivenUp)?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     // The acceptance tests run the service as outsiders do: as a program.
@@ -96,6 +97,17 @@ fn clients() -> Result<(), Failure> {
         .arg(&wanted))?;
     fs::copy(wanted, stamp)?;
     Ok(())
+}
+
+/// A server of S3's protocol that checks signatures; of the newest version that this toolchain
+/// builds.
+fn bucket_server() -> Result<(), Failure> {
+    let tools = root().join("target/tools");
+    if found("s3s-fs") || tools.join("bin/s3s-fs").exists() {
+        return Ok(());
+    }
+    let version = ["install", "s3s-fs", "--version", "0.13.0-alpha.3", "--features", "binary"];
+    run(cargo(&version).args(["--locked", "--quiet", "--root"]).arg(&tools))
 }
 
 fn node_modules(folder: &Path) -> Result<(), Failure> {

@@ -6,6 +6,7 @@
 mod catalogue;
 mod column;
 mod database;
+mod debts;
 mod deliveries;
 mod inserts;
 mod keys;
@@ -14,6 +15,7 @@ mod moves;
 mod outbox;
 mod polls;
 mod reads;
+mod recordings;
 mod schema;
 mod session_row;
 mod sessions;

@@ -4,10 +4,7 @@
 use ::diesel::{prelude::*, result::Error as DieselError, sql_types::BigInt};
 use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
-use domain::{
-    session::{Change, Effect, State},
-    webhook,
-};
+use domain::session::{Change, State};
 use ports::{
     StoreError,
     session_store::{CommitError, IdempotencyKey, Inserted},
@@ -17,97 +14,12 @@ use uuid::Uuid;
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
+    debts::{Debts, owe},
     inserts::InsertAsk,
-    outbox::NewEntry,
-    reads::EventRow,
-    schema::{api_keys, deliveries, idempotency_keys, outbox, session_events, sessions, webhooks},
+    schema::{idempotency_keys, sessions},
     session_row::SessionRow,
 };
 use crate::sha256;
-
-#[derive(Insertable)]
-#[diesel(table_name = deliveries)]
-struct NewDelivery {
-    id: Id,
-    webhook: Id,
-    session: Id,
-    body: String,
-    due: Moment,
-}
-
-/// What a change writes besides the session itself.
-struct Debts {
-    entries: Vec<NewEntry>,
-    /// The body of the deliveries, and from when on they are due.
-    notice: Option<(String, Moment)>,
-    /// What is left for the bodies of deliveries once the session is erased.
-    erased: Option<String>,
-    event: EventRow,
-}
-
-impl Debts {
-    fn of(change: &Change) -> Result<Self, StoreError> {
-        let session = &change.session;
-        let body = || webhook::payload(session).map(|body| body.to_string());
-        let event = EventRow::of(change);
-        let mut debts = Self { entries: vec![], notice: None, erased: None, event };
-        for effect in &change.effects {
-            match effect {
-                Effect::NotifyPartner => {
-                    debts.notice = body().map(|body| (body, Moment(change.at)));
-                }
-                Effect::EraseCopies => debts.erased = body(),
-                Effect::StartBrowser { .. }
-                | Effect::ReleaseBrowser { .. }
-                | Effect::RequestAttestation => {
-                    debts.entries.push(NewEntry::of(session.id, effect, change.at)?);
-                }
-            }
-        }
-        Ok(debts)
-    }
-
-    const fn none_but_the_event(&self) -> bool {
-        self.entries.is_empty() && self.notice.is_none() && self.erased.is_none()
-    }
-}
-
-/// Saves what is owed, within the transaction of `$conn`.
-macro_rules! owe {
-    ($conn:expr, $row:expr, $debts:expr) => {{
-        ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
-        for entry in &$debts.entries {
-            ::diesel::insert_into(outbox::table).values(entry).execute($conn).await?;
-        }
-        if let Some((body, due)) = &$debts.notice {
-            let team = api_keys::table
-                .filter(api_keys::id.eq($row.owner))
-                .select(api_keys::team)
-                .first::<Id>($conn)
-                .await?;
-            let active = webhooks::table
-                .filter(webhooks::team.eq(team))
-                .filter(webhooks::active.eq(true))
-                .select(webhooks::id)
-                .load::<Id>($conn)
-                .await?;
-            for webhook in active {
-                let delivery = NewDelivery {
-                    id: Id(Uuid::new_v4()),
-                    webhook,
-                    session: $row.id,
-                    body: body.clone(),
-                    due: *due,
-                };
-                ::diesel::insert_into(deliveries::table).values(delivery).execute($conn).await?;
-            }
-        }
-        if let Some(body) = &$debts.erased {
-            let copies = deliveries::table.filter(deliveries::session.eq($row.id));
-            ::diesel::update(copies).set(deliveries::body.eq(body)).execute($conn).await?;
-        }
-    }};
-}
 
 #[derive(Insertable)]
 #[diesel(table_name = idempotency_keys)]

@@ -91,6 +91,13 @@ tables! {
         due -> SqlMoment,
         buried -> Bool,
     }
+    recordings (session) {
+        session -> SqlId,
+        state -> Text,
+        attempt -> Integer,
+        due -> SqlMoment,
+        error -> Nullable<Text>,
+    }
     webhooks (id) {
         id -> SqlId,
         team -> SqlId,

@@ -10,6 +10,7 @@ mod measure;
 mod methods;
 mod openapi;
 mod query;
+mod recordings;
 mod sessions;
 mod stream;
 
@@ -25,7 +26,7 @@ use actix_web::{
 use ports::driving::{ApplicantService, Gate, Lookups, SessionService, WatchService};
 
 pub use self::caller::TrustedProxies;
-use crate::metrics::Metrics;
+use crate::{metrics::Metrics, recordings::LocalLinks};
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -41,6 +42,8 @@ pub struct Services {
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
+    /// For films that are files of the service's own.
+    pub films: Option<LocalLinks>,
     /// For `/metrics`; `None` where they are served elsewhere.
     pub metrics: Option<Metrics>,
 }
@@ -93,6 +96,11 @@ pub fn app(
             }
         })
         .configure(embed::routes)
+        .configure(|config| {
+            if let Some(films) = services.films {
+                config.app_data(web::Data::new(films)).configure(recordings::routes);
+            }
+        })
         .configure(openapi::viewer)
         .default_service(methods::nothing_here())
 }

@@ -15,7 +15,7 @@ use ports::{
 };
 use serde_json::{Map, Value};
 
-use super::room::Room;
+use super::{recorder::Nodes, room::Room};
 use crate::advance::{ALIVE, Core, RENEW_EVERY, Stuck};
 
 /// How long the applicant may be away: a reload, a lost network, the way to the phone.
@@ -30,6 +30,8 @@ pub(crate) struct Conductor {
     pub(crate) lease: Lease,
     pub(crate) browser: Arc<dyn Browser>,
     pub(crate) room: Arc<Room>,
+    /// Is told of each node; dropped with the run.
+    pub(crate) nodes: Nodes,
 }
 
 /// Where the session stands, as this run has moved it.
@@ -95,9 +97,14 @@ impl Conductor {
     async fn run(&self, definition: Arc<Definition>) -> Result<(), Stuck> {
         let mut run = Run::new(definition.clone(), self.core.clock.now());
         let (mut news, mut mode) = (News::Begin, Mode::Running);
-        let mut watched = false;
+        let (mut watched, mut noted) = (false, 0);
         loop {
             let Turn { shown, command } = run.next(news, self.core.clock.now());
+            for node in run.path().iter().skip(noted) {
+                // A recorder that is behind leaves a chapter out.
+                let _ = self.nodes.try_send(node.clone());
+            }
+            noted = run.path().len();
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &definition).await?;
             }

@@ -2,6 +2,7 @@
 
 mod conduct;
 mod discreet;
+mod recorder;
 mod room;
 mod veil;
 mod view;
@@ -9,6 +10,7 @@ mod watch;
 
 pub(crate) use self::{
     conduct::{Conductor, conduct},
+    recorder::{Recorder, nodes},
     room::Rooms,
     view::Applicants,
     watch::Watchers,

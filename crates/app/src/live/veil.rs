@@ -30,9 +30,8 @@ pub(crate) struct Veil {
     closed: Option<Instant>,
     /// From and until when nothing was to be seen, before that.
     before: VecDeque<(Instant, Instant)>,
-    waiting: bool,
-    /// The applicant wrote where we know no field, on a page of this origin.
-    blind: Option<String>,
+    /// Since when the applicant has written where we know no field.
+    blind: Option<Instant>,
     focused: bool,
     origin: String,
     /// The newest picture, where it was not to be seen, and when it may be: a page that stands
@@ -51,6 +50,8 @@ pub(crate) enum Seen {
 impl Veil {
     pub(crate) fn scene(&mut self, scene: &Scene, now: Instant) {
         self.focused = scene.focused.is_some();
+        // What was written a moment ago was written there: news of a field takes its time.
+        self.blind.take_if(|since| self.focused && now - *since < HOLD);
         if self.told.back().is_none_or(|(_, covers)| *covers != scene.covers) {
             self.told.push_back((now, scene.covers.clone()));
         }
@@ -58,24 +59,30 @@ impl Veil {
 
     /// Whether the applicant is being waited for.
     pub(crate) fn waiting(&mut self, waiting: bool, now: Instant) {
-        if self.waiting && !waiting {
-            self.blind = None;
+        if waiting {
+            self.closed.get_or_insert(now);
+        } else {
+            let closed = self.closed.take();
+            // Whatever was written unseen, the page has gone on since.
+            let blind = self.blind.take_if(|_| closed.is_some());
+            self.reopen(closed, now);
+            self.reopen(blind, now);
         }
-        self.waiting = waiting;
-        self.settle(now);
     }
 
     /// The applicant wrote something.
     pub(crate) fn written(&mut self, now: Instant) {
         if !self.focused {
-            self.blind = Some(self.origin.clone());
+            self.blind.get_or_insert(now);
         }
-        self.settle(now);
     }
 
     pub(crate) fn frame(&mut self, frame: Arc<Frame>, now: Instant) {
-        self.origin.clone_from(&frame.origin);
-        self.settle(now);
+        if self.origin != frame.origin {
+            let blind = self.blind.take();
+            self.reopen(blind, now);
+            self.origin.clone_from(&frame.origin);
+        }
         self.again = None;
         let crowded = self.held.iter().nth_back(1).is_some_and(|(at, _)| now - *at < PACE);
         if crowded {
@@ -87,13 +94,13 @@ impl Veil {
     /// When the next picture may be seen.
     pub(crate) fn due(&self) -> Option<Instant> {
         let held = self.held.front().map(|(at, _)| *at + HOLD);
-        let again = self.again.as_ref().filter(|_| self.closed.is_none()).map(|(at, _)| *at);
+        let again = self.again.as_ref().filter(|_| !self.is_shut()).map(|(at, _)| *at);
         held.or(again)
     }
 
     /// The next picture whose time has come, with the moment it was taken.
     pub(crate) fn take(&mut self, now: Instant) -> Option<(Instant, Seen)> {
-        if self.held.is_empty() && self.closed.is_none() {
+        if self.held.is_empty() && !self.is_shut() {
             let again = self.again.take_if(|(at, _)| *at <= now);
             self.held.extend(again.map(|(_, frame)| (now, frame)));
         }
@@ -126,6 +133,7 @@ impl Veil {
 
     fn was_closed(&self, at: Instant) -> bool {
         self.closed.is_some_and(|since| since <= at + HOLD)
+            || self.blind.is_some_and(|since| since <= at)
             || self.before.iter().any(|(from, until)| *from <= at + HOLD && at < *until + AFTERMATH)
     }
 
@@ -134,19 +142,17 @@ impl Veil {
         self.before.back().map_or(at, |(_, until)| *until + AFTERMATH)
     }
 
-    fn settle(&mut self, now: Instant) {
-        if self.blind.as_ref().is_some_and(|origin| *origin != self.origin) {
-            self.blind = None;
+    /// Pictures from a moment after this one may be seen again, for all that was known since `since`.
+    fn reopen(&mut self, since: Option<Instant>, now: Instant) {
+        let Some(since) = since else { return };
+        self.before.push_back((since, now));
+        if let Some((at, _)) = &mut self.again {
+            *at = now + AFTERMATH;
         }
-        let closed = self.waiting || self.blind.is_some();
-        if closed && self.closed.is_none() {
-            self.closed = Some(now);
-        } else if !closed && let Some(since) = self.closed.take() {
-            self.before.push_back((since, now));
-            if let Some((at, _)) = &mut self.again {
-                *at = now + AFTERMATH;
-            }
-        }
+    }
+
+    const fn is_shut(&self) -> bool {
+        self.closed.is_some() || self.blind.is_some()
     }
 
     /// Forgets what no later picture needs.

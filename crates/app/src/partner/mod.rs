@@ -6,7 +6,11 @@ mod read;
 
 use std::sync::Arc;
 
-use ports::{catalogue::Catalogue, places::Places};
+use ports::{
+    catalogue::Catalogue,
+    places::Places,
+    recording::{RecordingQueue, RecordingVault},
+};
 
 pub(crate) use self::gate::Gatekeeper;
 use crate::advance::Core;
@@ -20,5 +24,7 @@ pub(crate) struct Offers {
 /// What partners can do.
 pub(crate) struct Partners {
     pub(crate) core: Arc<Core>,
+    pub(crate) recordings: Arc<dyn RecordingQueue>,
+    pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) places: Arc<dyn Places>,
 }

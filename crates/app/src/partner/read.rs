@@ -1,6 +1,7 @@
 //! What partners read and end; the driving ports themselves.
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use domain::{
     api_key::Environment,
     id::SessionId,
@@ -11,13 +12,18 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Caller, CreateError, Creation, Lookups, Once, SessionError, SessionFace, SessionService,
+        Caller, CreateError, Creation, Lookups, Once, Recording, SessionError, SessionFace,
+        SessionService,
     },
     places::Country,
+    recording::RecordingState,
     session_store::{Entry, Summary},
 };
 
 use super::{Offers, Partners};
+
+/// How long a link to a recording works.
+const LINK: TimeDelta = TimeDelta::days(7);
 
 #[async_trait]
 impl SessionService for Partners {
@@ -34,6 +40,19 @@ impl SessionService for Partners {
         let found = self.core.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
         Ok(self.core.face(session))
+    }
+
+    async fn recording(&self, caller: &Caller, id: SessionId) -> Result<Recording, SessionError> {
+        let found = self.core.sessions.find(caller.id, id).await?;
+        found.ok_or(SessionError::NotFound)?;
+        let state = self.recordings.recording(id).await?;
+        Ok(match state.ok_or(SessionError::NotFound)? {
+            RecordingState::Pending => Recording::Pending,
+            RecordingState::InProgress => Recording::InProgress,
+            RecordingState::Kept => Recording::Completed(self.vault.link(id, LINK).await?),
+            RecordingState::Failed(why) => Recording::Failed(why),
+            RecordingState::Erased => Recording::Failed("The recording was erased.".into()),
+        })
     }
 
     async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {

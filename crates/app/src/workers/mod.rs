@@ -1,5 +1,6 @@
 //! The loops that carry out what was saved. Each has a pace, a bound, and an end.
 
+mod films;
 mod start;
 
 use std::{sync::Arc, time::Duration};
@@ -15,6 +16,7 @@ use ports::{
     delivery::{Attempt, Delivery, DeliveryQueue},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
+    recording::{Encoder, RecordingQueue, RecordingVault},
     session_store::Due,
     webhook_sender::{Answer, WebhookSender},
 };
@@ -45,6 +47,9 @@ pub(crate) struct Workers {
     pub(crate) deliveries: Arc<dyn DeliveryQueue>,
     pub(crate) pool: Arc<dyn BrowserPool>,
     pub(crate) places: Arc<dyn Places>,
+    pub(crate) recordings: Arc<dyn RecordingQueue>,
+    pub(crate) vault: Arc<dyn RecordingVault>,
+    pub(crate) encoder: Arc<dyn Encoder>,
     pub(crate) sender: Arc<dyn WebhookSender>,
     pub(crate) backoff: Backoff,
     /// How long a closed session keeps its data.
@@ -59,7 +64,7 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3] {
+        for worker in [0, 1, 2, 3, 4] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -68,6 +73,7 @@ impl Workers {
                         0 => me.carry_out().await,
                         1 => me.deliver().await,
                         2 => me.sweep().await,
+                        3 => me.make_films().await,
                         _ => me.forget().await,
                     }
                 };
@@ -133,8 +139,14 @@ impl Workers {
                 self.core.advance(claim.session, None, Event::AttestationRefused).await?;
                 Ok(Verdict::Done)
             }
-            // Both were done in the transaction that saved them.
-            Effect::NotifyPartner | Effect::EraseCopies => Ok(Verdict::Done),
+            Effect::ForgetRecording => {
+                self.vault.forget(claim.session).await?;
+                Ok(Verdict::Done)
+            }
+            // Done in the transaction that saved them.
+            Effect::NotifyPartner | Effect::EraseCopies | Effect::KeepRecording => {
+                Ok(Verdict::Done)
+            }
         }
     }
 

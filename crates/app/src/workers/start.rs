@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{START_ATTEMPTS, START_PAUSE, Workers};
 use crate::{
     advance::{STARTING, Stuck},
-    live::{Conductor, conduct},
+    live::{Conductor, Recorder, conduct, nodes},
 };
 
 impl Workers {
@@ -53,8 +53,16 @@ impl Workers {
                     return Err(error);
                 }
                 let (core, pool) = (self.core.clone(), self.pool.clone());
+                let (nodes, noted) = nodes();
+                let recorder = Recorder {
+                    core: core.clone(),
+                    vault: self.vault.clone(),
+                    session: id,
+                    browser: lease.browser,
+                };
+                self.tasks.spawn(recorder.record(room.clone(), browser.clone(), noted));
                 self.tasks.spawn(async move {
-                    conduct(Conductor { core, id, lease, browser, room }).await;
+                    conduct(Conductor { core, id, lease, browser, room, nodes }).await;
                     // Released by an effect as a rule; here when the session lost us.
                     pool.release(lease.browser).await;
                 });

@@ -23,6 +23,10 @@ pub enum Effect {
     /// The bodies of the session's deliveries lose what was erased, in the very transaction that
     /// erases it.
     EraseCopies,
+    /// What was recorded is to become a film; noted in the very transaction that ends the session.
+    KeepRecording,
+    /// Whatever was recorded is to be deleted.
+    ForgetRecording,
 }
 
 impl Effect {
@@ -34,6 +38,8 @@ impl Effect {
             Self::RequestAttestation => "request_attestation",
             Self::NotifyPartner => "notify_partner",
             Self::EraseCopies => "erase_copies",
+            Self::KeepRecording => "keep_recording",
+            Self::ForgetRecording => "forget_recording",
         }
     }
 
@@ -42,7 +48,11 @@ impl Effect {
     pub const fn node(&self) -> Option<NodeId> {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
-            Self::RequestAttestation | Self::NotifyPartner | Self::EraseCopies => None,
+            Self::RequestAttestation
+            | Self::NotifyPartner
+            | Self::EraseCopies
+            | Self::KeepRecording
+            | Self::ForgetRecording => None,
         }
     }
 }

@@ -89,6 +89,13 @@ impl Session {
         Change { session: self, effects: Vec::new(), event: "SessionCreated", at }
     }
 
+    /// Whether what its browsers showed is to be kept, as far as is known.
+    #[must_use]
+    pub fn is_worth_recording(&self) -> bool {
+        let failed = |outcome| matches!(outcome, &Outcome::Error { .. });
+        self.erased_at.is_none() && self.state.outcome().is_none_or(failed)
+    }
+
     /// What the applicant agreed to share, until it is erased.
     #[must_use]
     pub fn data(&self) -> Option<&ExtractedData> {
@@ -112,7 +119,8 @@ impl Session {
             erased_at: Some(now),
             ..self.clone()
         };
-        Some(Change { session, effects: vec![Effect::EraseCopies], event: "DataErased", at: now })
+        let effects = vec![Effect::EraseCopies, Effect::ForgetRecording];
+        Some(Change { session, effects, event: "DataErased", at: now })
     }
 
     /// Moves the session by one event; `None` when there is nothing to save. Once its time is

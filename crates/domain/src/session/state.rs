@@ -152,6 +152,16 @@ impl State {
         }
     }
 
+    /// Whether a browser is up, or was and has been lost.
+    #[must_use]
+    pub const fn has_run(&self) -> bool {
+        match self {
+            Self::Live { .. } => true,
+            Self::Created { losses } | Self::Initializing { losses, .. } => *losses > 0,
+            Self::Closed { .. } => false,
+        }
+    }
+
     #[must_use]
     pub const fn outcome(&self) -> Option<&Outcome> {
         match self {

@@ -144,11 +144,16 @@ fn lost(state: &State, lease: Lease, losses: u8) -> Step {
     }
 }
 
-/// The only place that closes a session: one notice to the partner, and no browser left behind.
+/// The only place that closes a session: one notice to the partner, no browser left behind, and no
+/// recording but of an error.
 fn close(open: &State, outcome: Outcome) -> Step {
     let mut effects: Vec<_> =
         open.lease().map(|lease| Effect::ReleaseBrowser { lease }).into_iter().collect();
     effects.push(Effect::NotifyPartner);
+    effects.extend(open.has_run().then(|| {
+        let failed = matches!(outcome, Outcome::Error { .. });
+        if failed { Effect::KeepRecording } else { Effect::ForgetRecording }
+    }));
     let ran = match *open {
         State::Live { lease, .. } => Some(lease.browser),
         State::Created { .. } | State::Initializing { .. } | State::Closed { .. } => None,

@@ -11,6 +11,6 @@ pub use self::{
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
         Admission, Caller, CreateError, Creation, Gate, Knock, Lookups, Once, PolledFace, Purpose,
-        Refusal, SessionError, SessionFace, SessionService,
+        Recording, Refusal, SessionError, SessionFace, SessionService,
     },
 };

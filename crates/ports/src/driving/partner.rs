@@ -111,6 +111,9 @@ pub trait SessionService: Send + Sync {
 
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError>;
 
+    /// The recording of a session that ended in ERROR, with a fresh link to it.
+    async fn recording(&self, caller: &Caller, id: SessionId) -> Result<Recording, SessionError>;
+
     /// What happened to a session, oldest first.
     async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError>;
 
@@ -126,6 +129,17 @@ pub trait SessionService: Send + Sync {
 
     /// Erases what is known about the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
+}
+
+/// How far a recording has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recording {
+    Pending,
+    InProgress,
+    /// A link to the film.
+    Completed(String),
+    /// There is none, and why.
+    Failed(String),
 }
 
 /// A session with the addresses that belong to it.

@@ -2,13 +2,14 @@
 
 pub mod browser_pool;
 pub mod rate_limiter;
+pub mod recording_vault;
 pub mod stores;
 
 use std::sync::Arc;
 
 use ports::{
     catalogue::Catalogue, delivery::DeliveryQueue, key_store::KeyStore, outbox::Outbox,
-    session_store::SessionStore, webhook_store::WebhookStore,
+    recording::RecordingQueue, session_store::SessionStore, webhook_store::WebhookStore,
 };
 
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
@@ -16,6 +17,7 @@ pub struct Backend {
     pub sessions: Arc<dyn SessionStore>,
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
+    pub recordings: Arc<dyn RecordingQueue>,
     pub keys: Arc<dyn KeyStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
@@ -61,6 +63,11 @@ macro_rules! stores_contract {
             deliveries::keeps_body_and_webhook_over_attempts
             deliveries::ignores_the_verdict_of_a_lost_delivery
             deliveries::hands_out_no_settled_delivery
+            recordings::owes_a_film_of_an_error_once_a_browser_ran
+            recordings::hands_a_film_to_one_claimer
+            recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else
+            recordings::tries_a_film_again_when_it_is_due_and_tells_why_there_is_none
+            recordings::makes_no_film_of_what_was_erased
             keys::finds_a_key_by_its_hash
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once
@@ -132,6 +139,29 @@ macro_rules! rate_limiter_contract {
     )+};
 }
 
+/// Names every case of the recording vault's contract, once.
+///
+/// `$open` is an expression that makes a future of a
+/// [`Vault`](crate::contract::recording_vault::Vault).
+#[macro_export]
+macro_rules! recording_vault_contract {
+    ($open:expr) => {
+        $crate::recording_vault_contract! { $open;
+            gives_back_what_was_kept_browser_by_browser
+            shows_nobody_what_is_kept_while_a_session_runs
+            forgets_whole_sessions_and_no_other
+            links_to_a_film
+        }
+    };
+    ($open:expr; $($case:ident)+) => {$(
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let vault = $open.await;
+            $crate::contract::recording_vault::$case(&vault).await;
+        }
+    )+};
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -147,6 +177,8 @@ mod tests {
             .chain(cases(include_str!("stores/partners.rs"), "partners::"))
             .chain(cases(include_str!("stores/outbox.rs"), "outbox::"))
             .chain(cases(include_str!("stores/deliveries.rs"), "deliveries::"))
+            .chain(cases(include_str!("stores/recordings.rs"), "recordings::"))
+            .chain(cases(include_str!("recording_vault.rs"), ""))
             .chain(cases(include_str!("stores/keys.rs"), "keys::"))
             .chain(cases(include_str!("stores/catalogue.rs"), "catalogue::"))
             .chain(cases(include_str!("browser_pool.rs"), ""))

@@ -19,7 +19,7 @@ use utoipa::{
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub(super) use self::{
-    names::{ActionKind, ErrorCodeName, SessionStatus},
+    names::{ActionKind, ErrorCodeName, RecordingStatus, SessionStatus},
     request::CreateSession,
 };
 use super::{error, lookups, sessions};

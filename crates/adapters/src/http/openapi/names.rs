@@ -68,3 +68,18 @@ impl ToSchema for ActionKind {
         "ActionKind".into()
     }
 }
+
+/// How far a recording has come.
+pub(in crate::http) struct RecordingStatus;
+
+impl PartialSchema for RecordingStatus {
+    fn schema() -> RefOr<Schema> {
+        texts(["pending", "in_progress", "completed"], "How far a recording has come.")
+    }
+}
+
+impl ToSchema for RecordingStatus {
+    fn name() -> Cow<'static, str> {
+        "RecordingStatus".into()
+    }
+}

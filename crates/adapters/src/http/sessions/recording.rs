@@ -1,8 +1,7 @@
 //! `GET /partner/browser-session/{id}/recording`
 
 use actix_web::web;
-use domain::session::{Outcome, State};
-use ports::driving::SessionService;
+use ports::driving::{Recording as Found, SessionService};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,12 +10,14 @@ use crate::http::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
     error::{ApiError, Body},
+    openapi::RecordingStatus,
 };
 
 /// Get a recording
 ///
-/// A session that ended in ERROR. This deployment records nothing, and says so in the form that stops
-/// a poller.
+/// Of a session that ended in ERROR. Poll while it is `pending` (queued) or `in_progress`; when it is
+/// `completed`, `recordingUrl` is a link to an MP4 file that works for seven days, another one each
+/// time. Where there will be no recording it is `completed` with `error`.
 #[utoipa::path(
     get,
     path = "/partner/browser-session/{id}/recording",
@@ -33,27 +34,24 @@ pub(in crate::http) async fn recording(
     Caller(caller): Caller,
     path: web::Path<String>,
 ) -> Result<Success<Recording>, ApiError> {
-    let face = sessions.read(&caller, session_id(&path)?).await?;
-    match face.session.state {
-        State::Closed { outcome: Outcome::Error { .. }, ran: Some(_) } => Ok(ok(Recording {
-            status: "completed",
-            recording_url: None,
-            error: Some("sessions are not recorded by this deployment"),
-        })),
-        State::Closed { .. }
-        | State::Created { .. }
-        | State::Initializing { .. }
-        | State::Live { .. } => Err(ApiError::SessionNotFound),
-    }
+    let recording = sessions.recording(&caller, session_id(&path)?).await?;
+    let (status, recording_url, error) = match recording {
+        Found::Pending => ("pending", None, None),
+        Found::InProgress => ("in_progress", None, None),
+        Found::Completed(url) => ("completed", Some(url), None),
+        Found::Failed(why) => ("completed", None, Some(why)),
+    };
+    Ok(ok(Recording { status, recording_url, error }))
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(in crate::http) struct Recording {
+    #[schema(value_type = RecordingStatus)]
     status: &'static str,
     #[schema(required = true)]
     recording_url: Option<String>,
     #[schema(required = true)]
-    error: Option<&'static str>,
+    error: Option<String>,
 }

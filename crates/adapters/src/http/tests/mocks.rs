@@ -70,6 +70,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         watchers: Arc::new(Nobody),
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
+        films: None,
         metrics: None,
     }
 }

@@ -107,7 +107,7 @@ async fn an_unknown_session_is_404_whatever_is_asked_of_it() {
     ] {
         let mut service = MockSessionService::new();
         service.expect_terminate().returning(|_, _| Err(SessionError::NotFound));
-        service.expect_read().returning(|_, _| Err(SessionError::NotFound));
+        service.expect_recording().returning(|_, _| Err(SessionError::NotFound));
         let answer = call(service, &method, &path, None).await;
         let expected = r#"404 Not Found {"statusCode":404,"message":"Session not found"}"#;
         assert_eq!(answer, expected, "{method} {path}");

@@ -104,6 +104,15 @@ fn writing_where_no_field_is_known_closes_the_veil_until_the_next_site_or_wait()
 }
 
 #[test]
+fn what_is_written_before_its_field_is_known_closes_nothing() {
+    let (mut veil, now) = (Veil::default(), Instant::now());
+    veil.written(now);
+    veil.frame(frame(1), now + TICK);
+    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), now + TICK * 2);
+    assert!(matches!(veil.take(now + TICK + HOLD), Some((_, Seen::Frame(_)))));
+}
+
+#[test]
 fn a_picture_that_cannot_be_taken_apart_is_not_seen_where_something_is_to_be_covered() {
     let (mut veil, now) = (Veil::default(), Instant::now());
     veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], None), now);

@@ -5,6 +5,7 @@ pub mod deliveries;
 pub mod keys;
 pub mod outbox;
 pub mod partners;
+pub mod recordings;
 pub mod sessions;
 
 use chrono::TimeDelta;

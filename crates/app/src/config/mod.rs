@@ -1,13 +1,24 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
-use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
+mod values;
 
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use adapters::recordings::Storage;
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
     exit::Exits,
     rate::Limit,
     webhook::Backoff,
+};
+
+use self::values::{
+    checked_url, database_url, limit, one_of, parse, read_file, redis_url, storage, within,
 };
 
 /// A checked configuration.
@@ -18,6 +29,8 @@ pub struct Config {
     pub public_url: String,
     pub data_dir: PathBuf,
     pub database_url: String,
+    /// Where recordings are kept.
+    pub storage: Storage,
     pub browser: PathBuf,
     /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
@@ -61,6 +74,7 @@ const KEYS: &[&str] = &[
     "public_url",
     "data_dir",
     "database_url",
+    "storage_url",
     "browser",
     "browsers",
     "browsers_warm",
@@ -92,7 +106,7 @@ impl Config {
     /// # Errors
     /// Every fault at once.
     pub fn load(
-        file: Option<&std::path::Path>,
+        file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, BadConfig> {
         let mut faults = Vec::new();
@@ -118,11 +132,8 @@ impl Config {
         let listen =
             parse(&text("listen", "127.0.0.1:8080"), "listen", "must be ADDRESS:PORT", faults)
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
-        let database_url = text("database_url", &database);
-        let known = ["sqlite://", "postgres://", "postgresql://"];
-        if !known.iter().any(|scheme| database_url.starts_with(scheme)) {
-            faults.push("database_url must begin with sqlite:// or postgres://".into());
-        }
+        let database_url = database_url(text("database_url", &database), faults);
+        let storage = storage(values.get("storage_url"), &data_dir, faults);
         let public_url = text("public_url", &format!("http://{listen}"));
         if url::Url::parse(&public_url).is_err() {
             faults.push("public_url must be a URL".into());
@@ -152,6 +163,7 @@ impl Config {
             public_url: public_url.trim_end_matches('/').to_owned(),
             data_dir,
             database_url,
+            storage,
             browser: text("browser", "chromium").into(),
             browsers: usize::try_from(browsers).unwrap_or(1),
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
@@ -174,89 +186,6 @@ impl Config {
             log_json: one_of(&text("log_format", "text"), "log_format", "json", "text", faults),
         }
     }
-}
-
-fn parse<T: std::str::FromStr>(
-    text: &str,
-    key: &str,
-    rule: &str,
-    faults: &mut Vec<String>,
-) -> Option<T> {
-    let value = text.parse().ok();
-    if value.is_none() {
-        faults.push(format!("{key} {rule}"));
-    }
-    value
-}
-
-fn within(text: &str, key: &str, range: RangeInclusive<u64>, faults: &mut Vec<String>) -> u64 {
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    number.unwrap_or_else(|| {
-        faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
-        *range.start()
-    })
-}
-
-fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Option<String> {
-    let fine =
-        |url: &str| url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-    if url.is_some_and(|url| !fine(url)) {
-        faults.push("egress_check_url must be an http or https URL".into());
-    }
-    url.cloned()
-}
-
-fn redis_url(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<String> {
-    let url = values.get("redis_url").cloned();
-    if url.as_ref().is_some_and(|url| !url.starts_with("redis://")) {
-        faults.push("redis_url must begin with redis://".into());
-    }
-    url
-}
-
-/// Whether it is the first of two words.
-fn one_of(word: &str, key: &str, first: &str, second: &str, faults: &mut Vec<String>) -> bool {
-    if word != first && word != second {
-        faults.push(format!("{key} must be {first} or {second}"));
-    }
-    word == first
-}
-
-fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<Limit> {
-    if text == "off" {
-        return None;
-    }
-    text.parse().map_err(|error| faults.push(format!("{key} {error}"))).ok()
-}
-
-fn read_file(path: &std::path::Path, faults: &mut Vec<String>) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => {
-            faults.push(format!("{} cannot be read: {error}", path.display()));
-            return values;
-        }
-    };
-    let table: toml::Table = match text.parse() {
-        Ok(table) => table,
-        Err(error) => {
-            faults.push(format!("{} is not TOML: {}", path.display(), error.message()));
-            return values;
-        }
-    };
-    for (key, value) in table {
-        if !KEYS.contains(&key.as_str()) {
-            faults.push(format!("there is no key `{key}`"));
-        } else if let Some(text) = value.as_str() {
-            values.insert(key, text.to_owned());
-        } else if let Some(number) = value.as_integer() {
-            values.insert(key, number.to_string());
-        } else {
-            faults.push(format!("{key} must be a string"));
-        }
-    }
-    values
 }
 
 #[cfg(test)]

@@ -1,0 +1,72 @@
+//! How shots are written: time in microseconds, kind, length, content; numbers little endian.
+
+use chrono::DateTime;
+use domain::recording::{Shot, Take};
+
+const PICTURE: u8 = 0;
+const NODE: u8 = 1;
+const END: u8 = 2;
+
+pub(super) fn write(shots: &[Shot]) -> Vec<u8> {
+    let mut bytes = vec![];
+    for Shot { at, what } in shots {
+        let (kind, content): (_, &[u8]) = match what {
+            Take::Picture(jpeg) => (PICTURE, jpeg),
+            Take::Node(name) => (NODE, name.as_bytes()),
+            Take::End => (END, &[]),
+        };
+        bytes.extend(at.timestamp_micros().to_le_bytes());
+        bytes.push(kind);
+        bytes.extend(u32::try_from(content.len()).unwrap_or_default().to_le_bytes());
+        bytes.extend(content);
+    }
+    bytes
+}
+
+/// `None` where these are no shots.
+pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<Shot>> {
+    let mut shots = vec![];
+    while !bytes.is_empty() {
+        let (at, rest) = bytes.split_first_chunk()?;
+        let ([kind], rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (content, rest) = rest.split_at_checked(length)?;
+        let what = match *kind {
+            PICTURE => Take::Picture(content.to_vec()),
+            NODE => Take::Node(String::from_utf8(content.to_vec()).ok()?),
+            END => Take::End,
+            _ => return None,
+        };
+        shots.push(Shot { at: DateTime::from_timestamp_micros(i64::from_le_bytes(*at))?, what });
+        bytes = rest;
+    }
+    Some(shots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_nothing_else_is() {
+        let at = DateTime::from_timestamp_micros(1_800_000_000_000_001).unwrap();
+        let shots = vec![
+            Shot { at, what: Take::Node("login".into()) },
+            Shot { at, what: Take::Picture(vec![0xff, 0xd8, 0, 1]) },
+            Shot { at, what: Take::End },
+        ];
+        let bytes = write(&shots);
+        assert_eq!(read(&bytes), Some(shots.clone()));
+        assert_eq!(read(&[]), Some(vec![]));
+        for cut in 1..bytes.len() {
+            let whole = read(&bytes[..cut]).is_none_or(|some| some == shots[..some.len()]);
+            assert!(whole, "{cut} bytes");
+        }
+        let mut odd = bytes.clone();
+        odd[8] = 9;
+        assert_eq!(read(&odd), None);
+        odd[9..13].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(read(&odd), None);
+    }
+}

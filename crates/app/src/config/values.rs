@@ -1,0 +1,128 @@
+//! Single values of a configuration, each with its rule; what is wrong is noted and goes on.
+
+use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
+
+use adapters::recordings::Storage;
+use domain::rate::Limit;
+
+use super::KEYS;
+
+pub(super) fn parse<T: std::str::FromStr>(
+    text: &str,
+    key: &str,
+    rule: &str,
+    faults: &mut Vec<String>,
+) -> Option<T> {
+    let value = text.parse().ok();
+    if value.is_none() {
+        faults.push(format!("{key} {rule}"));
+    }
+    value
+}
+
+pub(super) fn within(
+    text: &str,
+    key: &str,
+    range: RangeInclusive<u64>,
+    faults: &mut Vec<String>,
+) -> u64 {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.unwrap_or_else(|| {
+        faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
+        *range.start()
+    })
+}
+
+pub(super) fn database_url(url: String, faults: &mut Vec<String>) -> String {
+    let known = ["sqlite://", "postgres://", "postgresql://"];
+    if !known.iter().any(|scheme| url.starts_with(scheme)) {
+        faults.push("database_url must begin with sqlite:// or postgres://".into());
+    }
+    url
+}
+
+pub(super) fn storage(url: Option<&String>, data_dir: &Path, faults: &mut Vec<String>) -> Storage {
+    let Some(url) = url else { return Storage::Folder(data_dir.join("objects")) };
+    match url.split_once("://") {
+        Some(("file", folder)) if !folder.is_empty() => Storage::Folder(folder.into()),
+        Some(("s3", bucket)) if !bucket.is_empty() => Storage::Bucket {
+            url: url.clone(),
+            variables: std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect(),
+        },
+        _ => {
+            faults.push("storage_url must be file://FOLDER or s3://BUCKET/PREFIX".into());
+            Storage::Folder(data_dir.to_owned())
+        }
+    }
+}
+
+pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Option<String> {
+    let fine =
+        |url: &str| url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if url.is_some_and(|url| !fine(url)) {
+        faults.push("egress_check_url must be an http or https URL".into());
+    }
+    url.cloned()
+}
+
+pub(super) fn redis_url(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> Option<String> {
+    let url = values.get("redis_url").cloned();
+    if url.as_ref().is_some_and(|url| !url.starts_with("redis://")) {
+        faults.push("redis_url must begin with redis://".into());
+    }
+    url
+}
+
+/// Whether it is the first of two words.
+pub(super) fn one_of(
+    word: &str,
+    key: &str,
+    first: &str,
+    second: &str,
+    faults: &mut Vec<String>,
+) -> bool {
+    if word != first && word != second {
+        faults.push(format!("{key} must be {first} or {second}"));
+    }
+    word == first
+}
+
+pub(super) fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<Limit> {
+    if text == "off" {
+        return None;
+    }
+    text.parse().map_err(|error| faults.push(format!("{key} {error}"))).ok()
+}
+
+pub(super) fn read_file(path: &Path, faults: &mut Vec<String>) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            faults.push(format!("{} cannot be read: {error}", path.display()));
+            return values;
+        }
+    };
+    let table: toml::Table = match text.parse() {
+        Ok(table) => table,
+        Err(error) => {
+            faults.push(format!("{} is not TOML: {}", path.display(), error.message()));
+            return values;
+        }
+    };
+    for (key, value) in table {
+        if !KEYS.contains(&key.as_str()) {
+            faults.push(format!("there is no key `{key}`"));
+        } else if let Some(text) = value.as_str() {
+            values.insert(key, text.to_owned());
+        } else if let Some(number) = value.as_integer() {
+            values.insert(key, number.to_string());
+        } else {
+            faults.push(format!("{key} must be a string"));
+        }
+    }
+    values
+}

@@ -1,0 +1,64 @@
+//! What the service keeps, opened: its database, its recordings, and the keys that close them.
+
+use std::{error::Error, fs, sync::Arc};
+
+use adapters::{
+    diesel::Store,
+    recordings::{LocalLinks, ObjectVault, Storage},
+    seal::Seal,
+};
+use ports::clock::Clock;
+
+use crate::{
+    config::Config,
+    folders::{private_folder, secret_key},
+};
+
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+
+/// Opens the store that a configuration names, with the key that seals its secrets.
+pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32]), Failure> {
+    fs::create_dir_all(&config.data_dir)
+        .map_err(|error| format!("cannot make {}: {error}", config.data_dir.display()))?;
+    let key = secret_key(&config.data_dir.join("secret.key"))?;
+    let seal = Seal::new(&derive(&key, "seal"));
+    let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
+    Ok((Arc::new(store), key))
+}
+
+/// Where recordings are kept, and the links to films that this process answers itself.
+pub(crate) fn recordings(
+    config: &Config,
+    key: &[u8; 32],
+    clock: Arc<dyn Clock>,
+) -> Result<(Arc<ObjectVault>, Option<LocalLinks>), Failure> {
+    let folder = match &config.storage {
+        Storage::Folder(folder) => Some(folder.clone()),
+        Storage::Bucket { .. } => None,
+    };
+    if let Some(folder) = &folder {
+        private_folder(folder)?;
+    }
+    let files = folder.clone().unwrap_or_default();
+    let links = LocalLinks::new(files, config.public_url.clone(), &derive(key, "films"), clock);
+    let seal = Seal::new(&derive(key, "reels"));
+    let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
+    Ok((Arc::new(vault), folder.map(|_| links)))
+}
+
+/// A key for one purpose alone.
+pub(crate) fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
+    adapters::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
+}
+
+/// The whole chain of causes in one line.
+pub(crate) fn explain(error: impl Error) -> Failure {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        line.push_str(": ");
+        line.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    line.into()
+}

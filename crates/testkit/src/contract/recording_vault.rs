@@ -1,0 +1,105 @@
+//! The contract of [`ports::recording::RecordingVault`].
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use chrono::TimeDelta;
+use domain::{
+    id::{BrowserId, SessionId},
+    recording::{Shot, Take},
+};
+use ports::recording::RecordingVault;
+use uuid::Uuid;
+
+use crate::sample::noon;
+
+/// A fresh, empty vault; a look at all that is in it; and what must outlive the test.
+pub struct Vault {
+    pub vault: Arc<dyn RecordingVault>,
+    /// Name and content of every object.
+    pub look: Box<dyn Fn() -> Vec<(String, Vec<u8>)> + Send + Sync>,
+    pub guard: Box<dyn std::any::Any + Send + Sync>,
+}
+
+pub async fn gives_back_what_was_kept_browser_by_browser(vault: &Vault) {
+    let (session, other) = (session(), session());
+    let (first, second) = (browser(), browser());
+    let vault = &vault.vault;
+    vault.keep(session, second, 0, &[shot(b"four"), end()]).await.unwrap();
+    for (part, content) in [b"one".as_slice(), b"two", b"three"].into_iter().enumerate() {
+        let part = u32::try_from(part).unwrap() + 9;
+        vault.keep(session, first, part, &[shot(content)]).await.unwrap();
+    }
+    vault.keep(other, first, 0, &[shot(b"another's")]).await.unwrap();
+    let reels = vault.reels(session).await.unwrap();
+    assert_eq!(
+        reels,
+        [vec![shot(b"one"), shot(b"two"), shot(b"three")], vec![shot(b"four"), end()]]
+    );
+    vault.drop_part(session, first, 9).await.unwrap();
+    vault.drop_part(session, first, 9).await.unwrap();
+    assert_eq!(vault.reels(session).await.unwrap()[0].len(), 2);
+    assert_eq!(vault.reels(self::session()).await.unwrap(), Vec::<Vec<Shot>>::new());
+}
+
+pub async fn shows_nobody_what_is_kept_while_a_session_runs(vault: &Vault) {
+    let content = b"a picture of a page that nobody is to see";
+    vault.vault.keep(session(), browser(), 0, &[shot(content)]).await.unwrap();
+    let objects = (vault.look)();
+    assert_eq!(objects.len(), 1);
+    let plain = objects[0].1.windows(9).any(|part| content.windows(9).any(|own| own == part));
+    assert!(!plain, "it can be read");
+}
+
+pub async fn forgets_whole_sessions_and_no_other(vault: &Vault) {
+    let (session, other) = (session(), session());
+    for session in [session, other] {
+        vault.vault.keep(session, browser(), 0, &[shot(b"one")]).await.unwrap();
+        vault.vault.put_film(session, b"film".to_vec()).await.unwrap();
+    }
+    let mut unfinished = vault.vault.unfinished(10).await.unwrap();
+    unfinished.sort_unstable();
+    let mut both = vec![session, other];
+    both.sort_unstable();
+    assert_eq!(unfinished, both);
+    vault.vault.drop_reels(session).await.unwrap();
+    assert_eq!(vault.vault.unfinished(10).await.unwrap(), [other]);
+    assert_eq!((vault.look)().len(), 3, "the films are there");
+    for _ in 0..2 {
+        vault.vault.forget(session).await.unwrap();
+    }
+    let left = (vault.look)();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.iter().all(|(name, _)| name.contains(&other.to_string())));
+    vault.vault.forget(other).await.unwrap();
+    assert!((vault.look)().is_empty());
+}
+
+pub async fn links_to_a_film(vault: &Vault) {
+    let session = session();
+    vault.vault.put_film(session, b"film".to_vec()).await.unwrap();
+    let [one, other] = [TimeDelta::days(7), TimeDelta::days(6)];
+    let link = vault.vault.link(session, one).await.unwrap();
+    assert!(link.contains(&format!("{session}.mp4")), "{link}");
+    assert_ne!(vault.vault.link(session, other).await.unwrap(), link);
+}
+
+fn shot(content: &[u8]) -> Shot {
+    Shot { at: noon(), what: Take::Picture(content.to_vec()) }
+}
+
+fn end() -> Shot {
+    Shot { at: noon(), what: Take::End }
+}
+
+fn session() -> SessionId {
+    SessionId::from_uuid(Uuid::new_v4())
+}
+
+/// Named in the order of time, as browsers are.
+fn browser() -> BrowserId {
+    static LAST: AtomicU64 = AtomicU64::new(1);
+    BrowserId::from_uuid(Uuid::from_u64_pair(LAST.fetch_add(1, Ordering::Relaxed), 0))
+}

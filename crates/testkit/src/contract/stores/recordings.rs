@@ -1,0 +1,133 @@
+//! The contract of [`ports::recording::RecordingQueue`].
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    error_code::ErrorCode,
+    session::{Event, Session},
+};
+use ports::recording::{RecordingClaim, RecordingState, RecordingVerdict};
+
+use super::{
+    Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted, requested,
+};
+use crate::sample::{moved, noon};
+
+pub async fn owes_a_film_of_an_error_once_a_browser_ran(backend: &Backend) {
+    let home = household(backend).await;
+    let failed = failed(backend, &home).await;
+    assert_eq!(state(backend, &failed).await, Some(RecordingState::Pending));
+
+    let never_ran = inserted(backend, &home).await;
+    let change = moved(&never_ran, Event::Failed { why: ErrorCode::BrowserUnavailable });
+    commit(backend, &change).await;
+    assert_eq!(state(backend, &never_ran).await, None, "nothing was seen");
+
+    let running = running(backend, &home).await;
+    assert_eq!(state(backend, &running).await, None, "it goes on");
+    commit(backend, &ended(&running)).await;
+    assert_eq!(state(backend, &running).await, None, "it is no error");
+
+    assert_eq!(claim(backend, noon()).await, [], "the last of it may be on its way");
+    let claims = claim(backend, soon()).await;
+    assert_eq!(claims, [RecordingClaim { session: failed.id, attempt: 1 }]);
+    assert_eq!(state(backend, &failed).await, Some(RecordingState::InProgress));
+}
+
+pub async fn hands_a_film_to_one_claimer(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        failed(backend, &home).await;
+        failed(backend, &home).await;
+        let claims = [(); CLAIMERS].map(|()| {
+            let queue = backend.recordings.clone();
+            tokio::spawn(async move { queue.claim_recordings(soon(), LEASE, 2).await.unwrap() })
+        });
+        let mut sessions = vec![];
+        for claim in claims {
+            sessions.extend(claim.await.unwrap().into_iter().map(|claim| claim.session));
+        }
+        let claimed = sessions.len();
+        sessions.sort_unstable();
+        sessions.dedup();
+        assert_eq!(sessions.len(), claimed, "a film was handed out twice");
+        assert_eq!(claimed + claim(backend, soon()).await.len(), 2, "a film was lost");
+    }
+}
+
+pub async fn keeps_a_film_for_whoever_renews_and_hands_it_out_again_else(backend: &Backend) {
+    let session = failed(backend, &household(backend).await).await;
+    let first = claim(backend, soon()).await.remove(0);
+    let later = soon() + LEASE;
+    assert!(backend.recordings.renew_recording(&first, later + LEASE).await.unwrap());
+    assert_eq!(claim(backend, later).await, [], "it was renewed");
+
+    let second = claim(backend, later + LEASE).await.remove(0);
+    assert_eq!((second.session, second.attempt), (session.id, 2));
+    assert!(!backend.recordings.renew_recording(&first, later + LEASE * 9).await.unwrap());
+    assert!(!settle(backend, &first, RecordingVerdict::Kept).await, "it was lost");
+    assert!(settle(backend, &second, RecordingVerdict::Kept).await);
+    assert_eq!(state(backend, &session).await, Some(RecordingState::Kept));
+    assert_eq!(claim(backend, later + LEASE * 99).await, [], "it is done");
+    assert!(!backend.recordings.renew_recording(&second, later + LEASE * 99).await.unwrap());
+}
+
+pub async fn tries_a_film_again_when_it_is_due_and_tells_why_there_is_none(backend: &Backend) {
+    let session = failed(backend, &household(backend).await).await;
+    let first = claim(backend, soon()).await.remove(0);
+    let due = soon() + TimeDelta::seconds(10);
+    assert!(settle(backend, &first, RecordingVerdict::RetryAt(due)).await);
+    assert_eq!(state(backend, &session).await, Some(RecordingState::Pending));
+    assert_eq!(claim(backend, due - TimeDelta::microseconds(1)).await, []);
+    let second = claim(backend, due).await.remove(0);
+    assert!(settle(backend, &second, RecordingVerdict::Failed("no luck".into())).await);
+    let failed = Some(RecordingState::Failed("no luck".into()));
+    assert_eq!(state(backend, &session).await, failed);
+    assert_eq!(claim(backend, due + LEASE * 99).await, []);
+}
+
+pub async fn makes_no_film_of_what_was_erased(backend: &Backend) {
+    let home = household(backend).await;
+    let (before, during) = (failed(backend, &home).await, failed(backend, &home).await);
+    commit(backend, &before.erase(noon()).unwrap()).await;
+    let claims = claim(backend, soon()).await;
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    assert_eq!(claims[0].session, during.id);
+    commit(backend, &during.erase(noon()).unwrap()).await;
+    assert!(!settle(backend, &claims[0], RecordingVerdict::Kept).await, "it came too late");
+    for session in [before, during] {
+        assert_eq!(state(backend, &session).await, Some(RecordingState::Erased));
+    }
+    assert_eq!(claim(backend, soon() + LEASE * 99).await, []);
+}
+
+/// When films of what ended at noon are due.
+fn soon() -> DateTime<Utc> {
+    noon() + TimeDelta::seconds(5)
+}
+
+async fn running(backend: &Backend, home: &Household) -> Session {
+    let (requested, _) = requested(&inserted(backend, home).await);
+    commit(backend, &requested).await;
+    let started = moved(&requested.session, Event::BrowserStarted);
+    commit(backend, &started).await;
+    started.session
+}
+
+async fn failed(backend: &Backend, home: &Household) -> Session {
+    let session = running(backend, home).await;
+    let failed = moved(&session, Event::Failed { why: ErrorCode::UnexpectedPage });
+    commit(backend, &failed).await;
+    failed.session
+}
+
+async fn state(backend: &Backend, session: &Session) -> Option<RecordingState> {
+    backend.recordings.recording(session.id).await.unwrap()
+}
+
+async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<RecordingClaim> {
+    backend.recordings.claim_recordings(now, LEASE, 10).await.unwrap()
+}
+
+async fn settle(backend: &Backend, claim: &RecordingClaim, verdict: RecordingVerdict) -> bool {
+    backend.recordings.settle_recording(claim, verdict).await.unwrap()
+}

@@ -1,0 +1,216 @@
+//! What is left of a session in pictures: of an error a film, without what was secret; of anything
+//! else nothing.
+
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    film::{files, find, lasts_as_long_as_the_session, shows_no_secret},
+    platform::publish,
+    service::Deployment,
+};
+use serde_json::{Value, json};
+use testkit::s3::S3Server;
+
+const PASSWORD: &str = "canary7xq3password";
+const WRITTEN_EARLY: &str = "zebrafinch";
+/// What the sandbox asks for.
+const CODE: &str = "123456";
+const ANSWER: &str = "blue";
+const SOON: Duration = Duration::from_secs(40);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_leaves_a_film_without_secrets_in_a_folder() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let objects = deployment.data().join("objects");
+    let (id, film) = filmed(&deployment, &objects).await;
+    let recording = deployment.recording(&id).await;
+    let link = recording["recordingUrl"].as_str().unwrap();
+    let part = fetch(&deployment, link, Some("bytes=4-7")).await;
+    assert_eq!(part, (206, b"ftyp".to_vec()));
+    assert_eq!(fetch(&deployment, link, None).await, (200, film));
+    let (address, query) = link.split_once('?').unwrap();
+    let (expires, signature) = query.split_once('&').unwrap();
+    let other = &signature[..signature.len() - 8];
+    for tampered in [
+        address.to_owned(),
+        format!("{address}?{signature}&expires=99999999999"),
+        format!("{address}?{expires}&{other}AAAAAAAA"),
+        format!("{}?{query}", address.replace(&id, "00000000-0000-4000-8000-000000000000")),
+    ] {
+        assert_eq!(fetch(&deployment, &tampered, None).await.0, 404, "{tampered}");
+    }
+    erased(&deployment, &id, &objects).await;
+    assert_eq!(fetch(&deployment, link, None).await.0, 404, "it is erased");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_leaves_a_film_without_secrets_in_a_bucket() {
+    let server = S3Server::start();
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_STORAGE_URL", server.url());
+    for (name, value) in server.variables() {
+        deployment.set(name, value);
+    }
+    deployment.run().await;
+    let (id, film) = filmed(&deployment, &server.bucket()).await;
+    let recording = deployment.recording(&id).await;
+    let link = recording["recordingUrl"].as_str().unwrap();
+    assert!(link.contains("X-Amz-Expires=604800"), "seven days: {link}");
+    assert_eq!(fetch(&deployment, link, None).await, (200, film));
+    let tampered = link.replace("X-Amz-Expires=604800", "X-Amz-Expires=604801");
+    assert_eq!(fetch(&deployment, &tampered, None).await.0, 403);
+    erased(&deployment, &id, &server.bucket()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_error_leaves_no_picture() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let objects = deployment.data().join("objects");
+    let applicant = Applicant::visit(&deployment.demo).await;
+    for ending in ["COMPLETED", "CANCELLED", "TERMINATED"] {
+        let session = deployment.create(&json!({})).await;
+        let id = session["sessionId"].as_str().unwrap();
+        let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
+        embed.until_prompted("Sign in").await;
+        eventually("something to be kept while it runs", SOON, async || {
+            (!files(&objects).is_empty()).then_some(())
+        })
+        .await;
+        match ending {
+            "COMPLETED" => {
+                embed.sign_in_again("ok", PASSWORD).await;
+                embed.click("[data-testid=consent-approve]").await;
+            }
+            "CANCELLED" => embed.click("[data-testid=cancel]").await,
+            _ => drop(deployment.partner.delete(&format!("browser-session/{id}")).await),
+        }
+        deployment.until(id, ending, SOON).await;
+        let answer = deployment.partner.get(&format!("browser-session/{id}/recording")).await;
+        assert_eq!(answer.status, 404, "{ending}");
+        eventually("nothing to be left", SOON, async || files(&objects).is_empty().then_some(()))
+            .await;
+    }
+    applicant.leave().await;
+}
+
+/// Plays a session that fails after its applicant has signed in with a code and an answer; the film
+/// is looked at from all sides.
+async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
+    let platform = failing(deployment);
+    let session = deployment.create(&json!({ "platformId": platform })).await;
+    let id = session["sessionId"].as_str().unwrap().to_owned();
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
+    deployment.until(&id, "RUNNING", SOON).await;
+    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.click("[data-testid=screen]").await;
+    applicant.press("Tab").await;
+    applicant.write(WRITTEN_EARLY).await;
+    seen_for_a_while().await;
+    assert_eq!(deployment.session(&id).await["status"], "RUNNING", "it lingers");
+    deployment.until(&id, "AWAITING_USER", SOON).await;
+    for _ in WRITTEN_EARLY.chars() {
+        applicant.press("Backspace").await;
+    }
+    applicant.write("otp").await;
+    applicant.press("Tab").await;
+    applicant.write(PASSWORD).await;
+    seen_for_a_while().await;
+    applicant.press("Enter").await;
+    embed.until_prompted("Enter the code").await;
+    embed.click("[data-testid=screen]").await;
+    applicant.press("Tab").await;
+    applicant.write(CODE).await;
+    seen_for_a_while().await;
+    let running = files(objects);
+    assert!(!running.is_empty(), "something is kept while it runs");
+    let jpegs =
+        running.iter().filter(|(_, content)| find(content, &[0xff, 0xd8, 0xff, 0xdb, 0, 67]));
+    assert_eq!(jpegs.count(), 0, "and can be read by nobody else");
+    applicant.press("Enter").await;
+    let ended = deployment.until(&id, "ERROR", SOON).await;
+    assert_eq!(ended["errorCode"], "UNEXPECTED_PAGE");
+    applicant.leave().await;
+
+    let seen = followed(deployment, &id).await;
+    assert!(seen.contains("completed"), "{seen:?}");
+    let link = deployment.recording(&id).await["recordingUrl"].as_str().unwrap().to_owned();
+    let (code, film) = fetch(deployment, &link, None).await;
+    assert_eq!(code, 200);
+    let path = deployment.folder.path().join("film.mp4");
+    fs::write(&path, &film).unwrap();
+    lasts_as_long_as_the_session(deployment, &id, &path).await;
+    let parts = [&PASSWORD[..8], &WRITTEN_EARLY[..5]];
+    shows_no_secret(&path, &[&[PASSWORD, WRITTEN_EARLY, CODE, ANSWER], parts.as_slice()].concat());
+    eventually("only the film to be left", SOON, async || {
+        (files(objects).len() == 1).then_some(())
+    })
+    .await;
+    for secret in [PASSWORD, WRITTEN_EARLY, CODE] {
+        let log = fs::read(deployment.log()).unwrap();
+        assert!(!find(&log, secret.as_bytes()), "{secret} is in the log");
+        for (name, content) in files(&deployment.data()).iter().chain(&files(objects)) {
+            assert!(!find(content, secret.as_bytes()), "{secret} is in {name}");
+        }
+    }
+    (id, film)
+}
+
+/// Time for what was written to be in some pictures.
+async fn seen_for_a_while() {
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+}
+
+/// A platform that lingers on its sign-in page, and fails a while after a sign-in.
+fn failing(deployment: &Deployment) -> Value {
+    publish(deployment, "acme-failing", |definition| {
+        definition["signals"]["never"] = json!({ "selector": "#never" });
+        definition["nodes"]["open"]["next"] = json!("linger");
+        let wait = |seconds: u8, then: Value| {
+            json!({
+                "type": "branch",
+                "cases": [{ "when": "never", "next": "profile" }],
+                "settleSeconds": seconds,
+                "default": then,
+            })
+        };
+        definition["nodes"]["linger"] = wait(6, json!({ "next": "route" }));
+        definition["nodes"]["stall"] = wait(4, json!({ "fail": "UNEXPECTED_PAGE" }));
+        definition["nodes"]["route"]["cases"][0]["next"] = json!("stall");
+    })
+}
+
+/// Every state of a recording that a poller sees until it is done.
+async fn followed(deployment: &Deployment, id: &str) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    eventually("the film", Duration::from_secs(60), async || {
+        let recording = deployment.recording(id).await;
+        let status = recording["status"].as_str().unwrap().to_owned();
+        assert_eq!(recording["error"], Value::Null, "{recording}");
+        assert_eq!(recording["recordingUrl"].is_string(), status == "completed", "{recording}");
+        seen.insert(status);
+        seen.contains("completed").then_some(())
+    })
+    .await;
+    seen
+}
+
+async fn erased(deployment: &Deployment, id: &str, objects: &Path) {
+    deployment.partner.delete(&format!("browser-session/{id}/data")).await;
+    eventually("the film to be deleted", SOON, async || files(objects).is_empty().then_some(()))
+        .await;
+    let recording = deployment.recording(id).await;
+    assert_eq!(
+        (&recording["status"], &recording["recordingUrl"]),
+        (&json!("completed"), &Value::Null)
+    );
+    assert!(recording["error"].as_str().unwrap().contains("erased"));
+}
+
+async fn fetch(deployment: &Deployment, url: &str, range: Option<&str>) -> (u16, Vec<u8>) {
+    let (status, body) = deployment.partner.fetch(url, range).await;
+    (status, body.to_vec())
+}
