@@ -27,7 +27,7 @@ pub struct Deployment {
     pub webhook_secret: String,
     /// Where the make-believe partner listens.
     pub demo: String,
-    /// What the service sends its webhooks to.
+    /// The team that key and webhook are of.
     pub team: String,
     address: String,
     settings: Vec<(&'static str, String)>,

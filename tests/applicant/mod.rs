@@ -180,6 +180,7 @@ impl Applicant {
             "Enter" => (13, Some('\r')),
             "Backspace" => (8, None),
             "ArrowDown" => (40, None),
+            "F6" => (117, None),
             other => panic!("no such key here: {other}"),
         };
         self.press_key(key, key, code, text).await;

@@ -2,10 +2,14 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use adapters::system::{SystemChance, SystemClock};
+use adapters::{
+    diesel::Store,
+    system::{SystemChance, SystemClock},
+};
 use chrono::TimeDelta;
 use clap::Subcommand;
 use domain::{
+    ancestors::{self, Ancestor},
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
@@ -33,6 +37,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) enum Admin {
     /// Makes a team; prints {"teamId"}
     CreateTeam { name: String },
+    /// Says whose pages may show the team's sessions, by their origins; none: anybody's
+    SetFrameAncestors {
+        #[arg(long)]
+        team: TeamId,
+        origins: Vec<Ancestor>,
+    },
     /// Makes an API key; prints {"keyId","apiKey"}, the only time the key is shown
     CreateKey {
         #[arg(long)]
@@ -73,12 +83,12 @@ impl Admin {
         let id = || Uuid::from_u128(SystemChance.id());
         match self {
             Self::CreateTeam { name } => {
-                if name.trim().is_empty() || name.chars().count() > 200 {
-                    return Err("a team's name has 1 to 200 characters".into());
-                }
                 let team = TeamId::from_uuid(id());
-                store.add_team(team, name.trim(), now).await.map_err(explain)?;
+                store.add_team(team, team_name(&name)?, now).await.map_err(explain)?;
                 Ok(json!({ "teamId": team }))
+            }
+            Self::SetFrameAncestors { team, origins } => {
+                set_ancestors(&store, team, &origins).await
             }
             Self::CreateKey { team, environment, expires_in_days } => {
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
@@ -132,6 +142,27 @@ impl Admin {
             }
         }
     }
+}
+
+fn team_name(name: &str) -> Result<&str, Failure> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 200 {
+        return Err("a team's name has 1 to 200 characters".into());
+    }
+    Ok(name)
+}
+
+async fn set_ancestors(
+    store: &Store,
+    team: TeamId,
+    origins: &[Ancestor],
+) -> Result<Value, Failure> {
+    if origins.len() > ancestors::MOST {
+        return Err(format!("a team has up to {} origins", ancestors::MOST).into());
+    }
+    known(store.set_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
+    let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
+    Ok(json!({ "teamId": team, "origins": origins }))
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

@@ -146,7 +146,7 @@ impl Core {
         Some(format!("{}/watch/{id}?pass={}", self.public_url, pass.expose()))
     }
 
-    fn embed_url(&self, id: SessionId) -> String {
+    pub(crate) fn embed_url(&self, id: SessionId) -> String {
         format!("{}/embed/{id}?token={}", self.public_url, self.tokens.of(id).expose())
     }
 }

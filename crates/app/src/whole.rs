@@ -9,6 +9,7 @@ use std::{future::Future, sync::Arc};
 use adapters::http::Readiness;
 use async_trait::async_trait;
 use domain::{
+    ancestors::Ancestor,
     api_key::Environment,
     id::SessionId,
     platform::Platform,
@@ -146,6 +147,11 @@ impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
         let language = language.map(str::to_owned);
         let join = async move { inner.join(id, &token, device, language.as_deref()).await };
         whole(&self.runtime, join).await
+    }
+
+    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError> {
+        let (inner, token) = (self.inner.clone(), token.to_owned());
+        whole(&self.runtime, async move { inner.ancestors(id, &token).await }).await
     }
 }
 

@@ -87,13 +87,13 @@ impl Starter {
         }
         let fresh = match self.launch(scale).await {
             // Those that wait for others are not in the way of one who is here.
-            Err(StartError::Unavailable(why)) if why == NO_SEAT => match self.take(None) {
+            Err(StartError::NoRoom) => match self.take(None) {
                 Some(unfit) => {
                     unfit.chromium.end().await;
                     drop(unfit);
                     self.launch(scale).await?
                 }
-                None => return Err(StartError::Unavailable(why)),
+                None => return Err(StartError::NoRoom),
             },
             launched => launched?,
         };
@@ -175,7 +175,7 @@ impl Starter {
         let Some(scale) = scales.into_iter().find(few) else { return Ok(false) };
         match self.launch(scale).await {
             Ok(idle) => self.idle().push_back(idle),
-            Err(StartError::Unavailable(why)) if why == NO_SEAT => return Ok(false),
+            Err(StartError::NoRoom) => return Ok(false),
             Err(error) => return Err(error),
         }
         Ok(true)
@@ -207,7 +207,7 @@ impl Starter {
     }
 
     async fn launch(&self, scale: Scale) -> Result<Idle, StartError> {
-        let seat = self.seats.take().ok_or_else(|| StartError::Unavailable(NO_SEAT.into()))?;
+        let seat = self.seats.take().ok_or(StartError::NoRoom)?;
         // Outside of a jail the way out is in the network that we are in ourselves.
         let outside = match self.options.jail {
             Some(_) => None,
@@ -240,8 +240,6 @@ impl Starter {
         Ok(Idle { chromium, events, way_out, seat, scale })
     }
 }
-
-const NO_SEAT: &str = "all browsers are in use";
 
 fn unavailable(error: &dyn std::error::Error) -> StartError {
     let mut why = error.to_string();

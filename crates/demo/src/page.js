@@ -1,6 +1,7 @@
 // Embeds a session, polls it, and shows the webhooks that arrive.
 const begin = document.getElementById('begin');
 let session = null;
+let shown = null;
 
 begin.onclick = async () => {
   const answer = await (await fetch('/sessions', { method: 'POST' })).json();
@@ -9,9 +10,12 @@ begin.onclick = async () => {
     return;
   }
   session = answer.data.sessionId;
-  const frame = document.createElement('iframe');
-  frame.src = answer.data.embedUrl;
-  document.getElementById('frame').replaceChildren(frame);
+  const { mount } = await import(new URL('/embed.js', answer.data.embedUrl));
+  shown?.destroy();
+  shown = mount('#frame', answer.data.embedUrl);
+  shown.on('status', ({ status, progress }) => {
+    document.getElementById('told').textContent = `${status} (${progress} %)`;
+  });
 };
 
 setInterval(async () => {

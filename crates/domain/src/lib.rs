@@ -4,6 +4,7 @@
 //! no browser. Time and identifiers are handed in; what must happen in the
 //! world is handed back, as [`session::Effect`] and [`workflow::Command`] values.
 
+pub mod ancestors;
 pub mod api_key;
 pub mod egress;
 pub mod error_code;

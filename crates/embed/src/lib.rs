@@ -12,22 +12,27 @@ pub struct Asset {
 }
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
-const ASSETS: &[(&str, Asset)] = &[
-    ("main.js", Asset { content_type: SCRIPT, content: include_str!("../web/main.js") }),
-    ("link.js", Asset { content_type: SCRIPT, content: include_str!("../web/link.js") }),
-    ("screen.js", Asset { content_type: SCRIPT, content: include_str!("../web/screen.js") }),
-    ("pointer.js", Asset { content_type: SCRIPT, content: include_str!("../web/pointer.js") }),
-    ("writer.js", Asset { content_type: SCRIPT, content: include_str!("../web/writer.js") }),
-    ("watch.js", Asset { content_type: SCRIPT, content: include_str!("../web/watch.js") }),
-    ("view.js", Asset { content_type: SCRIPT, content: include_str!("../web/view.js") }),
-    (
-        "style.css",
-        Asset {
-            content_type: "text/css; charset=utf-8",
-            content: include_str!("../web/style.css"),
-        },
-    ),
-];
+
+macro_rules! scripts {
+    ($($name:literal)+) => {
+        &[
+            $(($name, Asset {
+                content_type: SCRIPT,
+                content: include_str!(concat!("../web/", $name)),
+            }),)+
+            ("style.css", Asset {
+                content_type: "text/css; charset=utf-8",
+                content: include_str!("../web/style.css"),
+            }),
+        ]
+    };
+}
+
+const ASSETS: &[(&str, Asset)] = scripts! {
+    "main.js" "link.js" "screen.js" "pointer.js" "writer.js" "view.js" "watch.js" "words.js"
+    "words/ar.js" "words/de.js" "words/en.js" "words/es.js" "words/fr.js" "words/it.js"
+    "words/nl.js" "words/pl.js" "words/pt.js" "words/tr.js"
+};
 
 static BUILD: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
@@ -60,6 +65,16 @@ pub fn watch_page() -> &'static str {
     &WATCH_PAGE
 }
 
+/// The module that shows a session in a partner's page, and its types.
+#[must_use]
+pub const fn module() -> (Asset, Asset) {
+    let types = "text/plain; charset=utf-8";
+    (
+        Asset { content_type: SCRIPT, content: include_str!("../web/embed.js") },
+        Asset { content_type: types, content: include_str!("../web/embed.d.ts") },
+    )
+}
+
 /// The page itself.
 #[must_use]
 pub fn page() -> &'static str {
@@ -69,4 +84,27 @@ pub fn page() -> &'static str {
 #[must_use]
 pub fn asset(name: &str) -> Option<Asset> {
     ASSETS.iter().find(|(known, _)| *known == name).map(|(_, asset)| *asset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an applicant's browser fetches at most, as it is sent: nothing is compressed.
+    const MOST: usize = 60_000;
+
+    #[test]
+    fn the_page_is_light() {
+        let languages = ASSETS.iter().filter(|(name, _)| name.starts_with("words/"));
+        let language = languages.map(|(_, asset)| asset.content.len()).max().unwrap_or_default();
+        let others = ASSETS.iter().filter(|(name, _)| {
+            !name.starts_with("words/") && *name != "watch.js" || *name == "words/en.js"
+        });
+        let others: usize = others.map(|(_, asset)| asset.content.len()).sum();
+        let all = page().len() + others + language;
+        println!("the embed page is {all} bytes in all");
+        assert!(all < MOST, "{all} bytes");
+        let (module, _) = module();
+        assert!(module.content.len() <= 5000, "embed.js: {} bytes", module.content.len());
+    }
 }

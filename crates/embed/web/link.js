@@ -1,19 +1,19 @@
 // The WebSocket to the service: reconnects with back-off until there is nothing more to come.
 
 /**
- * @typedef {{ kind: string, text: string, deadline: string, share: [string, string][] }} Prompt
- * @typedef {{ text: string, shared: string[] }} Outcome
- * @typedef {{ t: 'state', status: string, progress: number, platform: string,
+ * @typedef {{ kind: string, text: string, left: number, share: [string, string][] }} Prompt
+ * @typedef {{ text: string, code: string | null, shared: string[] }} Outcome
+ * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
- *   dialog: Dialog | null, refused: { what: string, count: number } | null, pages: number }} Scene
+ *   dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number }} Scene
  * @typedef {{ x: number, y: number, jpeg: Blob }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
  * @typedef {{ t: 'sight', status: string, progress: number, withheld: boolean, over: boolean }} Sight
  * @typedef {{ state?: (state: State) => void, scene?: (scene: Scene) => void, sight?: (sight: Sight) => void,
- *   covered?: () => void, picture: (picture: Picture) => void, lost: () => void,
+ *   covered?: () => void, handover?: (code: { size: number, path: string }) => void, picture: (picture: Picture) => void, lost: () => void,
  *   ended: (why: 'replaced' | 'refused' | 'full') => void }} Listener
  */
 
@@ -78,6 +78,8 @@ export class Link {
     } else if (message.t === 'sight') {
       this.#over = message.over;
       this.listener.sight?.(message);
+    } else if (message.t === 'code') {
+      this.listener.handover?.(message);
     } else if (message.t === 'covered') {
       this.listener.covered?.();
     } else {

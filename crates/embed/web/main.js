@@ -5,14 +5,17 @@ import { Link } from './link.js';
 import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
 import { View } from './view.js';
+import { speak, words } from './words.js';
 import { Writer } from './writer.js';
 
+await speak();
 const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
 const url = `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${location.pathname}/stream`;
 
 const link = new Link(url, hello, {
   state: (state) => {
+    tell(state);
     view.show(state);
     if (state.outcome) screen.clear();
   },
@@ -25,18 +28,44 @@ const link = new Link(url, hello, {
     screen.draw(picture);
   },
   lost: () => {
-    view.note('Connection lost', 'Trying again …');
+    view.note(words.lost, words.again);
   },
   ended: (why) => {
     screen.clear();
-    if (why === 'replaced') view.finish('Continued elsewhere', 'This session was opened in another place.');
-    else view.finish('This link does not work', 'It may be incomplete. Please ask for a new one.');
+    if (why === 'replaced') view.replaced(() => location.reload());
+    else view.finish(words.badLink, words.badLinkText);
   },
+  handover: ({ size, path }) => view.handover(size, path),
 });
 const send = (/** @type {object} */ message) => link.send(message);
 const screen = new Screen(view.screen, send);
 const writer = new Writer(view.writer, view.picker, screen, send);
 new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
+
+/** The page around this one, as it says itself: a message to another origin is not delivered. */
+const parent = new URLSearchParams(location.hash.slice(1)).get('parent') ?? around();
+const session = location.pathname.split('/').pop();
+let told = '';
+
+function around() {
+  const [nearest] = location.ancestorOrigins ?? [];
+  if (nearest) return nearest;
+  return document.referrer ? new URL(document.referrer).origin : '';
+}
+
+/** Tells the page around how the session stands, and nothing else. @param {import('./link.js').State} state */
+function tell({ status, progress, outcome }) {
+  if (window.top === window || !parent || told === `${status} ${progress}`) return;
+  told = `${status} ${progress}`;
+  for (const type of outcome ? ['status', 'ended'] : ['status']) {
+    try {
+      window.parent.postMessage({ v: 1, type, sessionId: session, status, progress }, parent);
+    } catch {
+      // What the page around says of itself is no origin.
+      return;
+    }
+  }
+}
 
 function hello() {
   const stage = document.querySelector('main');
@@ -59,6 +88,7 @@ function wire(id, message) {
 }
 
 wire('cancel', { t: 'cancel' });
+wire('phone', { t: 'handover' });
 wire('close', { t: 'close' });
 wire('approve', { t: 'share', share: true });
 wire('decline', { t: 'share', share: false });

@@ -1,5 +1,8 @@
 // All of the page but the picture: where it is, what is expected, consent, the outcome.
 
+import { touch } from './pointer.js';
+import { reason, words } from './words.js';
+
 /** @typedef {import('./link.js').State} State */
 
 /** @param {string} id @returns {HTMLElement} */
@@ -9,19 +12,16 @@ function element(id) {
   return found;
 }
 
-const TITLES = /** @type {Record<string, string>} */ ({
-  COMPLETED: 'Done',
-  PARTIAL_COMPLETE: 'Done, with gaps',
-  ERROR: 'It did not work',
-  CANCELLED: 'Cancelled',
-  TERMINATED: 'Ended',
-});
-
-const REFUSED = /** @type {Record<string, string>} */ ({
-  upload: 'Files cannot be sent from here.',
-  download: 'Files cannot be saved from here.',
-  elsewhere: 'That page is not part of this sign-in.',
-});
+/** @type {Record<string, 'done' | 'partial' | 'failed' | 'cancelled' | 'ended'>} */
+const TITLES = {
+  COMPLETED: 'done',
+  PARTIAL_COMPLETE: 'partial',
+  ERROR: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'ended',
+};
+/** How long before a step's end the applicant is told of it. */
+const WARNING = 60_000;
 
 const WAITING = new Set(['CREATED', 'INITIALIZING', 'READY', 'CONNECTED', 'LOADING_TREE']);
 
@@ -33,25 +33,41 @@ export class View {
   #ask = /** @type {HTMLDialogElement} */ (element('ask'));
   #asked = 0;
   #refused = 0;
+  #at = '';
 
   /** @param {State} state */
   show(state) {
     this.screen.dataset.status = state.status;
     element('progress').style.width = `${state.progress}%`;
-    element('prompt').textContent = state.outcome ? '' : state.prompt?.text ?? 'One moment …';
+    element('bar').setAttribute('aria-valuenow', String(state.progress));
+    element('prompt').textContent = state.outcome ? '' : state.prompt?.text ?? words.moment;
+    this.#warn(state.prompt?.left);
     element('cancel').hidden = Boolean(state.outcome);
     const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
+    const asked = Boolean(consent) && element('consent').hidden;
     element('consent').hidden = !consent;
     if (consent) this.#consent(consent.text, consent.share);
+    if (asked) element('consent').focus();
     element('outcome').hidden = !state.outcome;
     if (state.outcome) {
       this.#outcome(state);
     } else if (WAITING.has(state.status)) {
-      this.note(state.platform, 'Starting a secure browser …');
+      this.note(state.platform, state.queued ? words.full : words.starting);
     } else {
       element('note').hidden = true;
       this.screen.hidden = false;
     }
+    // A phone has no use for a code that opens the page on a phone.
+    element('phone').hidden = touch || this.screen.hidden || Boolean(consent);
+  }
+
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #warning;
+
+  /** Says when little time is left for what the applicant is to do. @param {number | undefined} left milliseconds */
+  #warn(left) {
+    clearTimeout(this.#warning);
+    if (left === undefined) return;
+    this.#warning = setTimeout(() => this.#say(words.minute), Math.max(0, left - WARNING));
   }
 
   /**
@@ -62,7 +78,7 @@ export class View {
     element('close').hidden = scene.pages < 2;
     if (scene.refused && scene.refused.count > this.#refused) {
       this.#refused = scene.refused.count;
-      this.#say(REFUSED[scene.refused.what] ?? '');
+      this.#say(words[scene.refused.what]);
     }
     const { dialog } = scene;
     if (!dialog) {
@@ -78,7 +94,8 @@ export class View {
    * @param {(message: object) => void} send
    */
   #question(dialog, send) {
-    element('ask-text').textContent = dialog.kind === 'leave' ? 'Leave this page? What you entered may be lost.' : dialog.message;
+    element('ask-title').textContent = words.asks.replace('{host}', `\u2068${this.#at}\u2069`);
+    element('ask-text').textContent = dialog.kind === 'leave' ? words.leave : dialog.message;
     const answer = /** @type {HTMLInputElement} */ (element('ask-answer'));
     answer.hidden = dialog.kind !== 'prompt';
     answer.value = '';
@@ -106,6 +123,8 @@ export class View {
   at(origin) {
     // The host alone, its end always in sight: that is what tells sites apart.
     const host = origin.replace(/^https?:\/\//, '');
+    this.#at = host;
+    this.host.title = words.site;
     this.host.textContent = `\u2066${origin.startsWith('https:') ? '🔒 ' : ''}${host}\u2069`;
   }
 
@@ -118,8 +137,14 @@ export class View {
 
   /** @param {() => void} begin */
   offerStart(begin) {
-    this.note('Verify your account', 'You will sign in on a secure page. Nothing is shared before you agree.');
+    this.note(words.title, words.startText);
+    this.#offer(words.start, begin);
+  }
+
+  /** @param {string} name @param {() => void} begin */
+  #offer(name, begin) {
     const start = element('start');
+    start.textContent = name;
     start.hidden = false;
     start.onclick = () => {
       start.hidden = true;
@@ -127,8 +152,29 @@ export class View {
     };
   }
 
+  /** Another place took over; this one can take it back. @param {() => void} again */
+  replaced(again) {
+    this.finish(words.replaced, words.replacedText);
+    this.#offer(words.here, again);
+  }
+
+  /** A code that opens this page elsewhere. @param {number} size @param {string} path */
+  handover(size, path) {
+    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+    svg.setAttribute('viewBox', `-4 -4 ${size + 8} ${size + 8}`);
+    svg.setAttribute('role', 'img');
+    svg.setAttribute('aria-label', words.phone);
+    const modules = document.createElementNS(svg.namespaceURI, 'path');
+    modules.setAttribute('d', path);
+    svg.append(modules);
+    element('code').replaceChildren(svg);
+    const dialog = /** @type {HTMLDialogElement} */ (element('handover'));
+    if (!dialog.open) dialog.showModal();
+  }
+
   /** @param {string} title @param {string} text */
   finish(title, text) {
+    this.#quiet();
     this.screen.hidden = true;
     element('consent').hidden = true;
     element('cancel').hidden = true;
@@ -149,15 +195,31 @@ export class View {
 
   /** @param {State} state */
   #outcome(state) {
+    this.#quiet();
     this.screen.hidden = true;
     this.host.textContent = '';
     element('note').hidden = true;
-    element('outcome-title').textContent = TITLES[state.status] ?? state.status;
-    element('outcome-text').textContent = state.outcome?.text ?? '';
+    element('outcome-title').textContent = words[TITLES[state.status] ?? 'ended'];
+    element('outcome-text').textContent = this.#why(state);
     element('outcome-shared').replaceChildren(...(state.outcome?.shared ?? []).map((label) => {
       const item = document.createElement('li');
       item.textContent = label;
       return item;
     }));
+    element('outcome').focus();
+  }
+
+  /** @param {State} state */
+  #why({ outcome }) {
+    if (!outcome) return '';
+    if (outcome.code) return reason(outcome.code, outcome.text);
+    return outcome.shared.length ? words.doneText : words.endedText;
+  }
+
+  /** Nothing waits any longer. */
+  #quiet() {
+    clearTimeout(this.#warning);
+    for (const name of ['ask', 'handover']) /** @type {HTMLDialogElement} */ (element(name)).close();
+    element('phone').hidden = true;
   }
 }

@@ -185,6 +185,12 @@ export class Writer {
    */
   #key(down, event) {
     const { key } = event;
+    // Tab and Escape are the remote page's; this key is the way out (WCAG 2.2, 2.1.2).
+    if (key === 'F6') {
+      event.preventDefault();
+      if (down) document.getElementById('cancel')?.focus();
+      return;
+    }
     const command = mac ? event.metaKey : event.ctrlKey && !event.getModifierState('AltGraph');
     // The device's own paste brings the text. What is being composed comes as text, and so does
     // what a phone's keyboard writes, which has no keys.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
+    ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, TeamId},
 };
@@ -14,6 +15,10 @@ pub trait KeyStore: Send + Sync {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError>;
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError>;
+
+    /// Says whose pages may show the team's sessions; empty: anybody's. `false`: there is no such
+    /// team.
+    async fn set_ancestors(&self, id: TeamId, ancestors: &[Ancestor]) -> Result<bool, StoreError>;
 
     async fn add_key(
         &self,

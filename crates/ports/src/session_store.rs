@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
+    ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, BrowserId, PlatformId, SessionId},
     platform::Card,
@@ -80,6 +81,9 @@ pub trait SessionStore: Send + Sync {
     /// Finds a session whoever owns it: for the applicant, whose token has been checked, and for
     /// workers, which serve all owners. Never for a partner.
     async fn open(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Whose pages may show a session in a frame: what its owner's team set.
+    async fn ancestors(&self, id: SessionId) -> Result<Vec<Ancestor>, StoreError>;
 
     /// The owner's sessions, newest first and ties by id, and how many fit the filter in all.
     async fn list(

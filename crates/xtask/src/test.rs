@@ -85,6 +85,7 @@ fn types() -> Result<(), Failure> {
 /// What tries the interface description out: generators of clients and of requests.
 fn clients() -> Result<(), Failure> {
     node_modules(&root().join("tests/openapi/typescript"))?;
+    node_modules(&root().join("crates/embed"))?;
     let wanted = root().join("tests/openapi/requirements.txt");
     let python = root().join("target/tools/python");
     let stamp = python.join("requirements.txt");
@@ -111,7 +112,9 @@ fn bucket_server() -> Result<(), Failure> {
 }
 
 fn node_modules(folder: &Path) -> Result<(), Failure> {
-    if !folder.join("node_modules").exists() {
+    let changed =
+        |path: &str| fs::metadata(folder.join(path)).and_then(|file| file.modified()).ok();
+    if changed("node_modules/.package-lock.json") < changed("package-lock.json") {
         run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))?;
     }
     Ok(())

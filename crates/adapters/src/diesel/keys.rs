@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
+    ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, TeamId},
 };
@@ -59,6 +60,17 @@ impl KeyStore for Store {
         let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
         let count: QueryResult<i64> = with_conn!(self, |conn| team.count().get_result(conn).await);
         count.map(|count| count == 1).map_err(failed("look for a team"))
+    }
+
+    async fn set_ancestors(&self, id: TeamId, ancestors: &[Ancestor]) -> Result<bool, StoreError> {
+        let list: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
+        let written = with_conn!(self, |conn| {
+            ::diesel::update(teams::table.filter(teams::id.eq(Id(*id.as_uuid()))))
+                .set(teams::frame_ancestors.eq(list.join(" ")))
+                .execute(conn)
+                .await
+        });
+        written.map(|rows| rows == 1).map_err(failed("set a team's pages"))
     }
 
     async fn add_key(

@@ -16,6 +16,7 @@ tables! {
         id -> SqlId,
         name -> Text,
         created_at -> SqlMoment,
+        frame_ancestors -> Text,
     }
     api_keys (id) {
         id -> SqlId,
@@ -136,4 +137,6 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms, deliveries, webhooks);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
+::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
+::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
+    ancestors::{Ancestor, NoOrigin},
     api_key::KeyHash,
     id::{ApiKeyId, BrowserId, SessionId},
     request::ListQuery,
@@ -21,7 +22,7 @@ use ports::{
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
-    schema::{idempotency_keys, sessions},
+    schema::{api_keys, idempotency_keys, sessions, teams},
     session_row::SessionRow,
 };
 
@@ -62,6 +63,23 @@ impl SessionStore for Store {
                 .optional()
         });
         found.map_err(failed("open a session"))?.map(SessionRow::read).transpose()
+    }
+
+    async fn ancestors(&self, id: SessionId) -> Result<Vec<Ancestor>, StoreError> {
+        let owner = sessions::table.find(Id(*id.as_uuid())).select(sessions::owner);
+        let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
+        let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
+            teams::table
+                .filter(teams::id.eq_any(team))
+                .select(teams::frame_ancestors)
+                .first(conn)
+                .await
+                .optional()
+        });
+        let list = list.map_err(failed("find whose pages may show a session"))?;
+        let list = list.unwrap_or_default();
+        let read = list.split_whitespace().map(str::parse).collect::<Result<_, NoOrigin>>();
+        read.map_err(failed("read a team's pages back"))
     }
 
     async fn list(

@@ -42,6 +42,8 @@ pub(crate) struct Inside {
     /// Counts the viewers that have come; the last one is the active one.
     pub(crate) viewer: u64,
     pub(crate) present: bool,
+    /// Whether all browsers are in use.
+    pub(crate) queued: bool,
     /// Onlookers, who see and do not act.
     pub(crate) onlookers: u8,
 }

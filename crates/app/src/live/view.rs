@@ -6,13 +6,16 @@ use std::{
 };
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use domain::{
+    ancestors::Ancestor,
     error_code::ErrorCode,
     id::SessionId,
     session::{Event, Lease, Session, State},
     workflow::Definition,
 };
 use ports::{
+    StoreError,
     browser::Device,
     driving::{Act, ApplicantError, ApplicantService, Outcome, Show, View, Viewing},
 };
@@ -60,6 +63,13 @@ impl ApplicantService for Applicants {
         begin(&self.core, &session).await;
         let core = self.core.clone();
         Ok(Arc::new(OneView { core, id, room, me, seen: Mutex::default() }))
+    }
+
+    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError> {
+        if !self.core.tokens.fits(id, token) {
+            return Ok(vec![]);
+        }
+        self.core.sessions.ancestors(id).await
     }
 }
 
@@ -163,6 +173,14 @@ impl Viewing for OneView {
         }
     }
 
+    fn now(&self) -> DateTime<Utc> {
+        self.core.clock.now()
+    }
+
+    fn link(&self) -> String {
+        self.core.embed_url(self.id)
+    }
+
     async fn act(&self, act: Act) {
         let inside = self.room.inside.borrow().clone();
         if inside.viewer != self.me {
@@ -217,6 +235,7 @@ fn view_of(inside: &Inside) -> Option<View> {
         status: session.status(),
         progress: session.progress.percent(),
         platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
+        queued: inside.queued,
         prompt: inside.prompt.clone(),
         outcome: outcome(session, definition, inside.language.as_deref()),
     })
@@ -238,5 +257,6 @@ fn outcome(
         field.map_or_else(|| name.clone(), |(d, field)| d.text(language, &field.label_key).into())
     };
     let shared = outcome.data().map(|data| data.keys().map(label).collect());
-    Some(Outcome { text: text.to_owned(), shared: shared.unwrap_or_default() })
+    let code = outcome.error_code();
+    Some(Outcome { text: text.to_owned(), code, shared: shared.unwrap_or_default() })
 }

@@ -34,6 +34,7 @@ const EFFECT_LEASE: TimeDelta = TimeDelta::seconds(90);
 /// Longer than the longest timeout of a webhook.
 const DELIVERY_LEASE: TimeDelta = TimeDelta::seconds(150);
 const START_ATTEMPTS: i32 = 5;
+const ROOM_ATTEMPTS: i32 = 20;
 const START_PAUSE: TimeDelta = TimeDelta::seconds(3);
 const EFFECT_ATTEMPTS: i32 = 20;
 /// Effects for a process that has been gone for so long are dropped.

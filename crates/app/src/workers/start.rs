@@ -13,7 +13,7 @@ use ports::{
 };
 use tokio::time::Instant;
 
-use super::{START_ATTEMPTS, START_PAUSE, Workers};
+use super::{ROOM_ATTEMPTS, START_ATTEMPTS, START_PAUSE, Workers};
 use crate::{
     advance::{STARTING, Stuck},
     live::{Conductor, Recorder, conduct, nodes},
@@ -69,7 +69,9 @@ impl Workers {
                 Ok(Verdict::Done)
             }
             Err(StartError::Released) => Ok(Verdict::Done),
-            Err(error) if claim.attempt < START_ATTEMPTS => {
+            Err(error) if claim.attempt < attempts(&error) => {
+                let queued = matches!(error, StartError::NoRoom);
+                room.inside.send_modify(|inside| inside.queued = queued);
                 tracing::warn!(session.id = %id, %error, "a browser could not be started, trying again");
                 Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE))
             }
@@ -104,10 +106,23 @@ impl Workers {
     }
 }
 
+/// How often a start is tried. Who waits for room is told so, and may wait for a minute.
+const fn attempts(error: &StartError) -> i32 {
+    match error {
+        StartError::NoRoom => ROOM_ATTEMPTS,
+        StartError::Unavailable(_)
+        | StartError::Released
+        | StartError::NoExit
+        | StartError::Elsewhere => START_ATTEMPTS,
+    }
+}
+
 const fn why(error: &StartError) -> ErrorCode {
     match error {
         StartError::NoExit => ErrorCode::ProxyUnavailable,
         StartError::Elsewhere => ErrorCode::GeoMismatch,
-        StartError::Unavailable(_) | StartError::Released => ErrorCode::BrowserUnavailable,
+        StartError::NoRoom | StartError::Unavailable(_) | StartError::Released => {
+            ErrorCode::BrowserUnavailable
+        }
     }
 }

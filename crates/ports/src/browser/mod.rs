@@ -159,6 +159,8 @@ pub struct Frame {
 pub enum StartError {
     #[error("the browser was released before it was up")]
     Released,
+    #[error("as many browsers run as may")]
+    NoRoom,
     #[error("no browser could be started: {0}")]
     Unavailable(String),
     #[error("no exit for the place works")]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use domain::{id::SessionId, session::Status, workflow::AskKind};
+use domain::{
+    ancestors::Ancestor, error_code::ErrorCode, id::SessionId, session::Status, workflow::AskKind,
+};
 
 use crate::{
     StoreError,
@@ -23,6 +25,10 @@ pub trait ApplicantService: Send + Sync {
         device: Device,
         language: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError>;
+
+    /// Whose pages may show this session in a frame; empty: anybody's, also where the token does
+    /// not fit.
+    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError>;
 }
 
 /// One applicant's live view. Dropping it means that the applicant has left.
@@ -32,6 +38,12 @@ pub trait Viewing: Send + Sync {
     async fn next(&self) -> Option<Show>;
 
     async fn act(&self, act: Act);
+
+    /// The time, for what is left until a deadline.
+    fn now(&self) -> DateTime<Utc>;
+
+    /// The address that opens this session in another place.
+    fn link(&self) -> String;
 }
 
 /// Something to show.
@@ -50,6 +62,8 @@ pub struct View {
     pub status: Status,
     pub progress: u8,
     pub platform: String,
+    /// Whether a browser is waited for that is in use.
+    pub queued: bool,
     pub prompt: Option<Prompt>,
     pub outcome: Option<Outcome>,
 }
@@ -67,7 +81,9 @@ pub struct Prompt {
 /// How it ended, in words for the applicant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
+    /// In English.
     pub text: String,
+    pub code: Option<ErrorCode>,
     /// The labels of what was shared.
     pub shared: Vec<String>,
 }

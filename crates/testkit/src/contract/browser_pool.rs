@@ -73,7 +73,7 @@ pub async fn refuses_what_it_has_no_room_for(pool: &Pool) {
     pool.pool.start(first.clone()).await.unwrap();
     pool.pool.start(spec(pool)).await.unwrap();
     let refusal = pool.pool.start(spec(pool)).await.map(drop).unwrap_err();
-    assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
+    assert!(matches!(refusal, StartError::NoRoom), "{refusal:?}");
     pool.pool.release(first.id).await;
     pool.pool.start(spec(pool)).await.unwrap();
 }

@@ -72,6 +72,7 @@ macro_rules! stores_contract {
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once
             keys::returns_webhooks_with_their_secrets
+            keys::tells_whose_pages_may_show_a_session
             catalogue::publishes_a_definition
             catalogue::publishes_the_same_twice_as_once
             catalogue::refuses_other_content_under_a_published_version

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use self::{
     cast::Cast,
-    wire::{FromPage, Hello, scene, state},
+    wire::{FromPage, Hello, code, scene, state},
 };
 
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ async fn show(
                         let _ = session.text(json!({ "t": "replaced" }).to_string()).await;
                         return CloseCode::Normal;
                     }
-                    Some(Show::View(view)) => session.text(state(&view).to_string()).await,
+                    Some(Show::View(view)) => session.text(state(&view, viewing.now()).to_string()).await,
                     Some(Show::Scene(news)) => {
                         let told = scene(&news).to_string();
                         // Some of what changes in a scene is not for the page.
@@ -180,6 +180,10 @@ async fn take(
         cast.drawn(seq, Instant::now());
     } else if let FromPage::Refresh = said {
         return send(session, cast.refresh(Instant::now())).await;
+    } else if let FromPage::Handover = said {
+        if let Some(code) = code(&viewing.link()) {
+            return session.text(code.to_string()).await;
+        }
     } else if let Some(act) = said.act() {
         viewing.act(act).await;
     }

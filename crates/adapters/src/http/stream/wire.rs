@@ -1,5 +1,8 @@
 //! What the page says and is told, as JSON. Everything the page sends has a bound here.
 
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
 use ports::{
     browser::{
         Device, DialogKind, Input, MouseButton, MouseKind, Refused, Scale, Scene, TouchKind,
@@ -7,6 +10,7 @@ use ports::{
     },
     driving::{Act, View},
 };
+use qrcode::{Color, QrCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,24 +24,24 @@ const FINGERS: usize = 5;
 /// dear, and phones are small.
 const FINE_AREA: u32 = 500_000;
 
-pub(super) fn state(view: &View) -> Value {
+pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
     let prompt = view.prompt.as_ref().map(|prompt| {
         json!({
             "kind": prompt.kind,
             "text": prompt.text,
-            "deadline": domain::webhook::wire_time(prompt.deadline),
+            "left": (prompt.deadline - now).num_milliseconds().max(0),
             "share": prompt.share,
         })
     });
-    let outcome = view
-        .outcome
-        .as_ref()
-        .map(|outcome| json!({ "text": outcome.text, "shared": outcome.shared }));
+    let outcome = view.outcome.as_ref().map(
+        |outcome| json!({ "text": outcome.text, "code": outcome.code, "shared": outcome.shared }),
+    );
     json!({
         "t": "state",
         "status": view.status,
         "progress": view.progress,
         "platform": view.platform,
+        "queued": view.queued,
         "prompt": prompt,
         "outcome": outcome,
     })
@@ -73,6 +77,20 @@ pub(super) fn scene(scene: &Scene) -> Value {
         "refused": refused,
         "pages": scene.pages,
     })
+}
+
+/// A code that opens an address when a phone's camera sees it (ISO/IEC 18004): its size in modules
+/// and the dark ones as a path of SVG. `None` where the address is too long for one.
+pub(super) fn code(address: &str) -> Option<Value> {
+    let code = QrCode::new(address).ok()?;
+    let size = code.width();
+    let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
+    let path = dark.fold(String::new(), |mut path, (at, _)| {
+        // Writing to a string does not fail.
+        let _ = write!(path, "M{} {}h1v1h-1z", at % size, at / size);
+        path
+    });
+    Some(json!({ "t": "code", "size": size, "path": path }))
 }
 
 /// The first message of the page.
@@ -114,6 +132,8 @@ pub(super) enum FromPage {
     },
     /// A picture could not be drawn: what is there is to be sent anew.
     Refresh,
+    /// The applicant wants to go on on another device.
+    Handover,
     Mouse {
         k: Mouse,
         x: f64,
@@ -196,7 +216,7 @@ impl FromPage {
             (0.0..=4096.0).contains(&x).then_some(x).zip((0.0..=4096.0).contains(&y).then_some(y))
         };
         let input = match self {
-            Self::Ack { .. } | Self::Refresh => return None,
+            Self::Ack { .. } | Self::Refresh | Self::Handover => return None,
             Self::Share { share } => return Some(Act::Share(share)),
             Self::Cancel => return Some(Act::Cancel),
             Self::Mouse { k, x, y, button, buttons, clicks, modifiers } => {

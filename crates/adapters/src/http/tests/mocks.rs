@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix_web::{body, http::Method, test};
 use async_trait::async_trait;
 use domain::{
+    ancestors::Ancestor,
     id::{ApiKeyId, PlatformId, SessionId, TeamId},
     rate::{Limit, Window},
     session::Session,
@@ -88,6 +89,10 @@ impl ApplicantService for Nobody {
         _: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
         Err(ApplicantError::NotFound)
+    }
+
+    async fn ancestors(&self, _: SessionId, _: &str) -> Result<Vec<Ancestor>, StoreError> {
+        Ok(vec![])
     }
 }
 

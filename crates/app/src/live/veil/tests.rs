@@ -106,10 +106,12 @@ fn writing_where_no_field_is_known_closes_the_veil_until_the_next_site_or_wait()
 #[test]
 fn what_is_written_before_its_field_is_known_closes_nothing() {
     let (mut veil, now) = (Veil::default(), Instant::now());
-    veil.written(now);
-    veil.frame(frame(1), now + TICK);
-    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), now + TICK * 2);
-    assert!(matches!(veil.take(now + TICK + HOLD), Some((_, Seen::Frame(_)))));
+    let later = now + HOLD * 2;
+    assert!(matches!(seen(&mut veil, now), Seen::Frame(_)));
+    veil.written(later);
+    veil.frame(frame(2), later + TICK);
+    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), later + TICK * 2);
+    assert!(matches!(veil.take(later + TICK + HOLD), Some((_, Seen::Frame(_)))));
 }
 
 #[test]

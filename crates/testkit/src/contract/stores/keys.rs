@@ -1,9 +1,12 @@
 //! The contract of [`ports::key_store::KeyStore`] and [`ports::webhook_store::WebhookStore`].
 
-use domain::id::TeamId;
+use domain::{
+    ancestors::Ancestor,
+    id::{SessionId, TeamId},
+};
 use uuid::Uuid;
 
-use super::{Backend, hash, household};
+use super::{Backend, hash, household, inserted};
 use crate::sample::{key, noon, webhook};
 
 pub async fn finds_a_key_by_its_hash(backend: &Backend) {
@@ -47,4 +50,21 @@ pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
     assert_eq!(found.secret.expose(), hook.secret.expose());
     let (name, value) = found.header.map(|header| (header.name, header.value)).unwrap();
     assert_eq!((name.as_str(), value.expose()), ("x-partner", "header value"));
+}
+
+pub async fn tells_whose_pages_may_show_a_session(backend: &Backend) {
+    let (home, other) = (household(backend).await, household(backend).await);
+    let (session, theirs) = (inserted(backend, &home).await, inserted(backend, &other).await);
+    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), [], "anybody's");
+    let pages = ["https://pages.example", "https://*.example.com:8443"];
+    let pages = pages.map(|page| page.parse::<Ancestor>().unwrap());
+    assert!(backend.keys.set_ancestors(home.team, &pages).await.unwrap());
+    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), pages);
+    assert_eq!(backend.sessions.ancestors(theirs.id).await.unwrap(), [], "another team's");
+    let nobody = SessionId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.sessions.ancestors(nobody).await.unwrap(), []);
+    assert!(backend.keys.set_ancestors(home.team, &[]).await.unwrap());
+    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), []);
+    let team = TeamId::from_uuid(Uuid::new_v4());
+    assert!(!backend.keys.set_ancestors(team, &pages).await.unwrap());
 }

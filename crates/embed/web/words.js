@@ -1,0 +1,57 @@
+// What the page says, in the applicant's own language where we have it, else in English.
+
+import english from './words/en.js';
+
+/** @typedef {import('./words/en.js').Words} Words */
+
+const KNOWN = new Set(['ar', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt', 'tr']);
+const RIGHT_TO_LEFT = new Set(['ar']);
+
+/** @type {Words} */
+export let words = english;
+
+/** Finds the first language of the applicant's that we have, and has the page speak it. */
+export async function speak() {
+  const wanted = navigator.languages.map((tag) => tag.toLowerCase().split('-')[0] ?? '');
+  const language = wanted.find((tag) => tag === 'en' || KNOWN.has(tag)) ?? 'en';
+  if (language !== 'en') {
+    try {
+      words = (await import(`./words/${language}.js`)).default;
+    } catch {
+      return;
+    }
+  }
+  const { documentElement: root } = document;
+  root.lang = language;
+  root.dir = RIGHT_TO_LEFT.has(language) ? 'rtl' : 'ltr';
+  document.title = words.title;
+  for (const element of document.querySelectorAll('[data-word]')) element.textContent = word(element, 'word');
+  for (const element of document.querySelectorAll('[data-label]')) element.setAttribute('aria-label', word(element, 'label'));
+}
+
+/** @param {Element} element @param {'word' | 'label'} kind */
+function word(element, kind) {
+  const name = /** @type {HTMLElement} */ (element).dataset[kind] ?? '';
+  return String(words[/** @type {keyof Words} */ (name)] ?? '');
+}
+
+/** Codes that are told in the words of another. */
+const ALIKE = /** @type {Record<string, string>} */ ({
+  CAPTCHA_TIMEOUT: 'USER_INPUT_TIMEOUT',
+  PLATFORM_RATE_LIMITED: 'PLATFORM_UNAVAILABLE',
+  BOT_DETECTED: 'PLATFORM_UNAVAILABLE',
+  BROWSER_LOST: 'BROWSER_UNAVAILABLE',
+  PROXY_UNAVAILABLE: 'BROWSER_UNAVAILABLE',
+  GEO_MISMATCH: 'BROWSER_UNAVAILABLE',
+  EXTRACTION_FAILED: 'DATA_INCOMPLETE',
+});
+
+/**
+ * Why it ended, in the applicant's language.
+ * @param {string} code
+ * @param {string} english
+ */
+export function reason(code, english) {
+  if (document.documentElement.lang === 'en') return english;
+  return words.codes[code] ?? words.codes[ALIKE[code] ?? 'OTHER'] ?? english;
+}

@@ -1,0 +1,2 @@
+-- Origins that may show a team's sessions, with spaces between; none: any.
+ALTER TABLE teams ADD COLUMN frame_ancestors text NOT NULL DEFAULT '';

@@ -1,0 +1,258 @@
+//! The embed page for everybody: in their language, by keyboard alone, without barriers that a
+//! machine finds, on the device that they like; and the module that shows it in a partner's page.
+
+use std::time::Duration;
+
+use acceptance::{
+    applicant::{Applicant, Embed},
+    database::Kind,
+    eventually,
+    partner::Partner,
+    platform::publish,
+    root,
+    service::Deployment,
+};
+use hyper::Method;
+use qrcode::{Color, QrCode};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_played_by_keyboard_alone_and_no_page_of_it_has_a_barrier() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let session = deployment.create(&json!({})).await;
+    let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
+    let embed = applicant.alone();
+    embed.until("the start", "!document.getElementById('start')?.hidden").await;
+    no_barrier(&embed, "before the start").await;
+    focus_by_tab(&embed, "start").await;
+    applicant.press("Enter").await;
+    embed.until_prompted("Sign in").await;
+    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    no_barrier(&embed, "at the sign-in").await;
+    focus_by_tab(&embed, "writer").await;
+    for text in ["ok", "any"] {
+        applicant.press("Tab").await;
+        applicant.write(text).await;
+    }
+    // The way out of a page that has the Tab key to itself, and back.
+    applicant.press("F6").await;
+    embed.until("the way out", "document.activeElement.id === 'cancel'").await;
+    focus_by_tab(&embed, "writer").await;
+    applicant.press("Enter").await;
+    embed.until("the question", "document.activeElement.id === 'consent'").await;
+    no_barrier(&embed, "at the question for consent").await;
+    focus_by_tab(&embed, "approve").await;
+    applicant.press("Enter").await;
+    assert_eq!(embed.until_outcome().await, "COMPLETED");
+    embed.until("the outcome to be read", "document.activeElement.id === 'outcome'").await;
+    no_barrier(&embed, "at the end").await;
+    applicant.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_ten_languages_is_spoken_whole() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let session = deployment.create(&json!({})).await;
+    let applicant = Applicant::visit("about:blank").await;
+    let embed = applicant.alone();
+    let mut titles = vec![];
+    for tag in ["en-GB", "ar-EG", "de-AT", "es-MX", "fr-CA", "it", "nl", "pl", "pt-BR", "tr"] {
+        let agent = embed.evaluate("navigator.userAgent").await;
+        let speaks = json!({ "userAgent": agent, "acceptLanguage": tag });
+        applicant.tell("Emulation.setUserAgentOverride", speaks).await;
+        applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        let language = tag.split('-').next().unwrap();
+        embed.until(tag, &format!("document.documentElement.lang === '{language}' && !document.getElementById('start').hidden")).await;
+        let direction = embed.evaluate("document.documentElement.dir").await;
+        assert_eq!(direction, if language == "ar" { "rtl" } else { "ltr" }, "{tag}");
+        let empty = "[...document.querySelectorAll('[data-word],[data-label]')].filter((e) => \
+            !(e.dataset.word ? e.textContent : e.ariaLabel)).length";
+        assert_eq!(embed.evaluate(empty).await, 0, "{tag}");
+        titles.push(embed.evaluate("document.title").await);
+    }
+    let all = titles.len();
+    titles.sort_by_key(Value::to_string);
+    titles.dedup();
+    assert_eq!(titles.len(), all, "each has words of its own: {titles:?}");
+
+    // An outcome is told in the applicant's language, too.
+    let german = json!({ "userAgent": "any", "acceptLanguage": "de" });
+    applicant.tell("Emulation.setUserAgentOverride", german).await;
+    applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    embed.until("German", "document.documentElement.lang === 'de'").await;
+    embed.click("[data-testid=start]").await;
+    embed.until_prompted("anmelden").await;
+    embed.click("[data-testid=cancel]").await;
+    embed.until_outcome().await;
+    let told = embed.evaluate("document.getElementById('outcome').textContent").await;
+    assert!(told.as_str().unwrap().contains("Sie haben abgebrochen"), "{told}");
+    applicant.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_goes_on_on_another_device_and_back() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let session = deployment.create(&json!({})).await;
+    let (id, url) = (session["sessionId"].as_str().unwrap(), session["embedUrl"].as_str().unwrap());
+    let desk = Applicant::visit(&deployment.demo).await;
+    let first = desk.show(url).await;
+    first.until_prompted("Sign in").await;
+    first.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    first.click("[data-testid=screen]").await;
+    desk.press("Tab").await;
+    desk.write("ok").await;
+    first.click("#phone").await;
+    first.until("the code", "!!document.querySelector('#code path')").await;
+    let path = first.evaluate("document.querySelector('#code path').getAttribute('d')").await;
+    assert_eq!(path, modules(url), "the code says the link");
+
+    let phone = Applicant::visit_with_a_phone(url).await;
+    let second = phone.alone();
+    second.click("[data-testid=start]").await;
+    second.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    first
+        .until(
+            "the older one to be told",
+            "document.body.textContent.includes('Continued elsewhere')",
+        )
+        .await;
+    // Nothing is sent from there any longer, whatever its scripts say.
+    let hidden = first.evaluate("document.querySelector('canvas').hidden").await;
+    assert_eq!(hidden, true);
+    assert_eq!(deployment.session(id).await["status"], "AWAITING_USER");
+    phone.leave().await;
+    first.click("[data-testid=start]").await;
+    let again = desk.embed().await;
+    again.until_prompted("Sign in").await;
+    again.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    // The same page, with what was written in it.
+    let (x, y) = again.on_screen(450.0, 350.0).await;
+    desk.click_at(x, y).await;
+    desk.write("any").await;
+    desk.press("Enter").await;
+    again.click("[data-testid=consent-approve]").await;
+    assert_eq!(again.until_outcome().await, "COMPLETED");
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_learns_how_its_session_stands_and_strangers_may_not_show_it() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let listen =
+        "window.heard = []; addEventListener('message', (event) => heard.push(event.data))";
+    applicant.evaluate(listen).await;
+    let embed = applicant.begin().await;
+    embed.sign_in("ok", "any").await;
+    embed.click("[data-testid=consent-approve]").await;
+    embed.until_outcome().await;
+    let told = eventually("the end to be told", SOON, async || {
+        let told = applicant.evaluate("document.getElementById('told').textContent").await;
+        (told == "COMPLETED (100 %)").then_some(told)
+    });
+    told.await;
+    let heard = applicant.evaluate("heard").await;
+    let heard = heard.as_array().unwrap();
+    for message in heard {
+        let keys: Vec<_> = message.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(keys, ["progress", "sessionId", "status", "type", "v"], "{message}");
+        assert_eq!(message["v"], 1);
+    }
+    let ends = heard.iter().filter(|message| message["type"] == "ended").count();
+    assert_eq!(ends, 1, "{heard:?}");
+
+    // From now on another page alone may show sessions of this team.
+    let team = deployment.team.as_str();
+    deployment.admin(&["set-frame-ancestors", "--team", team, "https://pages.example"]);
+    let session = deployment.create(&json!({})).await;
+    let url = session["embedUrl"].as_str().unwrap();
+    assert_eq!(ancestors(url).await, "https://pages.example");
+    assert_eq!(
+        ancestors(url.split('?').next().unwrap()).await,
+        "*",
+        "who has no token learns nothing"
+    );
+    applicant
+        .evaluate(&format!(
+            "document.getElementById('frame').innerHTML = '<iframe src={url:?}></iframe>'"
+        ))
+        .await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let status = deployment.session(session["sessionId"].as_str().unwrap()).await["status"].clone();
+    assert_eq!(status, "CREATED", "it was not shown");
+    applicant.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_is_told_so() {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_BROWSERS", "1");
+    deployment.run().await;
+    let hasty = publish(&deployment, "acme-hasty", |definition| {
+        definition["nodes"]["login"]["timeoutSeconds"] = json!(63);
+    });
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let first = deployment.create(&json!({ "platformId": hasty })).await;
+    let embed = applicant.show(first["embedUrl"].as_str().unwrap()).await;
+    embed.until_prompted("Sign in").await;
+    // A minute before its end a step says so.
+    embed
+        .until("the warning", "document.getElementById('said').textContent.includes('One minute')")
+        .await;
+
+    let other = Applicant::visit(&deployment.demo).await;
+    let second = deployment.create(&json!({})).await;
+    let waiting = other.show(second["embedUrl"].as_str().unwrap()).await;
+    waiting
+        .until("the wait", "document.getElementById('note').textContent.includes('are in use')")
+        .await;
+    deployment
+        .partner
+        .delete(&format!("browser-session/{}", first["sessionId"].as_str().unwrap()))
+        .await;
+    waiting.until_prompted("Sign in").await;
+    applicant.leave().await;
+    other.leave().await;
+}
+
+/// What a machine finds against WCAG 2.2, levels A and AA, by axe-core.
+async fn no_barrier(embed: &Embed<'_>, when: &str) {
+    let axe = root().join("crates/embed/node_modules/axe-core/axe.min.js");
+    let axe = std::fs::read_to_string(axe).expect("`cargo xtask test` fetches axe-core");
+    embed.evaluate(&format!("window.axe ? 1 : ({axe}\n, 1)")).await;
+    embed.evaluate(&axe).await;
+    let run = "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }) \
+        .then((found) => found.violations.map((v) => `${v.impact}: ${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))";
+    let found = embed.evaluate(run).await;
+    assert_eq!(found, json!([]), "{when}");
+}
+
+/// Presses Tab until an element has the focus.
+async fn focus_by_tab(embed: &Embed<'_>, id: &str) {
+    for _ in 0..12 {
+        if embed.evaluate(&format!("document.activeElement.id === {id:?}")).await == true {
+            return;
+        }
+        embed.applicant.press("Tab").await;
+    }
+    panic!("{id} is not reached by Tab");
+}
+
+/// The dark modules of the code of an address, as the page draws them.
+fn modules(url: &str) -> String {
+    let code = QrCode::new(url).unwrap();
+    let dark = code.to_colors().into_iter().enumerate();
+    let dark = dark.filter(|(_, color)| *color == Color::Dark);
+    let path = dark.map(|(at, _)| format!("M{} {}h1v1h-1z", at % code.width(), at / code.width()));
+    path.collect()
+}
+
+/// Whose pages may show what is at an address.
+async fn ancestors(url: &str) -> String {
+    let (base, path) = url.split_at(url.find("/embed/").unwrap());
+    let answer = Partner::new(base, None).send(Method::GET, path, String::new()).await;
+    let policy = answer.headers["content-security-policy"].to_str().unwrap().to_owned();
+    policy.split("frame-ancestors ").nth(1).unwrap().to_owned()
+}
