@@ -168,6 +168,11 @@ impl Deployment {
         self.settings.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
     }
 
+    /// The number of the process.
+    pub fn process(&self) -> u32 {
+        self.process.as_ref().expect("a process").id()
+    }
+
     /// What the process has in memory, in KiB.
     pub fn resident_kib(&self) -> u64 {
         let id = self.process.as_ref().expect("a process").id();

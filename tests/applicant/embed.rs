@@ -10,8 +10,8 @@ use super::{Applicant, PATIENCE, evaluate, middle, number};
 pub struct Embed<'a> {
     pub applicant: &'a Applicant,
     pub(super) frame: String,
-    /// Whether it is in an iframe of a partner's page.
-    pub(super) framed: bool,
+    /// The address of its iframe in a partner's page; `None` where it is a page of its own.
+    pub(super) framed: Option<Value>,
 }
 
 impl Embed<'_> {
@@ -65,12 +65,13 @@ impl Embed<'_> {
 
     /// A place of the embed page in the applicant's window.
     async fn outside(&self, x: f64, y: f64) -> (f64, f64) {
-        if !self.framed {
-            return (x, y);
-        }
-        let outer = "(() => { const r = document.querySelector('iframe').getBoundingClientRect(); \
-             return { x: r.left + 1, y: r.top + 1 }; })()";
-        let outer = self.applicant.evaluate(outer).await;
+        let Some(source) = &self.framed else { return (x, y) };
+        let outer = format!(
+            "(() => {{ const f = [...document.querySelectorAll('iframe')].find((f) => f.src === {source}); \
+             f.scrollIntoView({{ block: 'center' }}); const r = f.getBoundingClientRect(); \
+             return {{ x: r.left + f.clientLeft, y: r.top + f.clientTop }}; }})()"
+        );
+        let outer = self.applicant.evaluate(&outer).await;
         (x + number(&outer["x"]), y + number(&outer["y"]))
     }
 

@@ -64,7 +64,7 @@ impl Applicant {
 
     /// The embed page opened as a page of its own.
     pub fn alone(&self) -> Embed<'_> {
-        Embed { applicant: self, frame: self.page.clone(), framed: false }
+        Embed { applicant: self, frame: self.page.clone(), framed: None }
     }
 
     /// Moves a finger from one place to another, and lifts it there.
@@ -131,15 +131,20 @@ impl Applicant {
     /// The embed page in the partner's page.
     pub async fn embed(&self) -> Embed<'_> {
         let source = self.evaluate("document.querySelector('iframe').src").await;
+        self.embed_at(&source).await
+    }
+
+    /// The embed page of this address in the partner's page.
+    pub async fn embed_at(&self, source: &Value) -> Embed<'_> {
         let target = eventually("the iframe", PATIENCE, async || {
             targets(&self.client)
                 .await
                 .into_iter()
-                .find(|target| target["type"] == "iframe" && target["url"] == source)
+                .find(|target| target["type"] == "iframe" && target["url"] == *source)
         })
         .await;
         let frame = attach(&self.client, &target).await;
-        Embed { applicant: self, frame, framed: true }
+        Embed { applicant: self, frame, framed: Some(source.clone()) }
     }
 
     pub async fn evaluate(&self, expression: &str) -> Value {

@@ -24,6 +24,8 @@ pub(crate) struct Watching {
     /// The dialog that waits for an answer, and how many there were.
     pub(crate) open: Option<Open>,
     pub(crate) dialogs: u32,
+    /// Documents that have been loaded in the main frame of some page.
+    documents: u64,
 }
 
 pub(crate) struct Page {
@@ -32,6 +34,8 @@ pub(crate) struct Page {
     /// The target, which is also the name of its main frame.
     pub(crate) target: String,
     pub(crate) url: String,
+    /// Which of all documents it shows.
+    pub(crate) document: u64,
     pub(crate) http_status: Option<u16>,
     /// What can be written in, and which of it has the focus.
     pub(crate) fields: (Vec<Field>, Option<u8>, Vec<[f32; 4]>),
@@ -54,6 +58,7 @@ impl Page {
             session,
             target,
             url: String::new(),
+            document: 0,
             http_status: None,
             fields: (vec![], None, vec![]),
             loading: false,
@@ -112,6 +117,15 @@ impl Watching {
 
     pub(crate) fn page(&mut self, session: &str) -> Option<&mut Page> {
         self.pages.iter_mut().find(|page| page.session == session)
+    }
+
+    /// A page shows another document.
+    pub(crate) fn loaded(&mut self, session: &str, frame: &str) {
+        self.documents += 1;
+        let documents = self.documents;
+        if let Some(page) = self.page(session).filter(|page| page.target == frame) {
+            page.document = documents;
+        }
     }
 
     pub(crate) fn count(&self) -> usize {

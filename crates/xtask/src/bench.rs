@@ -2,20 +2,22 @@
 
 use crate::{
     Failure,
-    command::{cargo, run},
-    packages::{self, BROWSER, POSTGRES, WRK},
+    command::{cargo, root, run},
+    packages::{self, BROWSER, NODE, POSTGRES, WRK},
     postgres::{self, Durability, Postgres},
+    test::node_modules,
 };
 
 /// The benchmarks, by the names of their targets in `tests/`.
-const BENCHMARKS: &[&str] = &["api", "journey"];
+const BENCHMARKS: &[&str] = &["api", "journey", "browser"];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, POSTGRES, WRK])?;
+    packages::ensure(&[BROWSER, NODE, POSTGRES, WRK])?;
     if let Some(unknown) = name.filter(|name| !BENCHMARKS.contains(name)) {
         let known = BENCHMARKS.join(", ");
         return Err(format!("there is no benchmark `{unknown}`; there are: {known}").into());
     }
+    node_modules(&root().join("tests/relay"))?;
     run(&mut cargo(&["build", "--release", "-p", "app"]))?;
     let server = Postgres::start(Durability::Kept)?;
     let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");

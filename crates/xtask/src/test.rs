@@ -111,7 +111,7 @@ fn bucket_server() -> Result<(), Failure> {
     run(cargo(&version).args(["--locked", "--quiet", "--root"]).arg(&tools))
 }
 
-fn node_modules(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn node_modules(folder: &Path) -> Result<(), Failure> {
     let changed =
         |path: &str| fs::metadata(folder.join(path)).and_then(|file| file.modified()).ok();
     if changed("node_modules/.package-lock.json") < changed("package-lock.json") {

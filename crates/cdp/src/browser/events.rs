@@ -63,6 +63,7 @@ fn of_page(pages: &Arc<Pages>, session: &str, event: &Event) {
         }
         "Page.frameNavigated" => {
             if let Some(Navigated { frame }) = event.read() {
+                pages.watching().loaded(session, &frame.id);
                 pages.navigated(session, &frame.id, frame.url);
             }
         }

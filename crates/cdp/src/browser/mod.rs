@@ -163,6 +163,7 @@ impl Browser for RemoteBrowser {
     async fn observe(&self) -> Result<Observation, BrowserError> {
         let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
         let settled = self.pages.settled();
+        let document = self.pages.watching().page(&session).map(|page| page.document);
         let selectors = json!(self.pages.spec.watch.selectors);
         let look = self.pages.run(LOOK, vec![selectors]).await;
         let seen: Look = match look {
@@ -176,8 +177,11 @@ impl Browser for RemoteBrowser {
             serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
         let mut watching = self.pages.watching();
         let page = watching.page(&session).ok_or(BrowserError::Gone)?;
+        // What was seen of a document that is gone is not what is there now.
+        let seen = if document == Some(page.document) { seen } else { Look::default() };
         Ok(Observation {
             url: page.url.clone(),
+            document: page.document,
             settled: settled && seen.ready == "complete" && page.settled(),
             http_status: page.http_status,
             cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),

@@ -35,6 +35,8 @@ pub enum Condition {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
     pub url: String,
+    /// Another one for each document; a page that is loaded anew is another document.
+    pub document: u64,
     /// The document is loaded and nothing is on its way that would replace it.
     pub settled: bool,
     pub http_status: Option<u16>,

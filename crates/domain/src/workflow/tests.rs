@@ -114,6 +114,23 @@ fn a_third_wrong_password_ends_it() {
 }
 
 #[test]
+fn the_same_mistake_on_a_page_that_was_loaded_anew_is_another_one() {
+    let mut run = run();
+    play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"])]);
+    let wrong = |document| {
+        let News::Seen(seen) = seeing(&["form#sign-in", ".error[data-code=bad_credentials]"])
+        else {
+            panic!("it is seen")
+        };
+        News::Seen(Observation { document, ..seen })
+    };
+    let turn = play(&mut run, [wrong(1), wrong(1), wrong(2), wrong(2)]);
+    assert!(matches!(turn.shown, Shown::Awaiting(_)), "two mistakes: {turn:?}");
+    let turn = play(&mut run, [wrong(3)]);
+    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
+}
+
+#[test]
 fn interrupts_fire_wherever_a_page_is_watched() {
     let mut run = run();
     let locked = seeing(&["form#sign-in", ".error[data-code=locked]"]);

@@ -106,11 +106,11 @@ pub struct Run {
     path: Vec<String>,
 }
 
-/// How often a hint's signal has come up, and whether it stands now.
+/// How often a hint's signal has come up, and in which document it stands now.
 #[derive(Debug, Clone, Copy, Default)]
 struct Hinted {
     count: u8,
-    stands: bool,
+    stands: Option<u64>,
 }
 
 impl Run {

@@ -172,7 +172,7 @@ impl Run {
         interrupts.find(|i| seen.settled && self.holds(&i.when, seen)).map(|i| i.then.clone())
     }
 
-    /// Counts each time a hint's signal newly appears.
+    /// Counts each time a hint's signal newly appears: in this document, or in another one.
     fn hinted(&mut self, hints: &[Hint], seen: &Observation) -> Option<Exit> {
         self.hints.resize(hints.len(), Hinted::default());
         let standing: BTreeSet<usize> = hints
@@ -182,8 +182,8 @@ impl Run {
             .map(|(at, _)| at)
             .collect();
         for (at, (hint, hinted)) in hints.iter().zip(&mut self.hints).enumerate() {
-            let stands = standing.contains(&at);
-            if stands && !hinted.stands {
+            let stands = standing.contains(&at).then_some(seen.document);
+            if stands.is_some() && stands != hinted.stands {
                 hinted.count = hinted.count.saturating_add(1);
                 self.hint = Some(hint.text_key.clone());
                 if hinted.count >= hint.count {
@@ -191,7 +191,7 @@ impl Run {
                 }
             }
             // Between two pages nothing stands; only a settled page takes a hint back.
-            if stands || seen.settled {
+            if stands.is_some() || seen.settled {
                 hinted.stands = stands;
             }
         }

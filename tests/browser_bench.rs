@@ -1,0 +1,313 @@
+//! The remote browser beside its base, a screencast that is passed on as it is (`relay/`), in one
+//! run: what an applicant waits for, what goes over the line, and what a session costs.
+
+mod bench {
+    pub(super) mod figures;
+    pub(super) mod pages;
+    pub(super) mod raw;
+}
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use acceptance::{
+    applicant::{Applicant, Embed},
+    database::Kind,
+    eventually, free_port,
+    platform::publish,
+    root,
+    service::Deployment,
+};
+use serde_json::{Value, json};
+
+use self::bench::{
+    figures::{Cost, Sheet, at, cost_of, numbers},
+    pages::Pages,
+    raw,
+};
+
+const ROUNDS: usize = 5;
+const KEYS: usize = 40;
+const STARTS: usize = 7;
+const SECONDS: u64 = 5;
+const DRAWN: &str = "document.querySelector('canvas')?.dataset.pictures > 0";
+
+#[tokio::main]
+async fn main() {
+    let pages = Pages::serve().await;
+    let mut ours = Ours::start(&pages).await;
+    let peer = Peer::start();
+    let mut sheet = Sheet::new("browser", "screencast relay (Node, ws)");
+    let size = latency(&mut sheet, &ours, &peer, &pages).await;
+    starts(&mut sheet, &mut ours, &peer, &pages, size).await;
+    lines(&mut sheet, &ours, &peer, &pages, size).await;
+    for count in [1, 4, 8] {
+        let (mine, theirs) = (ours.load(count).await, peer.load(&pages, count, size).await);
+        sheet.costs(count, mine, theirs);
+    }
+    sheet.write();
+}
+
+/// Our service.
+struct Ours {
+    deployment: Deployment,
+    /// By page: the platform that leads there.
+    platforms: Vec<(&'static str, Value)>,
+}
+
+impl Ours {
+    async fn start(pages: &Pages) -> Self {
+        let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+        let allowed = deployment.setting("AVOUCH_EGRESS_ALLOW").unwrap_or_default();
+        deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{}", pages.authority()));
+        deployment.set("AVOUCH_LOG", "warn");
+        deployment.run().await;
+        let platforms = ["type", "spin", "feed"].map(|page| {
+            let id = publish(&deployment, &format!("bench-{page}"), |definition| {
+                definition["loginUrl"] = pages.url(page).into();
+                definition["hosts"] = json!([bench::pages::HOST]);
+                definition["nodes"]["open"]["url"] = pages.url(page).into();
+                definition["requests"]["me"]["url"] = pages.url("me").into();
+                definition["signals"]["loginForm"] = json!({ "selector": "#name" });
+            });
+            (page, id)
+        });
+        Self { deployment, platforms: platforms.to_vec() }
+    }
+
+    async fn url(&self, page: &str) -> String {
+        let platform = &self.platforms.iter().find(|(name, _)| *name == page).expect("a page").1;
+        let session = self.deployment.create(&json!({ "platformId": platform })).await;
+        session["embedUrl"].as_str().expect("a link").to_owned()
+    }
+
+    /// A viewer that shows a page.
+    async fn open(&self, page: &str) -> Applicant {
+        let viewer = viewer().await;
+        go(&viewer, &self.url(page).await).await;
+        viewer.alone().click("[data-testid=start]").await;
+        viewer.alone().until("a picture", DRAWN).await;
+        viewer.alone().until_prompted("Sign in").await;
+        viewer
+    }
+
+    async fn load(&self, count: usize) -> Cost {
+        let mut viewers = vec![];
+        for _ in 0..count {
+            viewers.push(self.open("type").await);
+        }
+        let cost = cost_of(&viewers, &self.deployment.browsers(), self.deployment.process()).await;
+        for viewer in viewers {
+            viewer.alone().click("[data-testid=cancel]").await;
+            viewer.alone().until_outcome().await;
+            viewer.leave().await;
+        }
+        cost
+    }
+}
+
+/// The base.
+struct Peer {
+    port: u16,
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Peer {
+    fn start() -> Self {
+        let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
+        let process = Command::new("node")
+            .arg(root().join("tests/relay/relay.mjs"))
+            .arg(port.to_string())
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("node runs");
+        Self { port, folder, process }
+    }
+
+    fn url(&self, pages: &Pages, page: &str, (width, height): (u32, u32)) -> String {
+        let (port, url) = (self.port, pages.url(page));
+        format!("http://127.0.0.1:{port}/?url={url}&width={width}&height={height}")
+    }
+
+    async fn open(&self, pages: &Pages, page: &str, size: (u32, u32)) -> Applicant {
+        let viewer = viewer().await;
+        eventually("the relay", Duration::from_secs(10), async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.ok()
+        })
+        .await;
+        go(&viewer, &self.url(pages, page, size)).await;
+        viewer.alone().until("a picture", DRAWN).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        viewer
+    }
+
+    async fn load(&self, pages: &Pages, count: usize, size: (u32, u32)) -> Cost {
+        let mut viewers = vec![];
+        for _ in 0..count {
+            viewers.push(self.open(pages, "type", size).await);
+        }
+        let cost = cost_of(&viewers, self.folder.path(), self.process.id()).await;
+        for viewer in viewers {
+            viewer.leave().await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cost
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A viewer whose sockets tell what comes over them, and when.
+async fn viewer() -> Applicant {
+    let viewer = Applicant::visit("about:blank").await;
+    let count = "window.received = 0; window.arrived = []; window.WebSocket = class extends WebSocket { \
+        constructor(...all) { super(...all); this.addEventListener('message', ({ data }) => { \
+        received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } };";
+    viewer.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
+    viewer
+}
+
+async fn go(viewer: &Applicant, url: &str) {
+    viewer.tell("Page.navigate", json!({ "url": url })).await;
+}
+
+/// Key to picture at the viewer, and key to the first byte of it; answers the page's size.
+async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages) -> (u32, u32) {
+    let mine = ours.open("type").await;
+    let shape = "(() => { const { width, height } = document.querySelector('canvas').dataset; \
+                 return [Number(width), Number(height)]; })()";
+    let shape = numbers(&mine.evaluate(shape).await);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+    let size = (shape[0] as u32, shape[1] as u32);
+    let theirs = peer.open(pages, "type", size).await;
+    let raw = raw::Raw::start(&pages.url("type"), size).await;
+    let (mut drawn, mut arrived) = (vec![], vec![]);
+    let (mut base_drawn, mut base_arrived, mut bare) = (vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let (d, a) = keys(&mine.alone(), KEYS).await;
+        drawn.extend(d);
+        arrived.extend(a);
+        let (d, a) = keys(&theirs.alone(), KEYS).await;
+        base_drawn.extend(d);
+        base_arrived.extend(a);
+        bare.extend(raw.keys(KEYS).await);
+    }
+    sheet.add("key to picture, p50", "ms", at(&mut drawn, 50), at(&mut base_drawn, 50));
+    sheet.add("key to picture, p95", "ms", at(&mut drawn, 95), at(&mut base_drawn, 95));
+    sheet.add("key to its first byte, p50", "ms", at(&mut arrived, 50), at(&mut base_arrived, 50));
+    let bare = at(&mut bare, 50);
+    sheet.beside("key to its first byte over raw DevTools, p50", "ms", at(&mut arrived, 50), bare);
+    mine.leave().await;
+    theirs.leave().await;
+    size
+}
+
+/// From the click to the first picture.
+async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
+    let mut theirs = vec![];
+    for _ in 0..STARTS {
+        let viewer = viewer().await;
+        let began = Instant::now();
+        go(&viewer, &peer.url(pages, "type", size)).await;
+        viewer.alone().until("a picture", DRAWN).await;
+        theirs.push(began.elapsed().as_secs_f64() * 1e3);
+        viewer.leave().await;
+    }
+    let base = at(&mut theirs, 50);
+    for (name, warm) in [("cold", "0"), ("warm", "1")] {
+        ours.deployment.kill();
+        ours.deployment.set("AVOUCH_BROWSERS_WARM", warm);
+        ours.deployment.run().await;
+        let mut mine = vec![];
+        for _ in 0..STARTS {
+            // Time for a browser to be up ahead, where one is to be.
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            let (viewer, url) = (viewer().await, ours.url("type").await);
+            go(&viewer, &url).await;
+            viewer
+                .alone()
+                .until("the start", "document.getElementById('start')?.hidden === false")
+                .await;
+            let began = Instant::now();
+            viewer.evaluate("document.getElementById('start').click()").await;
+            viewer.alone().until("a picture", DRAWN).await;
+            mine.push(began.elapsed().as_secs_f64() * 1e3);
+            viewer.alone().click("[data-testid=cancel]").await;
+            viewer.leave().await;
+        }
+        sheet.add(
+            &format!("click to first picture, {name}, median"),
+            "ms",
+            at(&mut mine, 50),
+            base,
+        );
+    }
+    ours.deployment.kill();
+    ours.deployment.set("AVOUCH_BROWSERS_WARM", "0");
+    ours.deployment.run().await;
+}
+
+/// What goes over the line, and how many pictures come of it.
+async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
+    for (name, page, wheel) in
+        [("idle", "type", false), ("animated", "spin", false), ("scrolling", "feed", true)]
+    {
+        let (mine, theirs) = (ours.open(page).await, peer.open(pages, page, size).await);
+        let (bytes, pictures) = line(&mine.alone(), wheel).await;
+        let (base_bytes, base_pictures) = line(&theirs.alone(), wheel).await;
+        sheet.add(&format!("bytes over the line, {name}"), "kB/s", bytes, base_bytes);
+        if name != "idle" {
+            sheet.add(&format!("pictures, {name}"), "/s", pictures, base_pictures);
+            let (one, other) = (bytes / pictures, base_bytes / base_pictures);
+            sheet.add(&format!("bytes a picture, {name}"), "kB", one, other);
+        }
+        mine.alone().click("[data-testid=cancel]").await;
+        mine.leave().await;
+        theirs.leave().await;
+    }
+}
+
+/// Kilobytes and pictures a second.
+async fn line(embed: &Embed<'_>, wheel: bool) -> (f64, f64) {
+    let turn = if wheel {
+        "const c = document.querySelector('canvas'); let down = 0; const wheel = setInterval(() => { down += 1; \
+         c.dispatchEvent(new WheelEvent('wheel', { deltaY: down % 80 < 40 ? 60 : -60, clientX: 300, clientY: 300, \
+         bubbles: true, cancelable: true })); }, 50);"
+    } else {
+        "const wheel = 0;"
+    };
+    let script = format!(
+        "(async () => {{ {turn} const count = () => Number(document.querySelector('canvas').dataset.pictures); \
+         const [bytes, pictures] = [received, count()]; await new Promise((r) => setTimeout(r, {SECONDS}000)); \
+         clearInterval(wheel); return [(received - bytes) / 1000 / {SECONDS}, (count() - pictures) / {SECONDS}]; }})()"
+    );
+    let both = numbers(&embed.evaluate(&script).await);
+    (both[0], both[1])
+}
+
+/// Presses keys one after another, and takes the time until each is drawn, and until the first of it
+/// arrives.
+async fn keys(embed: &Embed<'_>, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let script = format!(
+        "(async () => {{ const c = document.querySelector('canvas'), drawn = [], first = []; \
+         const key = (t) => c.dispatchEvent(new KeyboardEvent(t, {{ key: 'a', code: 'KeyA', keyCode: 65, \
+         bubbles: true, cancelable: true }})); \
+         for (let i = 0; i < {count}; i++) {{ await new Promise((r) => setTimeout(r, 130 + 40 * Math.random())); \
+         const seen = new Promise((r) => {{ const o = new MutationObserver(() => {{ o.disconnect(); \
+         r(performance.now()); }}); o.observe(c, {{ attributeFilter: ['data-pictures'] }}); setTimeout(() => r(0), 2000); }}); \
+         arrived.length = 0; const began = performance.now(); key('keydown'); key('keyup'); \
+         const at = await seen; if (at) {{ drawn.push(at - began); first.push(arrived[0] - began); }} }} \
+         return [drawn, first]; }})()"
+    );
+    let both = embed.evaluate(&script).await;
+    (numbers(&both[0]), numbers(&both[1]))
+}

@@ -1,0 +1,144 @@
+//! However a session ends, nothing of it stays: no process, no folder, no socket, no picture. With
+//! `LEAK_SESSIONS=200` as many as that are hunted; as a rule fewer.
+
+use std::{fs, path::Path, time::Duration};
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    film::files,
+    processes::{process_ids_with, processes_with},
+    service::Deployment,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+const WAYS: usize = 6;
+const SOON: Duration = Duration::from_secs(60);
+/// An applicant who is gone is waited for for a minute and a half.
+const LATE: Duration = Duration::from_secs(150);
+/// After so many rounds the service itself is killed.
+const KILLED_EVERY: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stays_of_sessions_however_they_end() {
+    let sessions = std::env::var("LEAK_SESSIONS").ok().and_then(|count| count.parse().ok());
+    let rounds = sessions.unwrap_or(24_usize).div_ceil(WAYS);
+    let mut deployment = Deployment::start(Kind::Sqlite).await;
+    let mut open_files = 0;
+    let mut gone = vec![];
+    for round in 0..rounds {
+        if round % KILLED_EVERY == 1 {
+            // What a round leaves that has nothing to do with its number: pools, prepared things.
+            open_files = descriptors(deployment.process());
+        }
+        let killed = round % KILLED_EVERY == KILLED_EVERY - 1 && round + 1 < rounds;
+        let ids = play(&mut deployment, killed).await;
+        if killed {
+            deployment.partner.delete(&format!("browser-session/{}", ids[0])).await;
+        } else {
+            gone.push(ids[0].clone());
+        }
+        for id in &ids[1..] {
+            let session = deployment.session(id).await;
+            assert!(!session["completedAt"].is_null(), "{session}");
+        }
+    }
+    for id in &gone {
+        // Those whose applicant went away end when they have been waited for.
+        deployment.until(id, "ERROR", LATE).await;
+    }
+    eventually("no browser to be left", SOON, async || {
+        processes_with(&deployment.browsers()).is_empty().then_some(())
+    })
+    .await;
+    eventually("no folder to be left", SOON, async || {
+        let left: Vec<_> = files(&deployment.browsers());
+        left.iter().all(|(name, _)| name.ends_with("/lock")).then_some(())
+    })
+    .await;
+    let folders = fs::read_dir(deployment.browsers()).unwrap().count();
+    assert_eq!(folders, 1, "the folder of the process that runs");
+    let reels = deployment.data().join("objects/reels");
+    eventually("no picture to be left", SOON, async || files(&reels).is_empty().then_some(()))
+        .await;
+    eventually("as few open files as before", SOON, async || {
+        let now = descriptors(deployment.process());
+        (now <= open_files + 4).then_some(()).or_else(|| {
+            println!("{now} open files, {open_files} before");
+            None
+        })
+    })
+    .await;
+    println!("{} sessions, {open_files} open files before and after", rounds * WAYS);
+}
+
+/// Opens a session for each way to end, and ends them; the first one's applicant goes away.
+async fn play(deployment: &mut Deployment, kill_service: bool) -> Vec<String> {
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let mut sessions = vec![];
+    for _ in 0..WAYS {
+        sessions.push(deployment.create(&json!({})).await);
+    }
+    show_all(&applicant, &sessions).await;
+    let text = |session: &Value, name: &str| session[name].as_str().unwrap().to_owned();
+    let ids: Vec<_> = sessions.iter().map(|session| text(session, "sessionId")).collect();
+    for id in &ids {
+        deployment.until(id, "AWAITING_USER", SOON).await;
+    }
+    let embed = applicant.embed_at(&sessions[1]["embedUrl"]).await;
+    embed.until_prompted("Sign in").await;
+    embed.sign_in_again("ok", "any").await;
+    embed.click("[data-testid=consent-approve]").await;
+    deployment.until(&ids[1], "COMPLETED", SOON).await;
+    deployment.partner.delete(&format!("browser-session/{}", ids[2])).await;
+
+    let before = deployment.session(&ids[3]).await;
+    assert_eq!(before["status"], "AWAITING_USER");
+    kill(deployment.browsers().as_path(), |line| !line.contains("--type="));
+    kill(deployment.browsers().as_path(), |line| line.contains("--type=renderer"));
+    if kill_service {
+        deployment.kill();
+        eventually("no browser to outlive the service", SOON, async || {
+            processes_with(&deployment.browsers()).is_empty().then_some(())
+        })
+        .await;
+        deployment.run().await;
+    }
+    applicant.leave().await;
+    for id in &ids[3..] {
+        deployment.partner.delete(&format!("browser-session/{id}")).await;
+    }
+    ids
+}
+
+/// Kills a process of some browser, as `kill -9` does.
+fn kill(browsers: &Path, fits: impl Fn(&str) -> bool) {
+    let found = process_ids_with(browsers).into_iter().find(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        fits(&String::from_utf8_lossy(&line))
+    });
+    let pid = found.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    // One that ends by itself at this moment is as good.
+    let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+}
+
+async fn show_all(applicant: &Applicant, sessions: &[Value]) {
+    eventually("the partner's page", SOON, async || {
+        let ready = "document.readyState === 'complete' && location.port > 0";
+        (applicant.evaluate(ready).await == true).then_some(())
+    })
+    .await;
+    let urls: Vec<_> = sessions.iter().map(|session| &session["embedUrl"]).collect();
+    let show = format!(
+        "document.body.replaceChildren(...{}.map((url) => {{ const f = document.createElement('iframe'); \
+         f.src = url; f.style.cssText = 'width:600px;height:480px'; return f; }}))",
+        json!(urls)
+    );
+    applicant.evaluate(&show).await;
+}
+
+fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
