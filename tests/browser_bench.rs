@@ -4,20 +4,16 @@
 mod bench {
     pub(super) mod figures;
     pub(super) mod pages;
+    pub(super) mod peer;
     pub(super) mod raw;
 }
 
-use std::{
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
-    eventually, free_port,
     platform::publish,
-    root,
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -25,6 +21,7 @@ use serde_json::{Value, json};
 use self::bench::{
     figures::{Cost, Sheet, at, cost_of, numbers},
     pages::Pages,
+    peer::{DRAWN, Peer, go, viewer},
     raw,
 };
 
@@ -32,7 +29,6 @@ const ROUNDS: usize = 5;
 const KEYS: usize = 40;
 const STARTS: usize = 7;
 const SECONDS: u64 = 5;
-const DRAWN: &str = "document.querySelector('canvas')?.dataset.pictures > 0";
 
 #[tokio::main]
 async fn main() {
@@ -106,78 +102,6 @@ impl Ours {
         }
         cost
     }
-}
-
-/// The base.
-struct Peer {
-    port: u16,
-    folder: tempfile::TempDir,
-    process: Child,
-}
-
-impl Peer {
-    fn start() -> Self {
-        let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
-        let process = Command::new("node")
-            .arg(root().join("tests/relay/relay.mjs"))
-            .arg(port.to_string())
-            .arg(folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("node runs");
-        Self { port, folder, process }
-    }
-
-    fn url(&self, pages: &Pages, page: &str, (width, height): (u32, u32)) -> String {
-        let (port, url) = (self.port, pages.url(page));
-        format!("http://127.0.0.1:{port}/?url={url}&width={width}&height={height}")
-    }
-
-    async fn open(&self, pages: &Pages, page: &str, size: (u32, u32)) -> Applicant {
-        let viewer = viewer().await;
-        eventually("the relay", Duration::from_secs(10), async || {
-            tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.ok()
-        })
-        .await;
-        go(&viewer, &self.url(pages, page, size)).await;
-        viewer.alone().until("a picture", DRAWN).await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        viewer
-    }
-
-    async fn load(&self, pages: &Pages, count: usize, size: (u32, u32)) -> Cost {
-        let mut viewers = vec![];
-        for _ in 0..count {
-            viewers.push(self.open(pages, "type", size).await);
-        }
-        let cost = cost_of(&viewers, self.folder.path(), self.process.id()).await;
-        for viewer in viewers {
-            viewer.leave().await;
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        cost
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A viewer whose sockets tell what comes over them, and when.
-async fn viewer() -> Applicant {
-    let viewer = Applicant::visit("about:blank").await;
-    let count = "window.received = 0; window.arrived = []; window.WebSocket = class extends WebSocket { \
-        constructor(...all) { super(...all); this.addEventListener('message', ({ data }) => { \
-        received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } };";
-    viewer.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
-    viewer
-}
-
-async fn go(viewer: &Applicant, url: &str) {
-    viewer.tell("Page.navigate", json!({ "url": url })).await;
 }
 
 /// Key to picture at the viewer, and key to the first byte of it; answers the page's size.

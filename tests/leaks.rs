@@ -46,8 +46,15 @@ async fn nothing_stays_of_sessions_however_they_end() {
         }
     }
     for id in &gone {
-        // Those whose applicant went away end when they have been waited for.
-        deployment.until(id, "ERROR", LATE).await;
+        // Those whose applicant went away end when they have been waited for; one that lost its
+        // browser as well has none and waits to be opened again.
+        eventually("the applicant to be given up", LATE, async || {
+            let session = deployment.session(id).await;
+            ["ERROR", "CREATED"].contains(&session["status"].as_str()?).then_some(())
+        })
+        .await;
+        // Whoever waits to be opened again has what its first browser showed.
+        deployment.partner.delete(&format!("browser-session/{id}")).await;
     }
     eventually("no browser to be left", SOON, async || {
         processes_with(&deployment.browsers()).is_empty().then_some(())
@@ -133,7 +140,7 @@ async fn show_all(applicant: &Applicant, sessions: &[Value]) {
     let urls: Vec<_> = sessions.iter().map(|session| &session["embedUrl"]).collect();
     let show = format!(
         "document.body.replaceChildren(...{}.map((url) => {{ const f = document.createElement('iframe'); \
-         f.src = url; f.style.cssText = 'width:600px;height:480px'; return f; }}))",
+         f.src = url; f.style.cssText = 'width:600px;height:310px'; return f; }}))",
         json!(urls)
     );
     applicant.evaluate(&show).await;

@@ -68,7 +68,7 @@ impl Embed<'_> {
         let Some(source) = &self.framed else { return (x, y) };
         let outer = format!(
             "(() => {{ const f = [...document.querySelectorAll('iframe')].find((f) => f.src === {source}); \
-             f.scrollIntoView({{ block: 'center' }}); const r = f.getBoundingClientRect(); \
+             const r = f.getBoundingClientRect(); \
              return {{ x: r.left + f.clientLeft, y: r.top + f.clientTop }}; }})()"
         );
         let outer = self.applicant.evaluate(&outer).await;

@@ -1,0 +1,88 @@
+//! The base, and the viewers that both are looked at with.
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use acceptance::{applicant::Applicant, eventually, free_port, root};
+use serde_json::json;
+
+use super::{
+    figures::{Cost, cost_of},
+    pages::Pages,
+};
+
+pub(crate) const DRAWN: &str = "document.querySelector('canvas')?.dataset.pictures > 0";
+
+/// The base.
+pub(crate) struct Peer {
+    port: u16,
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Peer {
+    pub(crate) fn start() -> Self {
+        let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
+        let process = Command::new("node")
+            .arg(root().join("tests/relay/relay.mjs"))
+            .arg(port.to_string())
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("node runs");
+        Self { port, folder, process }
+    }
+
+    pub(crate) fn url(&self, pages: &Pages, page: &str, (width, height): (u32, u32)) -> String {
+        let (port, url) = (self.port, pages.url(page));
+        format!("http://127.0.0.1:{port}/?url={url}&width={width}&height={height}")
+    }
+
+    pub(crate) async fn open(&self, pages: &Pages, page: &str, size: (u32, u32)) -> Applicant {
+        let viewer = viewer().await;
+        eventually("the relay", Duration::from_secs(10), async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.ok()
+        })
+        .await;
+        go(&viewer, &self.url(pages, page, size)).await;
+        viewer.alone().until("a picture", DRAWN).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        viewer
+    }
+
+    pub(crate) async fn load(&self, pages: &Pages, count: usize, size: (u32, u32)) -> Cost {
+        let mut viewers = vec![];
+        for _ in 0..count {
+            viewers.push(self.open(pages, "type", size).await);
+        }
+        let cost = cost_of(&viewers, self.folder.path(), self.process.id()).await;
+        for viewer in viewers {
+            viewer.leave().await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cost
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A viewer whose sockets tell what comes over them, and when.
+pub(crate) async fn viewer() -> Applicant {
+    let viewer = Applicant::visit("about:blank").await;
+    let count = "window.received = 0; window.arrived = []; window.WebSocket = class extends WebSocket { \
+        constructor(...all) { super(...all); this.addEventListener('message', ({ data }) => { \
+        received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } };";
+    viewer.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
+    viewer
+}
+
+pub(crate) async fn go(viewer: &Applicant, url: &str) {
+    viewer.tell("Page.navigate", json!({ "url": url })).await;
+}
