@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Applicant, PATIENCE, evaluate, middle, number};
+use crate::eventually;
 
 /// The embed page as the applicant uses it.
 pub struct Embed<'a> {
@@ -81,9 +82,20 @@ impl Embed<'_> {
         self.sign_in_again(user, password).await;
     }
 
+    /// Clicks on the remote page until it takes the keys: on a busy machine a frame may be shown
+    /// a moment before a click finds it.
+    async fn take_keys(&self) {
+        eventually("the remote page to take the keys", PATIENCE, async || {
+            self.click("[data-testid=screen]").await;
+            let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
+            (self.evaluate(ours).await == true).then_some(())
+        })
+        .await;
+    }
+
     /// Signs in on a sign-in page that has been shown before.
     pub async fn sign_in_again(&self, user: &str, password: &str) {
-        self.click("[data-testid=screen]").await;
+        self.take_keys().await;
         self.applicant.press("Tab").await;
         self.applicant.write(user).await;
         self.applicant.press("Tab").await;

@@ -108,7 +108,8 @@ fn bucket_server() -> Result<(), Failure> {
         return Ok(());
     }
     let version = ["install", "s3s-fs", "--version", "0.13.0-alpha.3", "--features", "binary"];
-    run(cargo(&version).args(["--locked", "--quiet", "--root"]).arg(&tools))
+    // Unoptimised: it has little to do and is built in half the time.
+    run(cargo(&version).args(["--debug", "--locked", "--quiet", "--root"]).arg(&tools))
 }
 
 pub(crate) fn node_modules(folder: &Path) -> Result<(), Failure> {
