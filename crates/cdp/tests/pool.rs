@@ -47,7 +47,7 @@ async fn one_that_waits_is_not_in_the_way_of_a_session() {
     pool.pool.start(spec(HOST, "US")).await.unwrap();
     pool.pool.start(spec(HOST, "US")).await.unwrap();
     let refusal = pool.pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
+    assert!(matches!(refusal, StartError::NoRoom), "{refusal:?}");
 }
 
 #[tokio::test]
