@@ -9,11 +9,13 @@ use acceptance::{
     eventually,
     partner::Partner,
     platform::publish,
+    processes::process_ids_with,
     root,
     service::Deployment,
 };
 use hyper::Method;
 use qrcode::{Color, QrCode};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -163,6 +165,14 @@ async fn a_page_learns_how_its_session_stands_and_strangers_may_not_show_it() {
     let ends = heard.iter().filter(|message| message["type"] == "ended").count();
     assert_eq!(ends, 1, "{heard:?}");
 
+    // A page that asks for messages to everybody gets none.
+    let session = deployment.create(&json!({})).await;
+    let url = format!("{}#parent=*", session["embedUrl"].as_str().unwrap());
+    applicant.evaluate("heard.length = 0").await;
+    let other = applicant.show(&url).await;
+    other.until_prompted("Sign in").await;
+    assert_eq!(applicant.evaluate("heard").await, json!([]));
+
     // From now on another page alone may show sessions of this team.
     let team = deployment.team.as_str();
     deployment.admin(&["set-frame-ancestors", "--team", team, "https://pages.example"]);
@@ -174,11 +184,7 @@ async fn a_page_learns_how_its_session_stands_and_strangers_may_not_show_it() {
         "*",
         "who has no token learns nothing"
     );
-    applicant
-        .evaluate(&format!(
-            "document.getElementById('frame').innerHTML = '<iframe src={url:?}></iframe>'"
-        ))
-        .await;
+    applicant.evaluate(&format!("document.body.innerHTML = '<iframe src={url:?}></iframe>'")).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let status = deployment.session(session["sessionId"].as_str().unwrap()).await["status"].clone();
     assert_eq!(status, "CREATED", "it was not shown");
@@ -213,6 +219,17 @@ async fn who_waits_is_told_so() {
         .delete(&format!("browser-session/{}", first["sessionId"].as_str().unwrap()))
         .await;
     waiting.until_prompted("Sign in").await;
+    // One that is lost later is not waited for as one that is in use.
+    waiting.evaluate("window.notes = []; new MutationObserver(() => notes.push(document.getElementById('note').textContent)) \
+        .observe(document.getElementById('note'), { subtree: true, childList: true, characterData: true, attributes: true })").await;
+    for pid in process_ids_with(&deployment.browsers()) {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    waiting.until("another browser", "notes.some((note) => note.includes('Starting'))").await;
+    waiting.until_prompted("Sign in").await;
+    let queued = waiting.evaluate("notes.some((note) => note.includes('are in use'))").await;
+    assert_eq!(queued, false);
     applicant.leave().await;
     other.leave().await;
 }

@@ -33,6 +33,3 @@ export interface Embed {
  * @throws TypeError where there is no such element, or `embedUrl` is none
  */
 export function mount(target: Element | string, embedUrl: string, options?: Options): Embed;
-
-/** Whether a session with this status goes on no further. */
-export function isEnded(status: Status): boolean;

@@ -1,7 +1,6 @@
 // Shows an Avouch session in a page of yours: import { mount } from '{PUBLIC_URL}/embed.js'.
 // Types are in embed.d.ts beside it.
 
-const ENDED = new Set(['COMPLETED', 'PARTIAL_COMPLETE', 'ERROR', 'CANCELLED', 'TERMINATED']);
 const SHORTEST = 480;
 const TALLEST = 900;
 
@@ -54,9 +53,4 @@ export function mount(target, embedUrl, { title = 'Verify your account', height 
       frame.remove();
     },
   });
-}
-
-/** Whether a session with this status goes on no further. */
-export function isEnded(status) {
-  return ENDED.has(status);
 }

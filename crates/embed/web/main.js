@@ -43,27 +43,27 @@ const writer = new Writer(view.writer, view.picker, screen, send);
 new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
 
 /** The page around this one, as it says itself: a message to another origin is not delivered. */
-const parent = new URLSearchParams(location.hash.slice(1)).get('parent') ?? around();
+const parent = origin(new URLSearchParams(location.hash.slice(1)).get('parent') ?? around());
 const session = location.pathname.split('/').pop();
 let told = '';
 
 function around() {
   const [nearest] = location.ancestorOrigins ?? [];
   if (nearest) return nearest;
-  return document.referrer ? new URL(document.referrer).origin : '';
+  return document.referrer;
+}
+
+/** The origin of an address; of anything else, like a star for everybody, nothing. @param {string} address */
+function origin(address) {
+  return URL.canParse(address) ? new URL(address).origin : '';
 }
 
 /** Tells the page around how the session stands, and nothing else. @param {import('./link.js').State} state */
 function tell({ status, progress, outcome }) {
-  if (window.top === window || !parent || told === `${status} ${progress}`) return;
+  if (window.top === window || !parent.startsWith('http') || told === `${status} ${progress}`) return;
   told = `${status} ${progress}`;
   for (const type of outcome ? ['status', 'ended'] : ['status']) {
-    try {
-      window.parent.postMessage({ v: 1, type, sessionId: session, status, progress }, parent);
-    } catch {
-      // What the page around says of itself is no origin.
-      return;
-    }
+    window.parent.postMessage({ v: 1, type, sessionId: session, status, progress }, parent);
   }
 }
 

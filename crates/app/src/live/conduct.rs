@@ -50,7 +50,10 @@ enum Before {
 
 /// Runs until the session or its browser has ended. Whatever ends it, the room is cleared.
 pub(crate) async fn conduct(conductor: Conductor) {
-    conductor.room.inside.send_modify(|inside| inside.browser = Some(conductor.browser.clone()));
+    conductor.room.inside.send_modify(|inside| {
+        inside.browser = Some(conductor.browser.clone());
+        inside.queued = false;
+    });
     let ended = tokio::select! {
         ended = conductor.perform() => ended,
         () = conductor.browser.ended() => conductor.say(Event::BrowserLost).await,

@@ -1,6 +1,6 @@
 //! A session's pictures for others than its applicant: through the veil, late, and few.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ports::browser::Browser;
 use tokio::time::Instant;
@@ -44,6 +44,7 @@ impl Discreet {
                 return Some(seen);
             }
             let due = self.veil.due();
+            let at = due.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 _ = self.inside.changed() => self.look(),
@@ -58,7 +59,7 @@ impl Discreet {
                     self.frame = frame.seq;
                     self.veil.frame(frame, Instant::now());
                 }
-                () = at(due), if due.is_some() => (),
+                () = tokio::time::sleep_until(at), if due.is_some() => (),
             }
         }
     }
@@ -69,9 +70,4 @@ impl Discreet {
         let waiting = session.is_none_or(|session| session.state.ask().is_some());
         self.veil.waiting(waiting, Instant::now());
     }
-}
-
-async fn at(moment: Option<Instant>) {
-    tokio::time::sleep_until(moment.unwrap_or_else(|| Instant::now() + Duration::from_secs(60)))
-        .await;
 }

@@ -53,7 +53,7 @@ impl Workers {
         let session = claim.session;
         let made = tokio::select! {
             made = self.film(session) => made,
-            () = self.keep_claim(claim) => return Ok(()),
+            () = self.keep_claim(claim) => return self.lost(session).await,
         };
         let verdict = match made {
             Ok(()) => RecordingVerdict::Kept,
@@ -67,17 +67,22 @@ impl Workers {
             }
         };
         let ended = !matches!(verdict, RecordingVerdict::RetryAt(_));
-        let kept = verdict == RecordingVerdict::Kept;
         if !self.recordings.settle_recording(claim, verdict).await? {
-            // Erased meanwhile, or another process is at it and will put its own.
-            let state = self.recordings.recording(session).await?;
-            if kept && state == Some(RecordingState::Erased) {
-                self.vault.forget(session).await?;
-            }
-        } else if ended {
+            return self.lost(session).await;
+        }
+        if ended {
             self.vault.drop_reels(session).await?;
         }
         Ok(())
+    }
+
+    /// A claim was lost: to another process, which puts a film of its own, or because all of the
+    /// session was erased, and then a film that came too late goes too.
+    async fn lost(&self, session: SessionId) -> Result<(), StoreError> {
+        match self.recordings.recording(session).await? {
+            Some(RecordingState::Erased) => self.vault.forget(session).await,
+            _ => Ok(()),
+        }
     }
 
     async fn film(&self, session: SessionId) -> Result<(), EncodeError> {
