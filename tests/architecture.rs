@@ -43,7 +43,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("actix_ws", &["crates/adapters/src/http"]),
-    ("hyper", &["crates/adapters/src/outbound", "crates/demo", "tests"]),
+    ("hyper", &["crates/cdp/src/client", "crates/adapters/src/outbound", "crates/demo", "tests"]),
     ("Utc::now", &["crates/adapters/src/system.rs"]),
     ("now_v7", &["crates/adapters/src/system.rs"]),
 ];

@@ -1,4 +1,4 @@
-//! Whether browsers are shut in, and what they must not see.
+//! How browsers are shut in, and what they must not see.
 
 use std::path::{Path, PathBuf};
 
@@ -17,19 +17,14 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// without is for the operator to decide.
 pub(crate) fn jail(
     config: &Config,
+    browser: &Path,
     program: &Path,
     browsers: &Path,
-) -> Result<Option<Jail>, Failure> {
-    if !config.browser_jail {
-        tracing::warn!(
-            "browsers are not shut in: a page that breaks out of Chromium is where we are"
-        );
-        return Ok(None);
-    }
+) -> Result<Jail, Failure> {
     let jail = Jail {
         helper: program.to_owned(),
         arguments: vec![JAIL.to_owned()],
-        hidden: hidden(config),
+        hidden: hidden(config, browser),
         cores: CORES,
     };
     let hint = "allow unprivileged user namespaces (in a container, with its seccomp profile; on \
@@ -37,17 +32,17 @@ pub(crate) fn jail(
                 AVOUCH_BROWSER_JAIL=off to run browsers without a jail";
     jail.check(&browsers.join("try"))
         .map_err(|error| format!("browsers cannot be shut in: {}; {hint}", explain(error)))?;
-    Ok(Some(jail))
+    Ok(jail)
 }
 
 /// Our data and keys, other people's temporary files, and sockets that programs listen on.
-fn hidden(config: &Config) -> Vec<PathBuf> {
+fn hidden(config: &Config, browser: &Path) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let folders = [Some(config.data_dir.clone()), Some(std::env::temp_dir()), home];
     let folders = folders.into_iter().flatten().chain(["/run".into(), "/root".into()]);
     let mut hidden: Vec<_> =
         folders.filter_map(|folder| std::fs::canonicalize(folder).ok()).collect();
-    let browser = std::fs::canonicalize(&config.browser).unwrap_or_default();
+    let browser = std::fs::canonicalize(browser).unwrap_or_default();
     hidden.retain(|folder| !browser.starts_with(folder) && folder != Path::new("/"));
     hidden.sort();
     hidden.dedup();

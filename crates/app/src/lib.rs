@@ -5,6 +5,7 @@ pub mod config;
 
 mod admin;
 mod advance;
+mod browsers;
 mod folders;
 mod jail;
 mod kept;

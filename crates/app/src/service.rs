@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs, io,
     net::{SocketAddr, TcpListener},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -21,7 +21,7 @@ use adapters::{
     sandbox,
     system::{KeyedTokens, SystemChance, SystemClock},
 };
-use cdp::{ChromiumPool, PoolOptions};
+use cdp::ChromiumPool;
 use domain::{id::NodeId, workflow::Definition};
 use ports::{
     catalogue::{Catalogue as _, PublishError},
@@ -34,9 +34,9 @@ use uuid::Uuid;
 
 use crate::{
     advance::Core,
+    browsers::browser_pool,
     config::Config,
     folders::browsers_folder,
-    jail::jail,
     kept::{Failure, derive, explain, open_store, recordings},
     live::{Applicants, Rooms, Watchers},
     partner::{Gatekeeper, Offers, Partners},
@@ -152,7 +152,7 @@ impl Service {
         let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
-        let pool = browser_pool(config, &parts.program, &browsers, routes)?;
+        let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
         let socket = bind(config.listen)?;
         let address = socket.local_addr()?;
         let metrics = Metrics::install().map_err(explain)?;
@@ -223,26 +223,6 @@ impl Service {
         // What cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
     }
-}
-
-fn browser_pool(
-    config: &Config,
-    program: &Path,
-    folder: &Path,
-    routes: HashMap<String, SocketAddr>,
-) -> Result<Arc<ChromiumPool>, Failure> {
-    Ok(ChromiumPool::new(PoolOptions {
-        executable: config.browser.clone(),
-        folder: folder.to_owned(),
-        capacity: config.browsers,
-        warm: config.browsers_warm,
-        memory: config.browser_memory,
-        jail: jail(config, program, folder)?,
-        egress: config.egress.clone(),
-        exits: config.exits.clone(),
-        exit_check: config.exit_check.clone(),
-        routes,
-    }))
 }
 
 async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {

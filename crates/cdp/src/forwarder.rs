@@ -25,7 +25,8 @@ use crate::upstream::tunnel;
 const LONGEST_HEAD: usize = 64 * 1024;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-const CONNECTIONS: usize = 256;
+/// Of one browser at once.
+pub(crate) const CONNECTIONS: usize = 256;
 const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
 /// Where a browser may connect to, and how it gets there.
@@ -71,24 +72,47 @@ async fn serve(listener: TcpListener, ways: Arc<Ways>) {
 }
 
 async fn forward(mut browser: TcpStream, ways: &Ways) -> io::Result<()> {
-    let read = tokio::time::timeout(HEAD_PATIENCE, read_head(&mut browser)).await;
-    let Ok(Ok((head, rest))) = read else { return Ok(()) };
+    match read_request(&mut browser).await? {
+        Some((request, rest)) => carry(browser, request, &rest, ways).await,
+        None => Ok(()),
+    }
+}
+
+/// What a browser asks for, and what it has sent behind it; none where it was refused.
+pub(crate) async fn read_request(
+    browser: &mut TcpStream,
+) -> io::Result<Option<(Request, Vec<u8>)>> {
+    let read = tokio::time::timeout(HEAD_PATIENCE, read_head(browser)).await;
+    let Ok(Ok((head, rest))) = read else { return Ok(None) };
     let Some(request) = Request::read(&head) else {
-        return refuse(&mut browser, "400 Bad Request").await;
+        refuse(browser, "400 Bad Request", "").await?;
+        return Ok(None);
     };
+    Ok(Some((request, rest)))
+}
+
+/// Connects a browser with what it asks for, if it may have that.
+pub(crate) async fn carry(
+    mut browser: TcpStream,
+    request: Request,
+    rest: &[u8],
+    ways: &Ways,
+) -> io::Result<()> {
     let Some(mut server) = ways.connect(&request.host, request.port).await else {
-        return refuse(&mut browser, "403 Forbidden").await;
+        return refuse(&mut browser, "403 Forbidden", "").await;
     };
     match request.forwarded {
         None => browser.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
         Some(head) => server.write_all(head.as_bytes()).await?,
     }
-    server.write_all(&rest).await?;
+    server.write_all(rest).await?;
     tokio::io::copy_bidirectional(&mut browser, &mut server).await.map(drop)
 }
 
-async fn refuse(browser: &mut TcpStream, status: &str) -> io::Result<()> {
-    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+/// Answers with a status and header lines, each with its end.
+pub(crate) async fn refuse(browser: &mut TcpStream, status: &str, headers: &str) -> io::Result<()> {
+    let answer =
+        format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n");
     browser.write_all(answer.as_bytes()).await
 }
 
@@ -107,21 +131,28 @@ async fn read_head(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     }
 }
 
-struct Request {
-    host: String,
+/// What a browser asks its proxy for.
+pub(crate) struct Request {
+    pub(crate) host: String,
     port: u16,
     /// The head to send on; none for a tunnel.
-    forwarded: Option<String>,
+    pub(crate) forwarded: Option<String>,
+    /// What it shows to be let through, as it stands in the header.
+    pub(crate) credentials: Option<String>,
 }
 
 impl Request {
     fn read(head: &str) -> Option<Self> {
         let (line, headers) = head.split_once("\r\n")?;
+        let credentials = headers.split("\r\n").find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("proxy-authorization").then(|| value.trim().to_owned())
+        });
         let mut words = line.split(' ');
         let (method, target) = (words.next()?, words.next()?);
         if method == "CONNECT" {
             let (host, port) = authority(target, None)?;
-            return Some(Self { host, port, forwarded: None });
+            return Some(Self { host, port, forwarded: None, credentials });
         }
         let rest = target.strip_prefix("http://")?;
         let path_at = rest.find('/').unwrap_or(rest.len());
@@ -138,7 +169,7 @@ impl Request {
             forwarded.push_str("\r\n");
         }
         forwarded.push_str("\r\n");
-        Some(Self { host, port, forwarded: Some(forwarded) })
+        Some(Self { host, port, forwarded: Some(forwarded), credentials })
     }
 }
 

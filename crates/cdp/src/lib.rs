@@ -5,20 +5,26 @@
 
 mod browser;
 mod client;
+mod fleet;
 mod forwarder;
+mod gate;
 mod input;
 mod jail;
 mod launch;
 mod pool;
 mod seats;
+mod source;
 mod upstream;
 mod usage;
+mod vessel;
 mod warm;
 mod watching;
 
 pub use self::{
     client::{CallError, Client, Event},
+    fleet::Fleet,
     jail::{Jail, JailError, enter as enter_jail},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
+    source::{Here, Source},
 };

@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     net::SocketAddr,
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -13,7 +12,7 @@ use domain::{egress::Egress, exit::Exits, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
-    browser::RemoteBrowser, jail::Jail, seats::Taken, usage::memory_by_group, warm::Starter,
+    browser::RemoteBrowser, seats::Taken, source::Source, usage::memory_by_group, warm::Starter,
 };
 
 /// Names remembered as released: more than can be on their way at once.
@@ -24,18 +23,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// How this process runs browsers.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PoolOptions {
-    pub executable: PathBuf,
-    /// The folder of all browsers of this process; nobody else's.
-    pub folder: PathBuf,
+    pub source: Source,
     /// How many may run at once, those that wait included.
     pub capacity: usize,
     /// How many wait for a session that needs one.
     pub warm: usize,
-    /// Bytes of memory that one browser may have to itself; one that has more is ended.
-    pub memory: u64,
-    pub jail: Option<Jail>,
     pub egress: Egress,
     pub exits: Exits,
     /// Answers the country that a request came from; where there is none, an exit is believed.
@@ -44,10 +38,11 @@ pub struct PoolOptions {
     pub routes: HashMap<String, SocketAddr>,
 }
 
-/// A Chromium process for each session.
+/// A browser for each session.
 pub struct ChromiumPool {
     starter: Starter,
-    memory: u64,
+    /// Bytes that one may take, where we can see how many it takes.
+    memory: Option<u64>,
     names: Mutex<Names>,
 }
 
@@ -85,7 +80,10 @@ impl ChromiumPool {
     /// Must be called within a runtime.
     #[must_use]
     pub fn new(options: PoolOptions) -> Arc<Self> {
-        let memory = options.memory;
+        let memory = match &options.source {
+            Source::Here(here) => Some(here.memory),
+            Source::Elsewhere(_) => None,
+        };
         let pool =
             Arc::new(Self { starter: Starter::new(options), memory, names: Mutex::default() });
         tokio::spawn(keep(Arc::downgrade(&pool)));
@@ -117,6 +115,7 @@ impl ChromiumPool {
 
     /// Ends browsers that have more memory than they may.
     async fn watch_memory(&self) {
+        let Some(bound) = self.memory else { return };
         let running: Vec<_> = {
             let names = self.names();
             let groups = names.running.values().filter_map(|running| {
@@ -130,8 +129,8 @@ impl ChromiumPool {
         let Ok(taken) = tokio::task::spawn_blocking(memory_by_group).await else { return };
         for (group, browser) in running {
             let bytes = taken.get(&group).copied().unwrap_or_default();
-            if bytes > self.memory {
-                tracing::warn!(bytes, bound = self.memory, "a browser took too much memory");
+            if bytes > bound {
+                tracing::warn!(bytes, bound, "a browser took too much memory");
                 browser.end().await;
             }
         }

@@ -10,15 +10,18 @@ use std::{
     time::Duration,
 };
 
-use cdp::{ChromiumPool, PoolOptions};
+use cdp::{ChromiumPool, Fleet, PoolOptions, Source};
+use domain::secret::Secret;
 use ports::browser::BrowserPool as _;
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use serde_json::{Value, json};
+use testkit::fleet::{CLOSED, Shared};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
-use self::common::{options, spec};
+use self::common::{here, options, spec};
 
 const HOST: &str = "page.localhost";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,6 +102,29 @@ const ELSEWHERE: &[&str] = &[
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_reaches_nothing_of_our_network() {
+    let folder = tempfile::tempdir().unwrap();
+    reaches_nothing(Source::Here(here(&folder.path().join("b")))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_in_a_fleet_reaches_nothing_of_its_network() {
+    let shared = Shared::start(CLOSED).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let fleet = Fleet::new(Secret::new(shared.url()), Arc::new(tls), listener, address);
+    reaches_nothing(Source::Elsewhere(fleet)).await;
+}
+
+/// Two at once would take each other's visits for their own.
+static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+async fn reaches_nothing(source: Source) {
+    let _alone = ONE_AT_A_TIME.lock().await;
     let inside = listen().await;
     let port = inside.0;
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -109,11 +135,8 @@ async fn a_page_reaches_nothing_of_our_network() {
     assert!(targets.len() >= 60, "{} targets", targets.len());
     let site = Site::start(&targets, port, udp.local_addr().unwrap().port()).await;
 
-    let folder = tempfile::tempdir().unwrap();
-    let pool = ChromiumPool::new(PoolOptions {
-        routes: HashMap::from([(HOST.to_owned(), site.address)]),
-        ..options(&folder.path().join("b"))
-    });
+    let routes = HashMap::from([(HOST.to_owned(), site.address)]);
+    let pool = ChromiumPool::new(PoolOptions { source, routes, ..options("".as_ref()) });
     let browser = pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&format!("http://{HOST}/")).await.unwrap();
     let report = tokio::select! {

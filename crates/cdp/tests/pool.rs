@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use cdp::{ChromiumPool, PoolOptions};
+use cdp::{ChromiumPool, PoolOptions, Source};
 use ports::browser::StartError;
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
@@ -65,7 +65,11 @@ async fn one_that_died_while_it_waited_is_given_to_nobody() {
 
 #[tokio::test]
 async fn one_that_takes_too_much_memory_is_ended() {
-    let (pool, _) = pool_with(|options| options.memory = 1 << 20).await;
+    let (pool, _) = pool_with(|options| {
+        let Source::Here(here) = &mut options.source else { return };
+        here.memory = 1 << 20;
+    })
+    .await;
     let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
     until(|| (pool.running)() == 0).await;

@@ -1,7 +1,8 @@
-//! What tests share: sample values, a clock that is set by hand, a Redis to throw away, and the contract of each port.
+//! What tests share: sample values, a clock that is set by hand, servers and browsers to throw away, and the contract of each port.
 
 pub mod clock;
 pub mod contract;
+pub mod fleet;
 pub mod redis;
 pub mod s3;
 pub mod sample;

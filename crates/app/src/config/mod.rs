@@ -1,5 +1,6 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
+mod browsers;
 mod values;
 
 use std::{
@@ -17,8 +18,12 @@ use domain::{
     webhook::Backoff,
 };
 
-use self::values::{
-    checked_url, database_url, limit, one_of, parse, read_file, redis_url, storage, within,
+pub use self::browsers::{Browsers, FleetAddress};
+use self::{
+    browsers::browsers,
+    values::{
+        checked_url, database_url, limit, one_of, parse, read_file, redis_url, storage, within,
+    },
 };
 
 /// A checked configuration.
@@ -31,15 +36,11 @@ pub struct Config {
     pub database_url: String,
     /// Where recordings are kept.
     pub storage: Storage,
-    pub browser: PathBuf,
+    pub browser: Browsers,
     /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
     /// How many browsers wait for the next session.
     pub browsers_warm: usize,
-    /// Bytes of memory that one browser may have to itself.
-    pub browser_memory: u64,
-    /// Whether browsers are shut in; without it a page that breaks out of Chromium is where we are.
-    pub browser_jail: bool,
     pub egress: Egress,
     /// Through which browsers leave; none: from where we are.
     pub exits: Exits,
@@ -80,6 +81,8 @@ const KEYS: &[&str] = &[
     "browsers_warm",
     "browser_memory_mb",
     "browser_jail",
+    "browser_proxy_listen",
+    "browser_proxy_address",
     "egress_allow",
     "egress_proxy",
     "egress_check_url",
@@ -146,9 +149,8 @@ impl Config {
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
         let mut bounded =
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
-        let browsers = bounded("browsers", "16", 1..=1000);
+        let most = bounded("browsers", "16", 1..=1000);
         let warm = bounded("browsers_warm", "1", 0..=100);
-        let memory = bounded("browser_memory_mb", "1536", 256..=65_536);
         let days = bounded("retention_days", "30", 1..=3650);
         let countries = values.get("countries").map(|list| {
             list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
@@ -164,11 +166,9 @@ impl Config {
             data_dir,
             database_url,
             storage,
-            browser: text("browser", "chromium").into(),
-            browsers: usize::try_from(browsers).unwrap_or(1),
+            browser: browsers(values, faults),
+            browsers: usize::try_from(most).unwrap_or(1),
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
-            browser_memory: memory << 20,
-            browser_jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
             egress: egress.unwrap_or_default(),
             exits: exits.unwrap_or_default(),
             exit_check: checked_url(values.get("egress_check_url"), faults),

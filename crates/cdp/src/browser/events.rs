@@ -105,6 +105,7 @@ pub(super) struct TargetInfo {
     pub(super) target_id: String,
     #[serde(rename = "type")]
     pub(super) kind: String,
+    pub(super) browser_context_id: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -25,9 +25,8 @@ use self::{
 };
 use crate::{
     client::{CallError, Event},
-    forwarder::Forwarder,
     input,
-    launch::Chromium,
+    vessel::{Vessel, WayOut},
 };
 
 /// The world of our scripts, apart from the page's own.
@@ -41,35 +40,47 @@ const LONGEST_COUNTRY: u32 = 8192;
 
 /// A browser that runs.
 pub(crate) struct RemoteBrowser {
-    chromium: Chromium,
+    vessel: Vessel,
     pages: Arc<Pages>,
     /// Lives as long as the browser: its only way out.
-    _forwarder: Forwarder,
+    _way_out: WayOut,
 }
 
 impl RemoteBrowser {
-    /// Takes a fresh Chromium over; answers once its first page can be driven.
+    /// Takes a fresh browser over; answers once its first page can be driven.
     pub(crate) async fn adopt(
-        chromium: Chromium,
+        vessel: Vessel,
         events: mpsc::Receiver<Event>,
         spec: BrowserSpec,
-        forwarder: Forwarder,
+        way_out: WayOut,
     ) -> Result<Self, CallError> {
-        let client = chromium.client.clone();
+        let client = vessel.client().clone();
+        let context = vessel.context().map(str::to_owned);
         let version = client.call(None, "Browser.getVersion", json!({})).await?;
         let agent = version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
-        let pages = Arc::new(Pages::new(client.clone(), spec, Agent::new(agent)));
+        let pages = Arc::new(Pages::new(client.clone(), context.clone(), spec, Agent::new(agent)));
         tokio::spawn(listen(pages.clone(), events));
-        let downloads = json!({ "behavior": "deny", "eventsEnabled": true });
+        let ours = |mut params: Value| {
+            if let (Some(context), Some(params)) = (&context, params.as_object_mut()) {
+                params.insert("browserContextId".to_owned(), context.as_str().into());
+            }
+            params
+        };
+        let downloads = ours(json!({ "behavior": "deny", "eventsEnabled": true }));
         client.call(None, "Browser.setDownloadBehavior", downloads).await?;
         // Granting none refuses all, without a question that nobody sees.
-        client.call(None, "Browser.grantPermissions", json!({ "permissions": [] })).await?;
+        let permissions = ours(json!({ "permissions": [] }));
+        client.call(None, "Browser.grantPermissions", permissions).await?;
         let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
         client.call(None, "Target.setAutoAttach", attach).await?;
+        if context.is_some() {
+            let page = ours(json!({ "url": "about:blank" }));
+            client.call(None, "Target.createTarget", page).await?;
+        }
         let mut ready = pages.ready.subscribe();
         let first = tokio::time::timeout(LOAD_PATIENCE, ready.wait_for(|ready| *ready)).await;
         match first {
-            Ok(Ok(_)) => Ok(Self { chromium, pages: pages.clone(), _forwarder: forwarder }),
+            Ok(Ok(_)) => Ok(Self { vessel, pages: pages.clone(), _way_out: way_out }),
             Ok(Err(_)) => Err(CallError::Gone),
             Err(_) => Err(CallError::TimedOut("the first page".into())),
         }
@@ -99,11 +110,11 @@ impl RemoteBrowser {
 
     /// The process group of all of the browser's processes.
     pub(crate) fn pid(&self) -> Option<i32> {
-        self.chromium.pid()
+        self.vessel.pid()
     }
 
     pub(crate) async fn end(&self) {
-        self.chromium.end().await;
+        self.vessel.end().await;
     }
 }
 

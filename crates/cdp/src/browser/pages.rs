@@ -25,6 +25,8 @@ const FRAMES_IN_FLIGHT: u8 = 3;
 /// The pages of one browser, as its events tell of them.
 pub(super) struct Pages {
     pub(super) client: Client,
+    /// The context that is ours; none where all of the browser is.
+    context: Option<String>,
     pub(super) spec: BrowserSpec,
     pub(super) watching: Mutex<Watching>,
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
@@ -35,9 +37,15 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(client: Client, spec: BrowserSpec, agent: Agent) -> Self {
+    pub(super) fn new(
+        client: Client,
+        context: Option<String>,
+        spec: BrowserSpec,
+        agent: Agent,
+    ) -> Self {
         Self {
             client,
+            context,
             spec,
             watching: Mutex::default(),
             frames: watch::Sender::new(None),
@@ -76,6 +84,11 @@ impl Pages {
     pub(super) fn attached(self: &Arc<Self>, attached: Attached) {
         let session = attached.session_id;
         let client = &self.client;
+        if self.context.is_some() && self.context != attached.target_info.browser_context_id {
+            // Somebody else's in a browser that we share: it waits for us, too.
+            client.fire(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+            return client.fire(None, "Target.detachFromTarget", json!({ "sessionId": session }));
+        }
         if attached.target_info.kind == "page" && self.watching().count() < MOST_PAGES {
             if let Some((below, _)) = self.top() {
                 client.fire(Some(&below), "Page.stopScreencast", json!({}));

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use cdp::{Jail, PoolOptions};
+use cdp::{Here, Jail, PoolOptions, Source};
 use domain::{egress::Egress, exit::Exits, id::BrowserId, request::Location};
 use ports::browser::{BrowserSpec, Device, Locale, Watch};
 use uuid::Uuid;
@@ -13,10 +13,20 @@ use uuid::Uuid;
 /// A pool of jailed browsers, two at once, none of them ahead of time, that leave from here.
 pub(crate) fn options(folder: &Path) -> PoolOptions {
     PoolOptions {
-        executable: "chromium".into(),
-        folder: folder.to_owned(),
+        source: Source::Here(here(folder)),
         capacity: 2,
         warm: 0,
+        egress: Egress::default(),
+        exits: Exits::default(),
+        exit_check: None,
+        routes: HashMap::new(),
+    }
+}
+
+pub(crate) fn here(folder: &Path) -> Here {
+    Here {
+        executable: "chromium".into(),
+        folder: folder.to_owned(),
         memory: 4 << 30,
         jail: Some(Jail {
             helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
@@ -24,10 +34,6 @@ pub(crate) fn options(folder: &Path) -> PoolOptions {
             hidden: vec![],
             cores: 2,
         }),
-        egress: Egress::default(),
-        exits: Exits::default(),
-        exit_check: None,
-        routes: HashMap::new(),
     }
 }
 

@@ -1,4 +1,7 @@
-//! A client of the DevTools protocol over a pair of pipes: messages end with a NUL byte.
+//! A client of the DevTools protocol, over a pair of pipes or over a WebSocket.
+
+mod pipe;
+mod socket;
 
 use std::{
     collections::HashMap,
@@ -12,10 +15,11 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::UnixStream,
     sync::{mpsc, oneshot, watch},
 };
+
+pub(crate) use self::socket::{Socket, SocketError};
 
 /// How long Chromium may take to answer a command.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -90,16 +94,19 @@ impl Client {
     /// Speaks over a pair of pipes; events come out of the receiver, which must be drained.
     #[must_use]
     pub fn over(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<Event>) {
-        let (outgoing, commands) = mpsc::channel(QUEUE);
+        let (inner, commands) = Inner::new();
         let (events, receiver) = mpsc::channel(QUEUE);
-        let inner = Arc::new(Inner {
-            outgoing,
-            next: AtomicU64::new(1),
-            pending: Mutex::default(),
-            closed: watch::Sender::new(false),
-        });
-        tokio::spawn(write(to, commands));
-        tokio::spawn(read(from, inner.clone(), events));
+        tokio::spawn(pipe::write(to, commands));
+        tokio::spawn(pipe::read(from, inner.clone(), events));
+        (Self { inner }, receiver)
+    }
+
+    /// Speaks over a WebSocket; as with pipes.
+    #[must_use]
+    pub(crate) fn over_socket(socket: Socket) -> (Self, mpsc::Receiver<Event>) {
+        let (inner, commands) = Inner::new();
+        let (events, receiver) = mpsc::channel(QUEUE);
+        socket.speak(inner.clone(), commands, events);
         (Self { inner }, receiver)
     }
 
@@ -126,8 +133,7 @@ impl Client {
 
     /// Counts the connection as closed from now on: nothing more is sent, nobody waits any longer.
     pub fn close(&self) {
-        self.inner.closed.send_replace(true);
-        self.inner.pending().clear();
+        self.inner.close();
     }
 
     #[must_use]
@@ -170,6 +176,23 @@ impl Client {
 }
 
 impl Inner {
+    fn new() -> (Arc<Self>, mpsc::Receiver<String>) {
+        let (outgoing, commands) = mpsc::channel(QUEUE);
+        let inner = Self {
+            outgoing,
+            next: AtomicU64::new(1),
+            pending: Mutex::default(),
+            closed: watch::Sender::new(false),
+        };
+        (Arc::new(inner), commands)
+    }
+
+    /// Nothing more comes.
+    fn close(&self) {
+        self.closed.send_replace(true);
+        self.pending().clear();
+    }
+
     fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,29 +213,4 @@ impl Inner {
             let _ = events.send(Event { method, session: message.session_id, params }).await;
         }
     }
-}
-
-async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<String>) {
-    while let Some(command) = commands.recv().await {
-        let mut bytes = command.into_bytes();
-        bytes.push(0);
-        if to.write_all(&bytes).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn read(from: UnixStream, inner: Arc<Inner>, events: mpsc::Sender<Event>) {
-    let mut from = BufReader::with_capacity(1 << 18, from);
-    let mut message = Vec::new();
-    while let Ok(read) = from.read_until(0, &mut message).await {
-        if read == 0 || message.len() > LONGEST {
-            break;
-        }
-        message.pop();
-        inner.take(&message, &events).await;
-        message.clear();
-    }
-    inner.closed.send_replace(true);
-    inner.pending().clear();
 }

@@ -1,0 +1,111 @@
+//! Where browsers run: here, or in a fleet.
+
+use std::{collections::BTreeMap, fmt, net::SocketAddr, path::PathBuf};
+
+use domain::secret::Secret;
+
+use super::values::{one_of, parse, within};
+
+/// Where browsers run.
+#[derive(Debug, Clone)]
+pub enum Browsers {
+    Here {
+        program: PathBuf,
+        /// Bytes of memory that one browser may have to itself.
+        memory: u64,
+        /// Whether they are shut in; without it a page that breaks out of Chromium is where we are.
+        jail: bool,
+    },
+    Elsewhere(FleetAddress),
+}
+
+/// How a fleet is reached, and how it reaches us.
+#[derive(Clone)]
+pub struct FleetAddress {
+    /// A `ws:` or `wss:` URL, which may have a token in it.
+    pub url: Secret,
+    /// Where its browsers come in on their way out.
+    pub listen: SocketAddr,
+    /// The same as the fleet sees it: `HOST:PORT`.
+    pub address: String,
+}
+
+/// Not the URL: there may be a token in it.
+impl fmt::Debug for FleetAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetAddress").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Reads `browser` and what belongs to it.
+pub(super) fn browsers(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Browsers {
+    let text =
+        |key: &str, default: &str| values.get(key).map_or_else(|| default.to_owned(), Clone::clone);
+    let browser = text("browser", "chromium");
+    if !browser.starts_with("ws://") && !browser.starts_with("wss://") {
+        let memory =
+            within(&text("browser_memory_mb", "1536"), "browser_memory_mb", 256..=65_536, faults);
+        return Browsers::Here {
+            program: browser.into(),
+            memory: memory << 20,
+            jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
+        };
+    }
+    let plain = url::Url::parse(&browser)
+        .is_ok_and(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
+    if !plain {
+        faults.push("browser must be a program, or ws(s)://HOST[:PORT]/… without a user".into());
+    }
+    let listen = text("browser_proxy_listen", "");
+    let rule = "must be ADDRESS:PORT where the fleet's browsers come out";
+    let listen = parse::<SocketAddr>(&listen, "browser_proxy_listen", rule, faults);
+    let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let address = values.get("browser_proxy_address");
+    let known = address.is_some() || (!listen.ip().is_unspecified() && listen.port() != 0);
+    let fine = |address: &String| {
+        let parts = address.rsplit_once(':');
+        parts.is_some_and(|(host, port)| {
+            let port = port.parse::<u16>().is_ok_and(|port| port != 0);
+            url::Host::parse(host).is_ok() && port
+        })
+    };
+    if !known || address.is_some_and(|address| !fine(address)) {
+        faults.push("browser_proxy_address must be HOST:PORT, as the fleet sees us".into());
+    }
+    let address = address.cloned().unwrap_or_else(|| listen.to_string());
+    Browsers::Elsewhere(FleetAddress { url: Secret::new(browser), listen, address })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(values: &[(&str, &str)]) -> Result<Browsers, Vec<String>> {
+        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let mut faults = vec![];
+        let read = browsers(&values.collect(), &mut faults);
+        if faults.is_empty() { Ok(read) } else { Err(faults) }
+    }
+
+    #[test]
+    fn a_fleet_needs_a_way_back_to_us() {
+        let fleet = ("browser", "wss://fleet.example/?token=geheim");
+        let Ok(Browsers::Elsewhere(address)) =
+            read(&[fleet, ("browser_proxy_listen", "10.0.0.7:8181")])
+        else {
+            panic!("a fleet");
+        };
+        assert_eq!(address.address, "10.0.0.7:8181");
+        assert!(!format!("{address:?}").contains("geheim"));
+        let behind = ("browser_proxy_address", "avouch.internal:8181");
+        assert!(read(&[fleet, ("browser_proxy_listen", "0.0.0.0:8181"), behind]).is_ok());
+        for values in [
+            vec![fleet],
+            vec![fleet, ("browser_proxy_listen", "0.0.0.0:8181")],
+            vec![fleet, ("browser_proxy_listen", "0.0.0.0:8181"), ("browser_proxy_address", "x")],
+            vec![("browser", "ws://ada:pw@fleet/"), ("browser_proxy_listen", "10.0.0.7:8181")],
+        ] {
+            assert!(read(&values).is_err(), "{}", values.len());
+        }
+    }
+}
