@@ -8,7 +8,7 @@ mod bench {
     pub(super) mod raw;
 }
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use acceptance::{
     applicant::{Applicant, Embed},
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use self::bench::{
     figures::{Cost, Sheet, at, cost_of, numbers},
     pages::Pages,
-    peer::{DRAWN, Peer, go, viewer},
+    peer::{DRAWN, Peer, first, go, viewer},
     raw,
 };
 
@@ -135,15 +135,13 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages) -> 
     size
 }
 
-/// From the click to the first picture.
+/// From the click, which opens the socket, to the first picture.
 async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
     let mut theirs = vec![];
     for _ in 0..STARTS {
         let viewer = viewer().await;
-        let began = Instant::now();
         go(&viewer, &peer.url(pages, "type", size)).await;
-        viewer.alone().until("a picture", DRAWN).await;
-        theirs.push(began.elapsed().as_secs_f64() * 1e3);
+        theirs.push(first(&viewer).await);
         viewer.leave().await;
     }
     let base = at(&mut theirs, 50);
@@ -161,10 +159,8 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
                 .alone()
                 .until("the start", "document.getElementById('start')?.hidden === false")
                 .await;
-            let began = Instant::now();
             viewer.evaluate("document.getElementById('start').click()").await;
-            viewer.alone().until("a picture", DRAWN).await;
-            mine.push(began.elapsed().as_secs_f64() * 1e3);
+            mine.push(first(&viewer).await);
             viewer.alone().click("[data-testid=cancel]").await;
             viewer.leave().await;
         }

@@ -9,7 +9,7 @@ use acceptance::{applicant::Applicant, eventually, free_port, root};
 use serde_json::json;
 
 use super::{
-    figures::{Cost, cost_of},
+    figures::{Cost, cost_of, numbers},
     pages::Pages,
 };
 
@@ -73,12 +73,20 @@ impl Drop for Peer {
     }
 }
 
+/// From opening the socket to the first picture, as the viewer's own clock says.
+pub(crate) async fn first(viewer: &Applicant) -> f64 {
+    viewer.alone().until("a picture", DRAWN).await;
+    numbers(&viewer.evaluate("[first - began]").await)[0]
+}
+
 /// A viewer whose sockets tell what comes over them, and when.
 pub(crate) async fn viewer() -> Applicant {
     let viewer = Applicant::visit("about:blank").await;
     let count = "window.received = 0; window.arrived = []; window.WebSocket = class extends WebSocket { \
-        constructor(...all) { super(...all); this.addEventListener('message', ({ data }) => { \
-        received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } };";
+        constructor(...all) { super(...all); window.began ??= performance.now(); this.addEventListener('message', ({ data }) => { \
+        received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } }; \
+        new MutationObserver(() => { window.first ??= performance.now(); }) \
+        .observe(document, { subtree: true, attributeFilter: ['data-pictures'] });";
     viewer.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
     viewer
 }

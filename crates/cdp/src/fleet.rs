@@ -70,6 +70,15 @@ pub(crate) struct Berth {
     pub(crate) context: String,
 }
 
+/// A context that is ready to be used.
+pub(crate) struct Boarded {
+    pub(crate) berth: Berth,
+    pub(crate) events: mpsc::Receiver<Event>,
+    /// Who its browser says it is.
+    pub(crate) agent: String,
+    pub(crate) pass: Pass,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FleetError {
     #[error("no connection to the fleet")]
@@ -112,9 +121,7 @@ struct Request {
 
 impl Berth {
     /// A context in a browser of the fleet whose only way out was seen to be ours.
-    pub(crate) async fn board(
-        fleet: &Fleet,
-    ) -> Result<(Self, mpsc::Receiver<Event>, Pass), FleetError> {
+    pub(crate) async fn board(fleet: &Fleet) -> Result<Boarded, FleetError> {
         let socket = Socket::open(fleet.url.expose(), &fleet.tls).await?;
         let (client, mut events) = Client::over_socket(socket);
         let pass = fleet.gate.admit();
@@ -135,21 +142,21 @@ impl Berth {
         };
         let proved = tokio::time::timeout(PATIENCE, berth.prove(&mut events, &pass)).await;
         let error = match proved {
-            Ok(Ok(true)) => return Ok((berth, events, pass)),
+            Ok(Ok(Some(agent))) => return Ok(Boarded { berth, events, agent, pass }),
             Ok(Err(error)) => error,
-            Ok(Ok(false)) | Err(_) => FleetError::Astray(fleet.address.clone()),
+            Ok(Ok(None)) | Err(_) => FleetError::Astray(fleet.address.clone()),
         };
         berth.end().await;
         Err(error)
     }
 
     /// Looks in a page of its own whether all of the context goes through our proxy. From then on
-    /// the browser shows by itself what lets it through.
+    /// the browser shows by itself what lets it through. Answers who it says it is.
     async fn prove(
         &self,
         events: &mut mpsc::Receiver<Event>,
         pass: &Pass,
-    ) -> Result<bool, FleetError> {
+    ) -> Result<Option<String>, FleetError> {
         let client = &self.client;
         let page = json!({ "url": "about:blank", "browserContextId": self.context });
         let page: Opened = read(client.call(None, "Target.createTarget", page).await?)?;
@@ -192,8 +199,9 @@ impl Berth {
             }
         }
         let through = look(TITLE).await?.as_str() == Some(READY_TITLE);
+        let agent = look("navigator.userAgent").await?;
         client.call(None, "Target.closeTarget", json!({ "targetId": page.target_id })).await?;
-        Ok(through)
+        Ok(agent.as_str().filter(|_| through).map(str::to_owned))
     }
 
     /// Ends the context with all its pages. Once more does no harm.

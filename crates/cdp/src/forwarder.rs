@@ -1,47 +1,24 @@
-//! The one way out of a browser: a proxy on the only socket it can reach, that resolves names itself and
-//! lets only permitted addresses through.
+//! The one way out of a browser: a proxy on the only socket it can reach.
 
-use std::{
-    collections::HashMap,
-    io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
-use domain::{
-    egress::{Egress, may_be_public},
-    exit::Exit,
-};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{Semaphore, watch},
     task::JoinHandle,
 };
 
-use crate::upstream::tunnel;
+use crate::ways::Ways;
 
 const LONGEST_HEAD: usize = 64 * 1024;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Of one browser at once.
 pub(crate) const CONNECTIONS: usize = 256;
-const PORTS: [u16; 4] = [80, 443, 8080, 8443];
-
-/// Where a browser may connect to, and how it gets there.
-#[derive(Default)]
-pub(crate) struct Ways {
-    pub(crate) egress: Egress,
-    /// Hosts that the service serves itself, and where.
-    pub(crate) routes: HashMap<String, SocketAddr>,
-    /// Whether everything else leaves through an exit, or not at all.
-    pub(crate) by_exit: bool,
-    pub(crate) exit: Mutex<Option<Exit>>,
-}
 
 /// A running proxy; it ends when dropped.
 pub(crate) struct Forwarder {
+    ways: watch::Sender<Arc<Ways>>,
     task: JoinHandle<()>,
 }
 
@@ -52,17 +29,23 @@ impl Drop for Forwarder {
 }
 
 impl Forwarder {
-    /// Serves browsers that connect to this socket.
-    pub(crate) fn start(ways: Arc<Ways>, listener: TcpListener) -> Self {
-        Self { task: tokio::spawn(serve(listener, ways)) }
+    /// Serves browsers that connect to this socket, at first to nowhere.
+    pub(crate) fn start(listener: TcpListener) -> Self {
+        let (ways, led) = watch::channel(Arc::new(Ways::nowhere()));
+        Self { ways, task: tokio::spawn(serve(listener, led)) }
+    }
+
+    /// From now on new connections go these ways.
+    pub(crate) fn lead(&self, ways: Arc<Ways>) {
+        self.ways.send_replace(ways);
     }
 }
 
-async fn serve(listener: TcpListener, ways: Arc<Ways>) {
+async fn serve(listener: TcpListener, led: watch::Receiver<Arc<Ways>>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = room.clone().acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else { return };
-        let ways = ways.clone();
+        let ways = led.borrow().clone();
         tokio::spawn(async move {
             // A connection that breaks is the browser's to notice.
             let _ = forward(stream, &ways).await;
@@ -182,80 +165,10 @@ fn authority(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-impl Ways {
-    fn exit(&self) -> Option<Exit> {
-        self.exit.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Whether a host is reached without an exit.
-    pub(crate) fn is_direct(&self, host: &str, port: u16) -> bool {
-        self.routes.contains_key(host) || self.egress.names(host, port)
-    }
-
-    /// From now on new connections leave there.
-    pub(crate) fn leave_by(&self, exit: Exit) {
-        *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
-    }
-
-    async fn connect(&self, host: &str, port: u16) -> Option<TcpStream> {
-        if let Some(route) = self.routes.get(host) {
-            return dial(*route).await;
-        }
-        if !PORTS.contains(&port) && !self.egress.names(host, port) {
-            return None;
-        }
-        if self.by_exit && !self.egress.names(host, port) {
-            // Resolved where it leaves: nobody here learns of it, and nothing here is meant.
-            let exit = self.exit()?;
-            if !may_be_public(host) {
-                return None;
-            }
-            return match tunnel(&exit, host, port).await {
-                Ok(stream) => Some(stream),
-                Err(error) => {
-                    tracing::info!(%error, "an exit did not connect");
-                    None
-                }
-            };
-        }
-        // Asking for a name tells whoever answers, and takes as long as they like.
-        if !self.egress.may_permit(host, port) {
-            return None;
-        }
-        for address in resolve(host, port).await {
-            if self.egress.permits(host, address)
-                && let Some(stream) = dial(address).await
-            {
-                return Some(stream);
-            }
-        }
-        None
-    }
-}
-
-async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {
-    if let Ok(ip) = host.parse::<IpAddr>() {
-        return vec![(ip, port).into()];
-    }
-    // Never asked of anybody (RFC 6761, section 6.3).
-    if host == "localhost" || host.ends_with(".localhost") {
-        return [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()]
-            .map(|ip| (ip, port).into())
-            .to_vec();
-    }
-    let lookup = tokio::net::lookup_host((host, port));
-    match tokio::time::timeout(CONNECT_PATIENCE, lookup).await {
-        Ok(Ok(found)) => found.take(8).collect(),
-        Ok(Err(_)) | Err(_) => vec![],
-    }
-}
-
-async fn dial(address: SocketAddr) -> Option<TcpStream> {
-    tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address)).await.ok()?.ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     /// What the proxy answers to a head, with an HTTP server behind `here.test`.
@@ -273,7 +186,8 @@ mod tests {
         let routes = HashMap::from([("here.test".to_owned(), address)]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = listener.local_addr().unwrap();
-        let _serving = Forwarder::start(Arc::new(Ways { routes, ..Ways::default() }), listener);
+        let serving = Forwarder::start(listener);
+        serving.lead(Arc::new(Ways { routes, ..Ways::default() }));
         let mut stream = TcpStream::connect(proxy).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();

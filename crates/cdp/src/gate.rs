@@ -17,7 +17,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::forwarder::{CONNECTIONS, Ways, carry, read_request, refuse};
+use crate::{
+    forwarder::{CONNECTIONS, carry, read_request, refuse},
+    ways::Ways,
+};
 
 /// A host that the gate itself is (RFC 6761, section 6.4): whoever sees its page came through.
 pub(crate) const READY: &str = "ready.avouch.invalid";
@@ -63,7 +66,7 @@ impl Gate {
         let (user, password) = (random(), random());
         let shown = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         let pass = Pass { user, password: Secret::new(password), shown, doors: self.doors.clone() };
-        pass.lead(Arc::new(Ways { by_exit: true, ..Ways::default() }));
+        pass.lead(Arc::new(Ways::nowhere()));
         pass
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt as _,
     net::{TcpListener, UnixStream},
@@ -60,7 +60,10 @@ const FLAGS: &[&str] = &[
     // Both spellings: each Chromium flavour obeys one of them.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,InterestFeedContentSuggestions",
+    // What Chromium asks of its makers for itself: no such name is ever asked of anybody.
+    "--gaia-url=http://none.invalid/",
+    "--component-updater=url-source=http://none.invalid/",
+    "--disable-features=NetworkTimeServiceQuerying,Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,InterestFeedContentSuggestions",
 ];
 
 /// How to start a Chromium.
@@ -81,6 +84,8 @@ pub struct LaunchOptions {
 pub struct Launched {
     pub chromium: Chromium,
     pub events: mpsc::Receiver<Event>,
+    /// Who it says it is.
+    pub agent: String,
     /// The way out of its jail, to be served.
     pub way_out: Option<TcpListener>,
 }
@@ -142,7 +147,10 @@ impl Chromium {
         let version = chromium.client.call(None, "Browser.getVersion", json!({}));
         let answer = tokio::time::timeout(START_PATIENCE, version).await;
         match answer.unwrap_or_else(|_| Err(CallError::TimedOut("Browser.getVersion".into()))) {
-            Ok(_) => Ok(Launched { chromium, events, way_out }),
+            Ok(version) => {
+                let agent = version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
+                Ok(Launched { chromium, events, agent: agent.to_owned(), way_out })
+            }
             Err(error) => {
                 chromium.end().await;
                 Err(LaunchError::Silent(error))

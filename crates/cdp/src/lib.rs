@@ -19,6 +19,7 @@ mod usage;
 mod vessel;
 mod warm;
 mod watching;
+mod ways;
 
 pub use self::{
     client::{CallError, Client, Event},

@@ -19,6 +19,8 @@ use crate::{
 const REMEMBERED: usize = 10_000;
 /// How often what is wanted ahead is looked at without being told.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// After a browser was taken: its page is loaded first, the next browser started then.
+const CALM: Duration = Duration::from_secs(2);
 /// After a start ahead of time that failed.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -148,7 +150,10 @@ async fn keep(pool: Weak<ChromiumPool>) {
         match pool.starter.fill().await {
             Ok(true) => (),
             Ok(false) => {
-                let _ = tokio::time::timeout(LOOK_EVERY, pool.starter.wanted.notified()).await;
+                let wanted = pool.starter.wanted.notified();
+                if tokio::time::timeout(LOOK_EVERY, wanted).await.is_ok() {
+                    tokio::time::sleep(CALM).await;
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "no browser could be started ahead of time");

@@ -2,20 +2,17 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use ports::browser::{Scale, StartError};
-use tokio::{net::TcpListener, sync::mpsc};
+use tokio::net::TcpListener;
 
 use crate::{
-    client::{Event, SocketError},
-    fleet::{Berth, Fleet, FleetError},
-    forwarder::{Forwarder, Ways},
-    gate::Pass,
+    browser::WaitingBrowser,
+    client::SocketError,
+    fleet::{Berth, Boarded, Fleet, FleetError},
+    forwarder::Forwarder,
     jail::{Jail, WAY_OUT},
     launch::{Chromium, LaunchOptions, Launched},
     seats::Taken,
@@ -44,29 +41,11 @@ pub struct Here {
 
 /// A browser that no session has, and that none has had.
 pub(crate) struct Idle {
-    pub(crate) vessel: Vessel,
-    pub(crate) events: mpsc::Receiver<Event>,
-    pub(crate) door: Door,
+    pub(crate) browser: WaitingBrowser,
+    /// Leads nowhere yet.
+    pub(crate) way_out: WayOut,
     pub(crate) seat: Taken,
     pub(crate) scale: Scale,
-}
-
-/// A way out that leads nowhere yet.
-pub(crate) enum Door {
-    Own(TcpListener),
-    Shared(Pass),
-}
-
-impl Door {
-    pub(crate) fn lead(self, ways: Arc<Ways>) -> WayOut {
-        match self {
-            Self::Own(listener) => WayOut::Own(Forwarder::start(ways, listener)),
-            Self::Shared(pass) => {
-                pass.lead(ways);
-                WayOut::Shared(pass)
-            }
-        }
-    }
 }
 
 /// Makes browsers, each another one.
@@ -93,9 +72,11 @@ impl Supply {
         match &self.source {
             Source::Here(here) => self.launch(here, scale, seat).await,
             Source::Elsewhere(fleet) => match Berth::board(fleet).await {
-                Ok((berth, events, pass)) => {
-                    let (vessel, door) = (Vessel::Context(berth), Door::Shared(pass));
-                    Ok(Idle { vessel, events, door, seat, scale })
+                Ok(Boarded { berth, events, agent, pass }) => {
+                    let (vessel, way_out) = (Vessel::Context(berth), WayOut::Shared(pass));
+                    let browser = WaitingBrowser::adopt(vessel, events, &agent).await;
+                    let browser = browser.map_err(|error| unavailable(&error))?;
+                    Ok(Idle { browser, way_out, seat, scale })
                 }
                 Err(FleetError::Socket(SocketError::Full(_))) => Err(StartError::NoRoom),
                 Err(error) => Err(unavailable(&error)),
@@ -129,12 +110,15 @@ impl Supply {
             seat: seat.seat,
         };
         let launched = Chromium::launch(&options).await.map_err(|error| unavailable(&error))?;
-        let Launched { chromium, events, way_out } = launched;
+        let Launched { chromium, events, agent, way_out } = launched;
         let way_out = way_out.or(outside);
         let way_out =
             way_out.ok_or_else(|| StartError::Unavailable("there is no way out".into()))?;
         let vessel = Vessel::Process(Box::new(chromium));
-        Ok(Idle { vessel, events, door: Door::Own(way_out), seat, scale })
+        let browser = WaitingBrowser::adopt(vessel, events, &agent).await;
+        let browser = browser.map_err(|error| unavailable(&error))?;
+        let way_out = WayOut::Own(Forwarder::start(way_out));
+        Ok(Idle { browser, way_out, seat, scale })
     }
 }
 

@@ -1,6 +1,10 @@
 //! What a session's browser is in: a process of ours, or a context in a browser elsewhere.
 
-use crate::{client::Client, fleet::Berth, forwarder::Forwarder, gate::Pass, launch::Chromium};
+use std::sync::Arc;
+
+use crate::{
+    client::Client, fleet::Berth, forwarder::Forwarder, gate::Pass, launch::Chromium, ways::Ways,
+};
 
 pub(crate) enum Vessel {
     Process(Box<Chromium>),
@@ -39,10 +43,18 @@ impl Vessel {
     }
 }
 
-/// What a browser's way out hangs on; it is shut when this is dropped.
+/// A browser's way out; it is shut when this is dropped.
 pub(crate) enum WayOut {
-    #[expect(dead_code, reason = "held for its end")]
     Own(Forwarder),
-    #[expect(dead_code, reason = "held for its end")]
     Shared(Pass),
+}
+
+impl WayOut {
+    /// From now on new connections go these ways.
+    pub(crate) fn lead(&self, ways: Arc<Ways>) {
+        match self {
+            Self::Own(forwarder) => forwarder.lead(ways),
+            Self::Shared(pass) => pass.lead(ways),
+        }
+    }
 }

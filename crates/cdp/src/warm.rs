@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::{
     browser::RemoteBrowser,
-    forwarder::Ways,
     pool::PoolOptions,
     seats::{Seats, Taken},
-    source::{Idle, Supply, unavailable},
+    source::{Idle, Supply},
     upstream::tunnel,
+    ways::Ways,
 };
 
 /// How long it is remembered what kind of browser was asked for.
@@ -79,16 +79,16 @@ impl Starter {
         }
         while let Some(idle) = self.take(Some(scale)) {
             self.wanted.notify_one();
-            match self.adopt(idle, spec.clone()).await {
-                Ok(adopted) => return Ok(adopted),
-                Err(error) => tracing::warn!(%error, "a browser that waited was not well"),
+            if idle.browser.answers().await {
+                return self.adopt(idle, spec).await;
             }
+            tracing::warn!("a browser that waited was not well");
         }
         let fresh = match self.make(scale).await {
             // Those that wait for others are not in the way of one who is here.
             Err(StartError::NoRoom) => match self.take(None) {
                 Some(unfit) => {
-                    unfit.vessel.end().await;
+                    unfit.browser.end().await;
                     drop(unfit);
                     self.make(scale).await?
                 }
@@ -111,12 +111,11 @@ impl Starter {
             by_exit: self.ways.exits.are_used(),
             exit: Mutex::default(),
         });
-        let way_out = idle.door.lead(ways.clone());
+        idle.way_out.lead(ways.clone());
         // The sandbox, and what the operator has named, is reached without an exit.
         let away = spec.hosts.iter().find(|host| !ways.is_direct(host, 443)).cloned();
         let place = spec.place.clone();
-        let adopted = RemoteBrowser::adopt(idle.vessel, idle.events, spec, way_out).await;
-        let browser = adopted.map_err(|error| unavailable(&error))?;
+        let browser = idle.browser.assign(spec, idle.way_out);
         if ways.by_exit
             && let Some(host) = away
             && let Err(error) = self.leave(&browser, &ways, &place, &host).await
@@ -165,7 +164,7 @@ impl Starter {
     /// Starts a browser ahead of time if fewer wait than should and a seat is free; answers whether
     /// there may be another one to start.
     pub(crate) async fn fill(&self) -> Result<bool, StartError> {
-        self.idle().retain(|idle| !idle.vessel.client().is_closed());
+        self.idle().retain(|idle| !idle.browser.is_gone());
         let fine = self.fine().is_some_and(|asked| asked.elapsed() < REMEMBERED);
         let scales = [Scale::One].into_iter().chain(fine.then_some(Scale::Two));
         let few = |scale: &Scale| {
@@ -187,16 +186,15 @@ impl Starter {
     /// Ends what waits.
     pub(crate) async fn end(&self) {
         while let Some(idle) = self.take(None) {
-            idle.vessel.end().await;
+            idle.browser.end().await;
         }
     }
 
     /// One that waits; with a scale, one of it.
     fn take(&self, scale: Option<Scale>) -> Option<Idle> {
         let mut idle = self.idle();
-        let fits = |one: &Idle| {
-            !one.vessel.client().is_closed() && scale.is_none_or(|scale| one.scale == scale)
-        };
+        let fits =
+            |one: &Idle| !one.browser.is_gone() && scale.is_none_or(|scale| one.scale == scale);
         let at = idle.iter().position(fits)?;
         idle.remove(at)
     }

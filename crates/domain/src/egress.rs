@@ -93,7 +93,8 @@ pub fn may_be_public(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     // A number at the end makes it an address in some form that a resolver may still read.
     let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x");
-    let local = ["localhost", "local", "internal", "intranet", "lan", "home", "corp", "arpa"];
+    let local =
+        ["localhost", "invalid", "local", "internal", "intranet", "lan", "home", "corp", "arpa"];
     host.contains('.') && !number && !local.contains(&last.as_str())
 }
 

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
-    session::{Ask, Event, Lease},
+    session::{Ask, Event, Lease, Pinned},
     workflow::{AskKind, Command, Definition, End, News, Run, SharedField, Shown, Turn},
 };
 use ports::{
@@ -30,6 +30,8 @@ pub(crate) struct Conductor {
     pub(crate) lease: Lease,
     pub(crate) browser: Arc<dyn Browser>,
     pub(crate) room: Arc<Room>,
+    pub(crate) workflow: Pinned,
+    pub(crate) definition: Arc<Definition>,
     /// Is told of each node; dropped with the run.
     pub(crate) nodes: Nodes,
 }
@@ -83,33 +85,47 @@ impl Conductor {
     }
 
     async fn perform(&self) -> Result<(), Stuck> {
+        let mut run = Run::new(self.definition.clone(), self.core.clock.now());
+        let first = run.next(News::Begin, self.core.clock.now());
+        // A page that is loaded while the session's moves are saved is there sooner.
+        let going = async {
+            let Command::Goto { .. } = &first.command else { return Ok(None) };
+            self.here().await;
+            Ok(Some(self.command(first.command.clone()).await))
+        };
+        let ((), news) = tokio::try_join!(self.open(), going)?;
+        self.run(run, first, news).await
+    }
+
+    /// Moves the session to where its workflow runs.
+    async fn open(&self) -> Result<(), Stuck> {
+        self.say(Event::BrowserStarted).await?;
+        self.here().await;
+        self.say(Event::ApplicantConnected).await?;
+        self.say(Event::WorkflowOpened).await?;
+        self.say(Event::WorkflowLoaded { workflow: self.workflow.clone() }).await
+    }
+
+    /// Comes back when the applicant is there.
+    async fn here(&self) {
         let mut inside = self.room.inside.subscribe();
         // An error means that the room is gone, and with it this run.
         let _ = inside.wait_for(|inside| inside.present).await;
-        self.say(Event::ApplicantConnected).await?;
-        self.say(Event::WorkflowOpened).await?;
-        let session = self.core.sessions.open(self.id).await?.ok_or(Stuck::NotFound)?;
-        let found = self.core.catalogue.definition(session.order.platform).await?;
-        let Some((workflow, definition)) = found else {
-            return self.say(Event::Failed { why: ErrorCode::WorkflowNotFound }).await;
-        };
-        self.say(Event::WorkflowLoaded { workflow }).await?;
-        self.run(Arc::new(definition)).await
     }
 
-    async fn run(&self, definition: Arc<Definition>) -> Result<(), Stuck> {
-        let mut run = Run::new(definition.clone(), self.core.clock.now());
-        let (mut news, mut mode) = (News::Begin, Mode::Running);
+    /// Goes on from the first turn, which is done already where there is news of it.
+    async fn run(&self, mut run: Run, first: Turn, mut done: Option<News>) -> Result<(), Stuck> {
+        let (mut turn, mut mode) = (first, Mode::Running);
         let (mut watched, mut noted) = (false, 0);
         loop {
-            let Turn { shown, command } = run.next(news, self.core.clock.now());
+            let Turn { shown, command } = turn;
             for node in run.path().iter().skip(noted) {
                 // A recorder that is behind leaves a chapter out.
                 let _ = self.nodes.try_send(node.clone());
             }
             noted = run.path().len();
             if command != Command::End(End::Declined) {
-                mode = self.show(mode, &shown, &command, &definition).await?;
+                mode = self.show(mode, &shown, &command, &self.definition).await?;
             }
             if watched && command == Command::Watch {
                 self.browser.changed().await;
@@ -118,7 +134,11 @@ impl Conductor {
             if let Command::End(end) = command {
                 return self.end(end).await;
             }
-            news = self.command(command).await;
+            let news = match done.take() {
+                Some(news) => news,
+                None => self.command(command).await,
+            };
+            turn = run.next(news, self.core.clock.now());
         }
     }
 

@@ -8,7 +8,10 @@ use domain::{
     recording::{Shot, Take},
 };
 use mosaic::{Fineness, Picture};
-use ports::{browser::Browser, recording::RecordingVault};
+use ports::{
+    browser::{Browser, Viewport},
+    recording::RecordingVault,
+};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{discreet::Discreet, room::Room, veil::Seen};
@@ -39,6 +42,8 @@ struct Reel {
     shots: Vec<Shot>,
     size: usize,
     last: Vec<u8>,
+    /// The size of the page in the last picture, where nothing else was to be seen of it.
+    covered: Option<Viewport>,
     /// The size of each part that is kept, from `first` on.
     parts: std::collections::VecDeque<usize>,
     first: u32,
@@ -67,11 +72,7 @@ impl Recorder {
                     None => break,
                 },
                 seen = discreet.next(), if !dark => match seen {
-                    Some((at, seen)) => {
-                        if let Some(jpeg) = developed(&seen) {
-                            reel.see(self.moment(at), jpeg);
-                        }
-                    }
+                    Some((at, seen)) => reel.see(self.moment(at), &seen),
                     None => dark = true,
                 },
                 _ = keep.tick() => self.keep(&mut reel).await,
@@ -135,8 +136,19 @@ impl Reel {
         self.shots.push(Shot { at, what });
     }
 
-    fn see(&mut self, at: DateTime<Utc>, jpeg: Vec<u8>) {
-        if self.last != jpeg {
+    fn see(&mut self, at: DateTime<Utc>, seen: &Seen) {
+        let covered = match seen {
+            Seen::Frame(_) => None,
+            Seen::Covered(frame) => Some(frame.viewport),
+        };
+        // While somebody writes one grey picture follows the other.
+        if covered.is_some() && self.covered == covered {
+            return;
+        }
+        self.covered = covered;
+        if let Some(jpeg) = developed(seen)
+            && self.last != jpeg
+        {
             self.last.clone_from(&jpeg);
             self.push(at, Take::Picture(jpeg));
         }

@@ -1,6 +1,6 @@
 //! Starting a session's browser.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use domain::{
     error_code::ErrorCode,
@@ -33,7 +33,7 @@ impl Workers {
         let until = self.core.clock.now() + STARTING;
         self.core.sessions.renew(id, lease.browser, until).await?;
         let found = self.core.catalogue.definition(session.order.platform).await?;
-        let Some((_, definition)) = found else {
+        let Some((workflow, definition)) = found else {
             let failed = Event::Failed { why: ErrorCode::WorkflowNotFound };
             self.core.advance(id, Some(lease.browser), failed).await?;
             return Ok(Verdict::Done);
@@ -45,13 +45,6 @@ impl Workers {
             Ok(browser) => {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
-                if let Err(error) =
-                    self.core.advance(id, Some(lease.browser), Event::BrowserStarted).await
-                {
-                    self.pool.release(lease.browser).await;
-                    self.core.rooms.leave(id);
-                    return Err(error);
-                }
                 let (core, pool) = (self.core.clone(), self.pool.clone());
                 let (nodes, noted) = nodes();
                 let recorder = Recorder {
@@ -62,7 +55,10 @@ impl Workers {
                 };
                 self.tasks.spawn(recorder.record(room.clone(), browser.clone(), noted));
                 self.tasks.spawn(async move {
-                    conduct(Conductor { core, id, lease, browser, room, nodes }).await;
+                    let definition = Arc::new(definition);
+                    let conductor =
+                        Conductor { core, id, lease, browser, room, workflow, definition, nodes };
+                    conduct(conductor).await;
                     // Released by an effect as a rule; here when the session lost us.
                     pool.release(lease.browser).await;
                 });

@@ -5,26 +5,24 @@ mod pages;
 mod scene;
 mod scripts;
 mod setup;
+mod waiting;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{exit::country_told, workflow::Observation};
-use ports::browser::{Browser, BrowserError, BrowserSpec, Fetched, Frame, Input, Scene};
+use ports::browser::{Browser, BrowserError, Fetched, Frame, Input, Scene};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
-pub(crate) use self::scene::Open;
 use self::{
-    events::listen,
     pages::Pages,
     scripts::{FETCH, FILL, LOOK, TEXTS},
-    setup::Agent,
 };
+pub(crate) use self::{scene::Open, waiting::WaitingBrowser};
 use crate::{
-    client::{CallError, Event},
+    client::CallError,
     input,
     vessel::{Vessel, WayOut},
 };
@@ -38,7 +36,7 @@ const LOAD_PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes read of what tells our country.
 const LONGEST_COUNTRY: u32 = 8192;
 
-/// A browser that runs.
+/// A session's browser.
 pub(crate) struct RemoteBrowser {
     vessel: Vessel,
     pages: Arc<Pages>,
@@ -47,45 +45,6 @@ pub(crate) struct RemoteBrowser {
 }
 
 impl RemoteBrowser {
-    /// Takes a fresh browser over; answers once its first page can be driven.
-    pub(crate) async fn adopt(
-        vessel: Vessel,
-        events: mpsc::Receiver<Event>,
-        spec: BrowserSpec,
-        way_out: WayOut,
-    ) -> Result<Self, CallError> {
-        let client = vessel.client().clone();
-        let context = vessel.context().map(str::to_owned);
-        let version = client.call(None, "Browser.getVersion", json!({})).await?;
-        let agent = version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
-        let pages = Arc::new(Pages::new(client.clone(), context.clone(), spec, Agent::new(agent)));
-        tokio::spawn(listen(pages.clone(), events));
-        let ours = |mut params: Value| {
-            if let (Some(context), Some(params)) = (&context, params.as_object_mut()) {
-                params.insert("browserContextId".to_owned(), context.as_str().into());
-            }
-            params
-        };
-        let downloads = ours(json!({ "behavior": "deny", "eventsEnabled": true }));
-        client.call(None, "Browser.setDownloadBehavior", downloads).await?;
-        // Granting none refuses all, without a question that nobody sees.
-        let permissions = ours(json!({ "permissions": [] }));
-        client.call(None, "Browser.grantPermissions", permissions).await?;
-        let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
-        client.call(None, "Target.setAutoAttach", attach).await?;
-        if context.is_some() {
-            let page = ours(json!({ "url": "about:blank" }));
-            client.call(None, "Target.createTarget", page).await?;
-        }
-        let mut ready = pages.ready.subscribe();
-        let first = tokio::time::timeout(LOAD_PATIENCE, ready.wait_for(|ready| *ready)).await;
-        match first {
-            Ok(Ok(_)) => Ok(Self { vessel, pages: pages.clone(), _way_out: way_out }),
-            Ok(Err(_)) => Err(CallError::Gone),
-            Err(_) => Err(CallError::TimedOut("the first page".into())),
-        }
-    }
-
     /// The country that a service says we come from; `None` where it does not answer.
     pub(crate) async fn country(&self, url: &str) -> Option<String> {
         let (session, target) = self.pages.top()?;
@@ -175,7 +134,7 @@ impl Browser for RemoteBrowser {
         let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
         let settled = self.pages.settled();
         let document = self.pages.watching().page(&session).map(|page| page.document);
-        let selectors = json!(self.pages.spec.watch.selectors);
+        let selectors = json!(self.pages.spec.get().map(|spec| &spec.watch.selectors));
         let look = self.pages.run(LOOK, vec![selectors]).await;
         let seen: Look = match look {
             Ok(value) => serde_json::from_value(value).unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! The pages of one browser: set up when they come, watched while they are there.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::workflow::matches_url;
@@ -27,7 +27,8 @@ pub(super) struct Pages {
     pub(super) client: Client,
     /// The context that is ours; none where all of the browser is.
     context: Option<String>,
-    pub(super) spec: BrowserSpec,
+    /// What the browser is for; not known while it waits for a session.
+    pub(super) spec: OnceLock<BrowserSpec>,
     pub(super) watching: Mutex<Watching>,
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
     pub(super) changed: Notify,
@@ -37,16 +38,11 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(
-        client: Client,
-        context: Option<String>,
-        spec: BrowserSpec,
-        agent: Agent,
-    ) -> Self {
+    pub(super) fn new(client: Client, context: Option<String>, agent: Agent) -> Self {
         Self {
             client,
             context,
-            spec,
+            spec: OnceLock::new(),
             watching: Mutex::default(),
             frames: watch::Sender::new(None),
             changed: Notify::new(),
@@ -70,8 +66,26 @@ impl Pages {
         self.watching().active().is_some_and(Page::settled)
     }
 
+    /// Tells the page that is there, and those to come, what session they are for.
+    pub(super) fn assign(&self, spec: BrowserSpec) {
+        if self.spec.set(spec).is_ok()
+            && let Some((session, _)) = self.top()
+        {
+            self.introduce(&session);
+        }
+    }
+
+    fn introduce(&self, session: &str) {
+        let Some(spec) = self.spec.get() else { return };
+        for (method, params) in setup::of_session(spec, &self.agent) {
+            self.client.fire(Some(session), method, params);
+        }
+        self.cast(session);
+    }
+
     pub(super) fn cast(&self, session: &str) {
-        let (viewport, times) = (self.spec.device.viewport, self.spec.device.scale.times());
+        let Some(device) = self.spec.get().map(|spec| spec.device) else { return };
+        let (viewport, times) = (device.viewport, device.scale.times());
         let params = json!({
             "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
             "maxWidth": viewport.width * times, "maxHeight": viewport.height * times,
@@ -95,10 +109,10 @@ impl Pages {
             }
             self.watching().push(Page::new(session.clone(), attached.target_info.target_id));
             let fire = |method, params| client.fire(Some(&session), method, params);
-            for (method, params) in setup::commands(&self.spec, &self.agent) {
+            for (method, params) in setup::commands() {
                 fire(method, params);
             }
-            self.cast(&session);
+            self.introduce(&session);
             self.show_top();
             tokio::spawn(run_first(self.clone(), session));
             return;
@@ -130,11 +144,11 @@ impl Pages {
         // A page that is not on top, or the empty one that a browser begins with, is not shown.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
         let Ok(jpeg) = STANDARD.decode(cast.data) else { return };
+        let Some(viewport) = self.spec.get().map(|spec| spec.device.viewport) else { return };
         let mut watching = self.watching();
         watching.frame_seq = watching.frame_seq.saturating_add(1);
         let seq = watching.frame_seq;
         drop(watching);
-        let viewport = self.spec.device.viewport;
         self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
     }
 
@@ -142,7 +156,7 @@ impl Pages {
     pub(super) fn paused(&self, session: &str, paused: &Paused) {
         let main = self.watching().page(session).is_some_and(|page| page.target == paused.frame_id);
         let allowed = host(&paused.request.url)
-            .is_some_and(|host| self.spec.hosts.iter().any(|allowed| allowed == &host));
+            .is_some_and(|host| self.spec.get().is_some_and(|spec| spec.hosts.contains(&host)));
         let request = json!({ "requestId": paused.request_id });
         if !main || allowed {
             self.client.fire(Some(session), "Fetch.continueRequest", request);
@@ -164,8 +178,12 @@ impl Pages {
         if answered.kind == "Document" && answered.frame_id.as_deref() == Some(&page.target) {
             page.http_status = Some(answered.response.status);
         }
-        let watched = &self.spec.watch.responses;
-        if watched.iter().any(|pattern| matches_url(pattern, &answered.response.url)) {
+        let watched = self.spec.get().map(|spec| spec.watch.responses.as_slice());
+        if watched
+            .unwrap_or_default()
+            .iter()
+            .any(|pattern| matches_url(pattern, &answered.response.url))
+        {
             page.announce(answered.request_id, &answered.response.url, answered.response.status);
         }
     }

@@ -67,24 +67,30 @@ fn languages(tag: &str) -> String {
     .join(",")
 }
 
-/// The commands for a page that waits to be let run, in their order.
-pub(super) fn commands(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str, Value)> {
-    let device = spec.device;
+/// What every page is told, in this order, while it waits to be let run.
+pub(super) fn commands() -> Vec<(&'static str, Value)> {
     let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
     let script = |source| json!({ "source": source, "worldName": WORLD, "runImmediately": true });
-    let mut commands = vec![
+    vec![
         ("Page.enable", json!({})),
         ("Network.enable", json!({ "maxTotalBufferSize": KEPT })),
         ("Fetch.enable", json!({ "patterns": documents })),
-        ("Emulation.setDeviceMetricsOverride", metrics(device)),
         ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
-        ("Emulation.setEmulatedMedia", preferences(device)),
-        ("Emulation.setUserAgentOverride", agent.claims(spec)),
         ("Page.setInterceptFileChooserDialog", json!({ "enabled": true })),
         ("Runtime.enable", json!({})),
         ("Runtime.addBinding", json!({ "name": TELL, "executionContextName": WORLD })),
         ("Page.addScriptToEvaluateOnNewDocument", script(PICKERS)),
         ("Page.addScriptToEvaluateOnNewDocument", script(FIELDS)),
+    ]
+}
+
+/// What a page is told of the session that it is for.
+pub(super) fn of_session(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str, Value)> {
+    let device = spec.device;
+    let mut commands = vec![
+        ("Emulation.setDeviceMetricsOverride", metrics(device)),
+        ("Emulation.setEmulatedMedia", preferences(device)),
+        ("Emulation.setUserAgentOverride", agent.claims(spec)),
     ];
     if device.touch {
         let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
