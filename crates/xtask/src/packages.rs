@@ -37,6 +37,11 @@ pub(crate) const PROXIES: Need = Need {
     present: || found("tinyproxy") && found("microsocks"),
     packages: &["tinyproxy-bin", "microsocks"],
 };
+/// For networks that consist of a few namespaces, and to see every packet in them.
+pub(crate) const NETWORKS: Need = Need {
+    present: || found("ip") && found("tcpdump") && found("unshare"),
+    packages: &["iproute2", "tcpdump", "util-linux"],
+};
 /// Reads the frames of recordings, to find nothing in them.
 pub(crate) const OCR: Need = Need { present: || found("tesseract"), packages: &["tesseract-ocr"] };
 /// For the type check of the embed page and a generated client; neither building nor running

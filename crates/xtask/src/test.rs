@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Failure,
     command::{cargo, found, root, run},
-    packages::{self, BROWSER, FFMPEG, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
+    packages::{self, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
     postgres::{Durability, Postgres},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NODE, PYTHON])?;
+    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
     if !options.tests_only {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
