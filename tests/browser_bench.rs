@@ -36,14 +36,26 @@ async fn main() {
     let mut ours = Ours::start(&pages).await;
     let peer = Peer::start();
     let mut sheet = Sheet::new("browser", "screencast relay (Node, ws)");
-    let size = latency(&mut sheet, &ours, &peer, &pages).await;
-    starts(&mut sheet, &mut ours, &peer, &pages, size).await;
-    lines(&mut sheet, &ours, &peer, &pages, size).await;
-    for count in [1, 4, 8] {
+    // One part alone, where it is named: `cargo bench … -- latency`.
+    let named = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
+    let wanted = |part: &str| named.as_ref().is_none_or(|name| name == part);
+    let size = size_of(&ours).await;
+    if wanted("latency") {
+        latency(&mut sheet, &ours, &peer, &pages, size).await;
+    }
+    if wanted("starts") {
+        starts(&mut sheet, &mut ours, &peer, &pages, size).await;
+    }
+    if wanted("lines") {
+        lines(&mut sheet, &ours, &peer, &pages, size).await;
+    }
+    for count in [1, 4, 8].into_iter().filter(|_| wanted("costs")) {
         let (mine, theirs) = (ours.load(count).await, peer.load(&pages, count, size).await);
         sheet.costs(count, mine, theirs);
     }
-    sheet.write();
+    if named.is_none() {
+        sheet.write();
+    }
 }
 
 /// Our service.
@@ -96,22 +108,27 @@ impl Ours {
         }
         let cost = cost_of(&viewers, &self.deployment.browsers(), self.deployment.process()).await;
         for viewer in viewers {
-            viewer.alone().click("[data-testid=cancel]").await;
-            viewer.alone().until_outcome().await;
-            viewer.leave().await;
+            end(viewer).await;
         }
         cost
     }
 }
 
-/// Key to picture at the viewer, and key to the first byte of it; answers the page's size.
-async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages) -> (u32, u32) {
+/// The size that our viewers' pages have.
+async fn size_of(ours: &Ours) -> (u32, u32) {
     let mine = ours.open("type").await;
     let shape = "(() => { const { width, height } = document.querySelector('canvas').dataset; \
                  return [Number(width), Number(height)]; })()";
     let shape = numbers(&mine.evaluate(shape).await);
+    end(mine).await;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
     let size = (shape[0] as u32, shape[1] as u32);
+    size
+}
+
+/// Key to picture at the viewer, and key to the first byte of it.
+async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
+    let mine = ours.open("type").await;
     let theirs = peer.open(pages, "type", size).await;
     let raw = raw::Raw::start(&pages.url("type"), size).await;
     let (mut drawn, mut arrived) = (vec![], vec![]);
@@ -130,9 +147,15 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages) -> 
     sheet.add("key to its first byte, p50", "ms", at(&mut arrived, 50), at(&mut base_arrived, 50));
     let bare = at(&mut bare, 50);
     sheet.beside("key to its first byte over raw DevTools, p50", "ms", at(&mut arrived, 50), bare);
-    mine.leave().await;
+    end(mine).await;
     theirs.leave().await;
-    size
+}
+
+/// Ends a viewer's session: one that is merely left keeps its browser for a while.
+async fn end(viewer: Applicant) {
+    viewer.alone().click("[data-testid=cancel]").await;
+    viewer.alone().until_outcome().await;
+    viewer.leave().await;
 }
 
 /// From the click, which opens the socket, to the first picture.
@@ -161,8 +184,7 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
                 .await;
             viewer.evaluate("document.getElementById('start').click()").await;
             mine.push(first(&viewer).await);
-            viewer.alone().click("[data-testid=cancel]").await;
-            viewer.leave().await;
+            end(viewer).await;
         }
         sheet.add(
             &format!("click to first picture, {name}, median"),
@@ -190,8 +212,7 @@ async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size:
             let (one, other) = (bytes / pictures, base_bytes / base_pictures);
             sheet.add(&format!("bytes a picture, {name}"), "kB", one, other);
         }
-        mine.alone().click("[data-testid=cancel]").await;
-        mine.leave().await;
+        end(mine).await;
         theirs.leave().await;
     }
 }

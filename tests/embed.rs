@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use acceptance::{
-    applicant::{Applicant, Embed},
+    applicant::{Applicant, Embed, SIZED},
     database::Kind,
     eventually,
     partner::Partner,
@@ -114,6 +114,7 @@ async fn a_session_goes_on_on_another_device_and_back() {
     let second = phone.alone();
     second.click("[data-testid=start]").await;
     second.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    second.until("the page to have the phone's size", SIZED).await;
     first
         .until(
             "the older one to be told",
@@ -129,6 +130,7 @@ async fn a_session_goes_on_on_another_device_and_back() {
     let again = desk.embed().await;
     again.until_prompted("Sign in").await;
     again.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    again.until("the page to have its size again", SIZED).await;
     // The same page, with what was written in it.
     let (x, y) = again.on_screen(450.0, 350.0).await;
     desk.click_at(x, y).await;

@@ -107,16 +107,20 @@ impl Deployment {
 
     /// Another process of the same deployment, beside the first; it ends with what is answered.
     pub async fn another(&self) -> Another {
-        let address = format!("127.0.0.1:{}", free_port());
+        self.another_at(&format!("127.0.0.1:{}", free_port()), &[]).await
+    }
+
+    /// The same at an address, with more settings of its own.
+    pub async fn another_at(&self, address: &str, settings: &[(&str, &str)]) -> Another {
         let log = fs::File::create(self.folder.path().join("log-another")).expect("a log");
         let mut command = self.command();
-        command.env("AVOUCH_LISTEN", &address);
+        command.env("AVOUCH_LISTEN", address).envs(settings.iter().copied());
         let process = command.arg("serve").stdout(Stdio::null()).stderr(log).spawn();
         let another = Another {
             partner: Partner::new(&format!("http://{address}"), Some(&self.api_key)),
             process: process.expect("avouch serves"),
         };
-        serving(&address, &another.partner).await;
+        serving(address, &another.partner).await;
         another
     }
 

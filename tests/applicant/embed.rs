@@ -7,6 +7,11 @@ use serde_json::Value;
 use super::{Applicant, PATIENCE, evaluate, middle, number};
 use crate::eventually;
 
+/// Whether the remote page is as large as the stage, which is between the bounds.
+pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
+    return Number(c.dataset.width) === Math.max(320, m.clientWidth) && \
+    Math.abs(Number(c.dataset.height) - Math.max(320, m.clientHeight)) < 80; })()";
+
 /// The embed page as the applicant uses it.
 pub struct Embed<'a> {
     pub applicant: &'a Applicant,

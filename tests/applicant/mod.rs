@@ -10,7 +10,7 @@ use cdp::{Chromium, Client, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use self::embed::Embed;
+pub use self::embed::{Embed, SIZED};
 use crate::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -16,7 +16,7 @@ use ports::{
 };
 use tokio::{runtime::Handle, sync::Notify};
 
-use crate::live::Rooms;
+use crate::{config::Addresses, live::Rooms};
 
 /// How often a move is tried when others move the same session.
 const ATTEMPTS: usize = 12;
@@ -33,7 +33,7 @@ pub(crate) struct Core {
     pub(crate) node: NodeId,
     /// The runtime that use cases run on, whatever thread asks for them.
     pub(crate) runtime: Handle,
-    pub(crate) public_url: String,
+    pub(crate) addresses: Addresses,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -129,7 +129,7 @@ impl Core {
     /// A session with the addresses that belong to it.
     pub(crate) fn face(&self, session: Session) -> SessionFace {
         SessionFace {
-            embed_url: self.embed_url(session.id),
+            embed_url: self.embed_url(&session),
             stream_url: self.stream_url(&session),
             session,
         }
@@ -143,10 +143,12 @@ impl Core {
         let now = self.clock.now().timestamp();
         let until = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + PASS;
         let (id, pass) = (session.id, self.tokens.pass(session.id, until));
-        Some(format!("{}/watch/{id}?pass={}", self.public_url, pass.expose()))
+        let there = self.addresses.of(session.order.worker_region);
+        Some(format!("{there}/watch/{id}?pass={}", pass.expose()))
     }
 
-    pub(crate) fn embed_url(&self, id: SessionId) -> String {
-        format!("{}/embed/{id}?token={}", self.public_url, self.tokens.of(id).expose())
+    pub(crate) fn embed_url(&self, session: &Session) -> String {
+        let there = self.addresses.of(session.order.worker_region);
+        format!("{there}/embed/{}?token={}", session.id, self.tokens.of(session.id).expose())
     }
 }

@@ -30,7 +30,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs the service
-    Serve,
+    Serve {
+        /// The region whose sessions' browsers this process runs
+        #[arg(long, env = "AVOUCH_REGION")]
+        region: Option<String>,
+    },
     /// Manages teams, keys, webhooks and platforms
     #[command(subcommand)]
     Admin(Admin),
@@ -54,10 +58,17 @@ enum Workflow {
 /// One line that says what was wrong.
 pub fn run() -> Result<(), Failure> {
     let cli = Cli::parse();
-    let config = Config::load(cli.config.as_deref(), |name| std::env::var(name).ok())?;
+    let region = match &cli.command {
+        Command::Serve { region } => region.clone(),
+        Command::Admin(_) | Command::Workflow(_) => None,
+    };
+    let config = Config::load(cli.config.as_deref(), |name| match name {
+        "AVOUCH_REGION" => region.clone(),
+        name => std::env::var(name).ok(),
+    })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match cli.command {
-        Command::Serve => {
+        Command::Serve { .. } => {
             start_log(&config)?;
             runtime.block_on(serve(&config))
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cdp::Jail;
+use cdp::{Jail, write_roots};
 
 use crate::{config::Config, kept::explain};
 
@@ -21,10 +21,15 @@ pub(crate) fn jail(
     program: &Path,
     browsers: &Path,
 ) -> Result<Jail, Failure> {
+    let policies = (!config.egress_roots.is_empty()).then(|| browsers.join("policies"));
+    if let Some(folder) = &policies {
+        write_roots(folder, &config.egress_roots)?;
+    }
     let jail = Jail {
         helper: program.to_owned(),
         arguments: vec![JAIL.to_owned()],
         hidden: hidden(config, browser),
+        policies,
         cores: CORES,
     };
     let hint = "allow unprivileged user namespaces (in a container, with its seccomp profile; on \

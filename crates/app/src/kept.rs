@@ -40,7 +40,8 @@ pub(crate) fn recordings(
         private_folder(folder)?;
     }
     let files = folder.clone().unwrap_or_default();
-    let links = LocalLinks::new(files, config.public_url.clone(), &derive(key, "films"), clock);
+    let links =
+        LocalLinks::new(files, config.addresses.public.clone(), &derive(key, "films"), clock);
     let seal = Seal::new(&derive(key, "reels"));
     let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
     Ok((Arc::new(vault), folder.map(|_| links)))

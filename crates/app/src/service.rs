@@ -118,7 +118,7 @@ fn core(config: &Config, parts: Parts, node: NodeId, key: &[u8; 32], store: Arc<
     Core {
         node,
         runtime: Handle::current(),
-        public_url: config.public_url.clone(),
+        addresses: config.addresses.clone(),
         sessions: store.clone(),
         catalogue: store,
         clock: parts.clock,
@@ -169,7 +169,7 @@ impl Service {
             recordings: store.clone(),
             vault: vault.clone(),
             encoder: Arc::new(Ffmpeg::default()),
-            sender: Arc::new(HyperWebhookSender::new(config.egress.clone())),
+            sender: Arc::new(HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?),
             backoff: config.webhook_backoff,
             retention: config.retention,
             stop: CancellationToken::new(),

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::{
     admin::read_definition,
-    config::Config,
+    config::{Addresses, Config},
     kept::{explain, open_store},
     keys::ApiKeyText,
     service::{Parts, Service},
@@ -42,7 +42,7 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
     let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let config = Config {
         listen,
-        public_url: format!("http://{listen}"),
+        addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
         data_dir: folder.0.clone(),
         database_url: format!("sqlite://{}", folder.0.join("avouch.db").display()),
         ..config

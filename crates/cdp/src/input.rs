@@ -67,7 +67,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
             let composing = json!({ "text": text, "selectionStart": end, "selectionEnd": end });
             ("Input.imeSetComposition", composing)
         }
-        Input::Fill(_) | Input::Answer { .. } | Input::ClosePage => return None,
+        Input::Fill(_) | Input::Answer { .. } | Input::ClosePage | Input::Resize(_) => return None,
     })
 }
 

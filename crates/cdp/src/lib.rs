@@ -24,7 +24,7 @@ mod ways;
 pub use self::{
     client::{CallError, Client, Event},
     fleet::Fleet,
-    jail::{Jail, JailError, enter as enter_jail},
+    jail::{Jail, JailError, enter as enter_jail, write_roots},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     source::{Here, Source},

@@ -110,6 +110,7 @@ async fn filtered(process: &str) {
 
 fn jail(hidden: &[&Path]) -> Jail {
     Jail {
+        policies: None,
         helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
         arguments: vec![],
         hidden: hidden.iter().map(|path| path.to_path_buf()).collect(),

@@ -80,6 +80,9 @@ export class Link {
       this.listener.sight?.(message);
     } else if (message.t === 'code') {
       this.listener.handover?.(message);
+    } else if (message.t === 'elsewhere') {
+      this.#over = true;
+      location.replace(message.url + location.hash);
     } else if (message.t === 'covered') {
       this.listener.covered?.();
     } else {

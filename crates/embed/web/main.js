@@ -8,6 +8,8 @@ import { View } from './view.js';
 import { speak, words } from './words.js';
 import { Writer } from './writer.js';
 
+let [width, height, resizing] = [0, 0, 0];
+
 await speak();
 const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
@@ -67,13 +69,19 @@ function tell({ status, progress, outcome }) {
   }
 }
 
-function hello() {
+/** How much room there is for the remote page. */
+function room() {
   const stage = document.querySelector('main');
+  return [Math.round(stage?.clientWidth ?? innerWidth), Math.round(stage?.clientHeight ?? innerHeight)];
+}
+
+function hello() {
+  [width, height] = room();
   return {
     t: 'hello',
     token,
-    width: Math.round(stage?.clientWidth ?? innerWidth),
-    height: Math.round(stage?.clientHeight ?? innerHeight),
+    width,
+    height,
     ratio: devicePixelRatio,
     touch,
     dark: matchMedia('(prefers-color-scheme: dark)').matches,
@@ -81,6 +89,17 @@ function hello() {
     language: navigator.language,
   };
 }
+
+// A window that is drawn larger says so many times; a line more in the header is no other room.
+new ResizeObserver(() => {
+  clearTimeout(resizing);
+  resizing = setTimeout(() => {
+    const [wide, tall] = room();
+    if (Math.abs(wide - width) < 16 && Math.abs(tall - height) < 80) return;
+    [width, height] = [wide, tall];
+    send({ t: 'size', width, height });
+  }, 300);
+}).observe(document.querySelector('main') ?? document.body);
 
 /** @param {string} id @param {object} message */
 function wire(id, message) {

@@ -19,6 +19,10 @@ use ports::{
     webhook_sender::{Answer, WebhookSender},
 };
 use ring::hmac;
+use rustls::{
+    ClientConfig, RootCertStore, crypto::ring::default_provider as ring_provider,
+    pki_types::CertificateDer,
+};
 
 use super::guard::GuardedResolver;
 
@@ -34,17 +38,29 @@ pub struct HyperWebhookSender {
 }
 
 impl HyperWebhookSender {
-    #[must_use]
-    pub fn new(egress: Egress) -> Self {
+    /// A sender that believes the usual roots and these, DER.
+    ///
+    /// # Errors
+    /// One of them is no certificate.
+    pub fn new(egress: Egress, roots: &[Vec<u8>]) -> Result<Self, rustls::Error> {
+        let mut believed = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        for root in roots {
+            believed.add(CertificateDer::from_slice(root))?;
+        }
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(believed)
+            .with_no_client_auth();
         let egress = Arc::new(egress);
         let resolver = GuardedResolver { egress: egress.clone() };
         let mut http = HttpConnector::new_with_resolver(resolver);
         http.enforce_http(false);
         http.set_connect_timeout(Some(CONNECT_PATIENCE));
         http.set_nodelay(true);
-        let https = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1();
+        let https =
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new()).build(https.wrap_connector(http));
-        Self { client, egress }
+        Ok(Self { client, egress })
     }
 
     async fn post(&self, delivery: &Delivery, now: DateTime<Utc>) -> Result<Answer, &'static str> {

@@ -1,6 +1,7 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
 mod browsers;
+mod regions;
 mod values;
 
 use std::{
@@ -18,20 +19,24 @@ use domain::{
     webhook::Backoff,
 };
 
-pub use self::browsers::{Browsers, FleetAddress};
 use self::{
     browsers::browsers,
+    regions::addresses,
     values::{
-        checked_url, database_url, limit, one_of, parse, read_file, redis_url, storage, within,
+        checked_url, database_url, limit, one_of, parse, read_file, redis_url, roots, storage,
+        within,
     },
+};
+pub use self::{
+    browsers::{Browsers, FleetAddress},
+    regions::Addresses,
 };
 
 /// A checked configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: SocketAddr,
-    /// Without a slash at its end.
-    pub public_url: String,
+    pub addresses: Addresses,
     pub data_dir: PathBuf,
     pub database_url: String,
     /// Where recordings are kept.
@@ -42,6 +47,8 @@ pub struct Config {
     /// How many browsers wait for the next session.
     pub browsers_warm: usize,
     pub egress: Egress,
+    /// Certificates, DER, that browsers and webhooks believe beside the usual ones.
+    pub egress_roots: Vec<Vec<u8>>,
     /// Through which browsers leave; none: from where we are.
     pub exits: Exits,
     /// Answers the country that a request came from.
@@ -73,6 +80,8 @@ pub struct Limits {
 const KEYS: &[&str] = &[
     "listen",
     "public_url",
+    "region",
+    "regions",
     "data_dir",
     "database_url",
     "storage_url",
@@ -84,6 +93,7 @@ const KEYS: &[&str] = &[
     "browser_proxy_listen",
     "browser_proxy_address",
     "egress_allow",
+    "egress_roots",
     "egress_proxy",
     "egress_check_url",
     "webhook_backoff",
@@ -138,15 +148,15 @@ impl Config {
         let database_url = database_url(text("database_url", &database), faults);
         let storage = storage(values.get("storage_url"), &data_dir, faults);
         let public_url = text("public_url", &format!("http://{listen}"));
-        if url::Url::parse(&public_url).is_err() {
-            faults.push("public_url must be a URL".into());
-        }
+        let addresses = addresses(values, &public_url, faults);
         let egress = Egress::allowing(&text("egress_allow", ""));
         let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
         let exits = text("egress_proxy", "").parse::<Exits>();
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
+        let browser = browsers(values, faults);
+        let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
         let most = bounded("browsers", "16", 1..=1000);
@@ -162,14 +172,15 @@ impl Config {
             metrics.map(|text| parse(text, "metrics_listen", "must be ADDRESS:PORT", faults));
         Self {
             listen,
-            public_url: public_url.trim_end_matches('/').to_owned(),
+            addresses,
             data_dir,
             database_url,
             storage,
-            browser: browsers(values, faults),
+            browser,
             browsers: usize::try_from(most).unwrap_or(1),
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
             egress: egress.unwrap_or_default(),
+            egress_roots,
             exits: exits.unwrap_or_default(),
             exit_check: checked_url(values.get("egress_check_url"), faults),
             webhook_backoff: backoff.unwrap_or_default(),

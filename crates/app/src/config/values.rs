@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
 
 use adapters::recordings::Storage;
 use domain::rate::Limit;
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use super::KEYS;
+use super::{Browsers, KEYS};
 
 pub(super) fn parse<T: std::str::FromStr>(
     text: &str,
@@ -63,6 +64,31 @@ pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Opt
         faults.push("egress_check_url must be an http or https URL".into());
     }
     url.cloned()
+}
+
+/// The certificates of a PEM file (RFC 7468).
+pub(super) fn roots(
+    file: Option<&String>,
+    browser: &Browsers,
+    faults: &mut Vec<String>,
+) -> Vec<Vec<u8>> {
+    let Some(file) = file else { return vec![] };
+    if let Browsers::Here { jail: false, .. } = browser {
+        faults
+            .push("egress_roots needs browser_jail to be on: browsers learn of them there".into());
+    }
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match read {
+        Ok(found) if !found.is_empty() => found.iter().map(|root| root.to_vec()).collect(),
+        Ok(_) => {
+            faults.push(format!("egress_roots: there is no certificate in {file}"));
+            vec![]
+        }
+        Err(error) => {
+            faults.push(format!("egress_roots: {file} cannot be read: {error}"));
+            vec![]
+        }
+    }
 }
 
 pub(super) fn redis_url(

@@ -87,6 +87,7 @@ impl Conductor {
     async fn perform(&self) -> Result<(), Stuck> {
         let mut run = Run::new(self.definition.clone(), self.core.clock.now());
         let first = run.next(News::Begin, self.core.clock.now());
+        self.note(&run, 0);
         // A page that is loaded while the session's moves are saved is there sooner.
         let going = async {
             let Command::Goto { .. } = &first.command else { return Ok(None) };
@@ -113,17 +114,23 @@ impl Conductor {
         let _ = inside.wait_for(|inside| inside.present).await;
     }
 
+    /// Tells the recorder of the nodes that the run has come to since; answers how many there are.
+    fn note(&self, run: &Run, noted: usize) -> usize {
+        for node in run.path().iter().skip(noted) {
+            // A recorder that is behind leaves a chapter out.
+            let _ = self.nodes.try_send(node.clone());
+        }
+        run.path().len()
+    }
+
     /// Goes on from the first turn, which is done already where there is news of it.
     async fn run(&self, mut run: Run, first: Turn, mut done: Option<News>) -> Result<(), Stuck> {
+        let mut noted = run.path().len();
         let (mut turn, mut mode) = (first, Mode::Running);
-        let (mut watched, mut noted) = (false, 0);
+        let mut watched = false;
         loop {
             let Turn { shown, command } = turn;
-            for node in run.path().iter().skip(noted) {
-                // A recorder that is behind leaves a chapter out.
-                let _ = self.nodes.try_send(node.clone());
-            }
-            noted = run.path().len();
+            noted = self.note(&run, noted);
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &self.definition).await?;
             }

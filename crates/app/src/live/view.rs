@@ -16,7 +16,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    browser::Device,
+    browser::{Device, Input},
     driving::{Act, ApplicantError, ApplicantService, Outcome, Show, View, Viewing},
 };
 use uuid::Uuid;
@@ -48,6 +48,12 @@ impl ApplicantService for Applicants {
             return Err(ApplicantError::NotFound);
         }
         let session = self.core.sessions.open(id).await?.ok_or(ApplicantError::NotFound)?;
+        let link = self.core.embed_url(&session);
+        let region = session.order.worker_region;
+        if !session.state.is_closed() && self.core.addresses.elsewhere(region).is_some() {
+            // Its browser would run in another region than the one that was asked for.
+            return Err(ApplicantError::Elsewhere(link));
+        }
         let definition = self.core.catalogue.definition(session.order.platform).await?;
         let room = self.core.rooms.enter(id);
         room.tell(&session);
@@ -59,10 +65,14 @@ impl ApplicantService for Applicants {
             inside.device = device;
             inside.language = language.map(|tag| tag.chars().take(35).collect());
             inside.definition = definition.map(|(_, definition)| Arc::new(definition));
+            // Who goes on on another device has another size.
+            if let Some(browser) = &inside.browser {
+                browser.input(Input::Resize(device.viewport));
+            }
         });
         begin(&self.core, &session).await;
         let core = self.core.clone();
-        Ok(Arc::new(OneView { core, id, room, me, seen: Mutex::default() }))
+        Ok(Arc::new(OneView { core, id, link, room, me, seen: Mutex::default() }))
     }
 
     async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError> {
@@ -77,6 +87,7 @@ impl ApplicantService for Applicants {
 struct OneView {
     core: Arc<Core>,
     id: SessionId,
+    link: String,
     room: Arc<Room>,
     me: u64,
     seen: Mutex<Seen>,
@@ -178,7 +189,7 @@ impl Viewing for OneView {
     }
 
     fn link(&self) -> String {
-        self.core.embed_url(self.id)
+        self.link.clone()
     }
 
     async fn act(&self, act: Act) {
@@ -188,6 +199,12 @@ impl Viewing for OneView {
         }
         match act {
             Act::Input(input) => {
+                if let Input::Resize(viewport) = input {
+                    self.room.inside.send_if_modified(|inside| {
+                        inside.device.viewport = viewport;
+                        false
+                    });
+                }
                 if input.writes() {
                     self.room.written.send_replace(());
                 }

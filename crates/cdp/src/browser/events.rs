@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ports::browser::Refused;
+use ports::browser::{Refused, Viewport};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -119,6 +119,30 @@ struct Detached {
 pub(super) struct Cast<'a> {
     pub(super) data: &'a str,
     pub(super) session_id: u64,
+    #[serde(default)]
+    pub(super) metadata: Metadata,
+}
+
+/// CSS pixels of the page at the time of a picture.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    device_width: f64,
+    device_height: f64,
+}
+
+impl Metadata {
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of a number that was seen to be in range"
+    )]
+    pub(super) fn viewport(&self) -> Option<Viewport> {
+        let side = |side: f64| (1.0..=4096.0).contains(&side).then_some(side.round() as u16);
+        let (width, height) = (side(self.device_width)?, side(self.device_height)?);
+        Some(Viewport { width, height })
+    }
 }
 
 #[derive(Deserialize)]

@@ -222,6 +222,8 @@ impl Browser for RemoteBrowser {
             let (pages, value) = (self.pages.clone(), json!(value));
             // What cannot be filled stays as it is; the applicant sees that.
             tokio::spawn(async move { pages.run(FILL, vec![value]).await.map(drop) });
+        } else if let Input::Resize(viewport) = input {
+            self.pages.resize(viewport);
         } else if self.pages.watching().count() > 1 {
             self.pages.client.fire(None, "Target.closeTarget", json!({ "targetId": target }));
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::workflow::matches_url;
-use ports::browser::{BrowserSpec, Frame, Refused, Scene};
+use ports::browser::{BrowserSpec, Device, Frame, Refused, Scale, Scene, Viewport};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
@@ -18,15 +18,14 @@ use crate::{
 };
 
 const MOST_PAGES: usize = 5;
-/// What is sent on is never finer than this.
-const JPEG_QUALITY: u8 = 80;
-const FRAMES_IN_FLIGHT: u8 = 3;
 
 /// The pages of one browser, as its events tell of them.
 pub(super) struct Pages {
     pub(super) client: Client,
     /// The context that is ours; none where all of the browser is.
     context: Option<String>,
+    /// The size of the page on top.
+    viewport: watch::Sender<Viewport>,
     /// What the browser is for; not known while it waits for a session.
     pub(super) spec: OnceLock<BrowserSpec>,
     pub(super) watching: Mutex<Watching>,
@@ -42,6 +41,7 @@ impl Pages {
         Self {
             client,
             context,
+            viewport: watch::Sender::default(),
             spec: OnceLock::new(),
             watching: Mutex::default(),
             frames: watch::Sender::new(None),
@@ -68,10 +68,12 @@ impl Pages {
 
     /// Tells the page that is there, and those to come, what session they are for.
     pub(super) fn assign(&self, spec: BrowserSpec) {
-        if self.spec.set(spec).is_ok()
-            && let Some((session, _)) = self.top()
-        {
-            self.introduce(&session);
+        let viewport = spec.device.viewport;
+        if self.spec.set(spec).is_ok() {
+            self.viewport.send_replace(viewport);
+            if let Some((session, _)) = self.top() {
+                self.introduce(&session);
+            }
         }
     }
 
@@ -83,15 +85,25 @@ impl Pages {
         self.cast(session);
     }
 
+    /// Gives the page on top the size that there is room for, and casts it.
     pub(super) fn cast(&self, session: &str) {
-        let Some(device) = self.spec.get().map(|spec| spec.device) else { return };
-        let (viewport, times) = (device.viewport, device.scale.times());
-        let params = json!({
-            "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
-            "maxWidth": viewport.width * times, "maxHeight": viewport.height * times,
-            "maxFramesInFlight": FRAMES_IN_FLIGHT,
-        });
-        self.client.fire(Some(session), "Page.startScreencast", params);
+        let Some(spec) = self.spec.get() else { return };
+        let viewport = *self.viewport.borrow();
+        // Finer than the browser was started for it cannot be.
+        let scale = if viewport.may_be_fine() { spec.device.scale } else { Scale::One };
+        for (method, params) in setup::sizes(Device { viewport, scale, ..spec.device }) {
+            self.client.fire(Some(session), method, params);
+        }
+    }
+
+    /// There is this much room now.
+    pub(super) fn resize(&self, viewport: Viewport) {
+        let changed =
+            self.viewport.send_if_modified(|known| std::mem::replace(known, viewport) != viewport);
+        if changed && let Some((session, _)) = self.top() {
+            self.client.fire(Some(&session), "Page.stopScreencast", json!({}));
+            self.cast(&session);
+        }
     }
 
     /// A target came into being. Chromium holds it until we let it run.
@@ -144,7 +156,8 @@ impl Pages {
         // A page that is not on top, or the empty one that a browser begins with, is not shown.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
         let Ok(jpeg) = STANDARD.decode(cast.data) else { return };
-        let Some(viewport) = self.spec.get().map(|spec| spec.device.viewport) else { return };
+        // A picture that was taken before the page had its size says so.
+        let viewport = cast.metadata.viewport().unwrap_or(*self.viewport.borrow());
         let mut watching = self.watching();
         watching.frame_seq = watching.frame_seq.saturating_add(1);
         let seq = watching.frame_seq;

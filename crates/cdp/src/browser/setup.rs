@@ -1,6 +1,6 @@
 //! What a page is told before its first script runs.
 
-use ports::browser::{BrowserSpec, Device};
+use ports::browser::{BrowserSpec, Device, Viewport};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,6 +10,10 @@ use super::{
 
 /// Bytes of answers that Chromium keeps for the workflow to read.
 const KEPT: u32 = 8 * 1024 * 1024;
+
+/// What is sent on is never finer than this.
+const JPEG_QUALITY: u8 = 80;
+const FRAMES_IN_FLIGHT: u8 = 3;
 
 /// Who Chromium says it is, without the word that it runs without a window. Nothing else is hidden:
 /// how far to go is for the operator's lawyers, not a default.
@@ -88,7 +92,6 @@ pub(super) fn commands() -> Vec<(&'static str, Value)> {
 pub(super) fn of_session(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str, Value)> {
     let device = spec.device;
     let mut commands = vec![
-        ("Emulation.setDeviceMetricsOverride", metrics(device)),
         ("Emulation.setEmulatedMedia", preferences(device)),
         ("Emulation.setUserAgentOverride", agent.claims(spec)),
     ];
@@ -106,13 +109,19 @@ pub(super) fn of_session(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str
     commands
 }
 
-fn metrics(device: Device) -> Value {
-    let viewport = device.viewport;
-    json!({
-        "width": viewport.width, "height": viewport.height,
-        "deviceScaleFactor": device.scale.times(), "mobile": device.touch,
-        "screenWidth": viewport.width, "screenHeight": viewport.height,
-    })
+/// How large a page is, and how its pictures are.
+pub(super) fn sizes(device: Device) -> [(&'static str, Value); 2] {
+    let (Viewport { width, height }, times) = (device.viewport, device.scale.times());
+    let metrics = json!({
+        "width": width, "height": height, "deviceScaleFactor": times, "mobile": device.touch,
+        "screenWidth": width, "screenHeight": height,
+    });
+    let cast = json!({
+        "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
+        "maxWidth": width * times, "maxHeight": height * times,
+        "maxFramesInFlight": FRAMES_IN_FLIGHT,
+    });
+    [("Emulation.setDeviceMetricsOverride", metrics), ("Page.startScreencast", cast)]
 }
 
 fn preferences(device: Device) -> Value {

@@ -28,7 +28,7 @@ use rustix::{
     },
 };
 
-use super::{Order, WAY_OUT};
+use super::{Order, POLICIES, WAY_OUT};
 
 /// Processes and threads of one browser.
 const PROCESSES: u64 = 1024;
@@ -103,6 +103,9 @@ fn hide(order: &Order) -> Step {
     at("private mounts", mount(nothing, "/", nothing, private, nothing))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let own = at("browser's folder", open(&order.folder, flags, Mode::empty()))?;
+    if let Some(policies) = &order.policies {
+        at("policies", mount(Some(policies), POLICIES, nothing, MsFlags::MS_BIND, nothing))?;
+    }
     let careful = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     for folder in order.hidden.iter().filter(|folder| folder.is_dir()) {
         let size = Some("size=64k,nr_inodes=64,mode=755");

@@ -9,18 +9,24 @@
 mod inside;
 
 use std::{
+    fs::{Permissions, set_permissions},
     io::{self, IoSliceMut, Read as _},
     mem::MaybeUninit,
     net::{SocketAddr, TcpListener},
     os::{
         fd::OwnedFd,
-        unix::{fs::chown, net::UnixStream, process::CommandExt as _},
+        unix::{
+            fs::{PermissionsExt as _, chown},
+            net::UnixStream,
+            process::CommandExt as _,
+        },
     },
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +49,31 @@ pub struct Jail {
     pub arguments: Vec<String>,
     /// Folders that are empty inside.
     pub hidden: Vec<PathBuf>,
+    /// Extra roots that browsers believe, as [`write_roots`] wrote them; only where the browser's
+    /// package has a folder for policies (`/etc/chromium`).
+    pub policies: Option<PathBuf>,
     /// Cores that one browser may use at once.
     pub cores: usize,
+}
+
+/// Where Debian's Chromium looks for what an administrator orders.
+pub(crate) const POLICIES: &str = "/etc/chromium";
+
+/// Writes a folder for [`Jail::policies`]: certificates, DER, that servers' chains may end at.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write_roots(folder: &Path, roots: &[Vec<u8>]) -> io::Result<()> {
+    let managed = folder.join("policies/managed");
+    std::fs::create_dir_all(&managed)?;
+    let roots: Vec<_> = roots.iter().map(|root| STANDARD.encode(root)).collect();
+    let policy = serde_json::json!({ "CACertificates": roots });
+    std::fs::write(managed.join("roots.json"), policy.to_string())?;
+    // To be read by whoever the browser is.
+    for part in [folder, &folder.join("policies"), &managed] {
+        set_permissions(part, Permissions::from_mode(0o755))?;
+    }
+    set_permissions(managed.join("roots.json"), Permissions::from_mode(0o644))
 }
 
 /// What the helper is told.
@@ -53,6 +82,7 @@ struct Order {
     /// The browser's own folder, the only one it may write to.
     folder: PathBuf,
     hidden: Vec<PathBuf>,
+    policies: Option<PathBuf>,
     user: Option<u32>,
     cores: Vec<usize>,
 }
@@ -127,6 +157,7 @@ impl Jail {
         let order = Order {
             folder: folder.to_owned(),
             hidden: self.hidden.clone(),
+            policies: self.policies.clone(),
             user,
             cores: seat.cores(self.cores),
         };

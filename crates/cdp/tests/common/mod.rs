@@ -32,6 +32,7 @@ pub(crate) fn here(folder: &Path) -> Here {
             helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
             arguments: vec![],
             hidden: vec![],
+            policies: None,
             cores: 2,
         }),
     }

@@ -1,5 +1,7 @@
 //! What the applicant does on a page.
 
+use super::Viewport;
+
 /// What the applicant does. **Invariant:** no `Debug`: keys and text may be a password.
 #[derive(Clone, PartialEq)]
 pub enum Input {
@@ -46,6 +48,8 @@ pub enum Input {
     },
     /// Closes the window on top, if there is another one below.
     ClosePage,
+    /// There is this much room for the page now.
+    Resize(Viewport),
 }
 
 impl Input {
@@ -60,7 +64,8 @@ impl Input {
             | Self::Wheel { .. }
             | Self::Touch { .. }
             | Self::Answer { .. }
-            | Self::ClosePage => false,
+            | Self::ClosePage
+            | Self::Resize(_) => false,
         }
     }
 }

@@ -96,6 +96,23 @@ pub struct Viewport {
     pub height: u16,
 }
 
+impl Viewport {
+    /// CSS pixels of a page that may be drawn with two pixels for each: twice as fine is four times
+    /// as dear, and phones are small.
+    const FINE_AREA: u32 = 500_000;
+
+    /// Brought within 320…1600 by 320…1200.
+    #[must_use]
+    pub fn within(width: u16, height: u16) -> Self {
+        Self { width: width.clamp(320, 1600), height: height.clamp(320, 1200) }
+    }
+
+    #[must_use]
+    pub fn may_be_fine(self) -> bool {
+        u32::from(self.width) * u32::from(self.height) <= Self::FINE_AREA
+    }
+}
+
 impl Default for Viewport {
     fn default() -> Self {
         Self { width: 1024, height: 720 }

@@ -99,6 +99,9 @@ pub enum Act {
 pub enum ApplicantError {
     #[error("there is no such session, or the link is not complete")]
     NotFound,
+    /// Another process has it; the session's address there.
+    #[error("the session is opened elsewhere")]
+    Elsewhere(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -86,6 +86,10 @@ async fn converse(
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }
+        Err(ApplicantError::Elsewhere(url)) => {
+            let _ = session.text(json!({ "t": "elsewhere", "url": url }).to_string()).await;
+            CloseCode::Normal
+        }
         Err(ApplicantError::Store(error)) => {
             let error: &dyn std::error::Error = &error;
             tracing::error!(error, "a view could not be opened");

@@ -20,9 +20,6 @@ const LONGEST_COMPOSING: usize = 500;
 const LONGEST_VALUE: usize = 64;
 const LONGEST_ANSWER: usize = 1000;
 const FINGERS: usize = 5;
-/// CSS pixels of a page that is drawn with two pixels for each: twice as fine is four times as
-/// dear, and phones are small.
-const FINE_AREA: u32 = 500_000;
 
 pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
     let prompt = view.prompt.as_ref().map(|prompt| {
@@ -113,10 +110,8 @@ pub(super) struct Hello {
 
 impl Hello {
     pub(super) fn device(&self) -> Device {
-        let viewport =
-            Viewport { width: self.width.clamp(320, 1600), height: self.height.clamp(320, 1200) };
-        let area = u32::from(viewport.width) * u32::from(viewport.height);
-        let fine = self.ratio >= 1.5 && area <= FINE_AREA;
+        let viewport = Viewport::within(self.width, self.height);
+        let fine = self.ratio >= 1.5 && viewport.may_be_fine();
         let scale = if fine { Scale::Two } else { Scale::One };
         Device { viewport, scale, touch: self.touch, dark: self.dark, still: self.still }
     }
@@ -179,6 +174,11 @@ pub(super) enum FromPage {
         text: String,
     },
     Close,
+    /// There is more room for the page, or less.
+    Size {
+        width: u16,
+        height: u16,
+    },
     Share {
         share: bool,
     },
@@ -261,6 +261,7 @@ impl FromPage {
                 Input::Answer { dialog, accept, text: within(text, LONGEST_ANSWER)? }
             }
             Self::Close => Input::ClosePage,
+            Self::Size { width, height } => Input::Resize(Viewport::within(width, height)),
         };
         Some(Act::Input(input))
     }
