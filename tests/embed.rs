@@ -102,7 +102,7 @@ async fn a_session_goes_on_on_another_device_and_back() {
     let first = desk.show(url).await;
     first.until_prompted("Sign in").await;
     first.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
-    first.click("[data-testid=screen]").await;
+    first.take_keys().await;
     desk.press("Tab").await;
     desk.write("ok").await;
     first.click("#phone").await;

@@ -100,7 +100,7 @@ async fn a_reload_and_twenty_seconds_without_a_network_lose_nothing() {
     let applicant = Applicant::visit("about:blank").await;
     let id = begin(&deployment, &applicant).await;
     let embed = applicant.alone();
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     applicant.press("Tab").await;
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
     applicant.write("o").await;

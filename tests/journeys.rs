@@ -134,7 +134,7 @@ async fn terminating(kind: Kind) {
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.begin().await;
     embed.until_prompted("Sign in").await;
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     applicant.press("Tab").await;
     applicant.write("half a na").await;
     let id = session_of(&applicant).await;

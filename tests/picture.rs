@@ -14,7 +14,7 @@ async fn main() {
     let applicant = Applicant::visit(&url).await;
     let embed = applicant.begin().await;
     embed.until_prompted("Sign in").await;
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     applicant.press("Tab").await;
     applicant.write("ok").await;
     applicant.press("Tab").await;

@@ -106,7 +106,7 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
     deployment.until(&id, "RUNNING", SOON).await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     applicant.press("Tab").await;
     applicant.write(WRITTEN_EARLY).await;
     seen_for_a_while().await;
@@ -121,7 +121,7 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     seen_for_a_while().await;
     applicant.press("Enter").await;
     embed.until_prompted("Enter the code").await;
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     applicant.press("Tab").await;
     applicant.write(CODE).await;
     seen_for_a_while().await;

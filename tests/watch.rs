@@ -69,7 +69,7 @@ async fn an_onlooker_sees_the_page_and_nothing_that_is_written() {
 /// Writes into the first field of the sign-in page, and waits until that is in the picture.
 async fn writes(embed: &Embed<'_>, text: &str) {
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
-    embed.click("[data-testid=screen]").await;
+    embed.take_keys().await;
     embed.applicant.press("Tab").await;
     embed.applicant.write(text).await;
     let more = format!(

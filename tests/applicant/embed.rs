@@ -89,7 +89,7 @@ impl Embed<'_> {
 
     /// Clicks on the remote page until it takes the keys: on a busy machine a frame may be shown
     /// a moment before a click finds it.
-    async fn take_keys(&self) {
+    pub async fn take_keys(&self) {
         eventually("the remote page to take the keys", PATIENCE, async || {
             self.click("[data-testid=screen]").await;
             let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
