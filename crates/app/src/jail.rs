@@ -9,7 +9,7 @@ use crate::{config::Config, kept::explain};
 /// The first argument of `avouch` where it is to become a browser.
 pub const JAIL: &str = "jail";
 /// Cores that one browser may use at once: a page that mines must not stop the others.
-const CORES: usize = 2;
+const CORES: usize = 3;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
