@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::ways::Ways;
+use crate::{gate::PAUSE, ways::Ways};
 
 const LONGEST_HEAD: usize = 64 * 1024;
 const HEAD_PATIENCE: Duration = Duration::from_secs(15);
@@ -44,7 +44,10 @@ impl Forwarder {
 async fn serve(listener: TcpListener, led: watch::Receiver<Arc<Ways>>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = room.clone().acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
         let ways = led.borrow().clone();
         tokio::spawn(async move {
             // A connection that breaks is the browser's to notice.

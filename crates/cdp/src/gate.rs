@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -26,6 +27,8 @@ use crate::{
 pub(crate) const READY: &str = "ready.avouch.invalid";
 /// The title of its page.
 pub(crate) const READY_TITLE: &str = "through";
+/// After a connection that could not be taken.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// Connections that have not shown anything yet.
 const STRANGERS: usize = 256;
 
@@ -98,7 +101,11 @@ impl Drop for Pass {
 async fn serve(listener: TcpListener, doors: Doors) {
     let strangers = Arc::new(Semaphore::new(STRANGERS));
     while let Ok(permit) = strangers.clone().acquire_owned().await {
-        let Ok((mut stream, _)) = listener.accept().await else { continue };
+        let Ok((mut stream, _)) = listener.accept().await else {
+            // Too many files are open, as a rule: others close some.
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
         let doors = doors.clone();
         tokio::spawn(async move {
             let read = read_request(&mut stream).await;

@@ -82,7 +82,9 @@ export class Link {
       this.listener.handover?.(message);
     } else if (message.t === 'elsewhere') {
       this.#over = true;
-      location.replace(message.url + location.hash);
+      // Two processes that name each other must not send us round for ever.
+      if (message.url === location.origin + location.pathname + location.search) this.listener.ended('refused');
+      else location.replace(message.url + location.hash);
     } else if (message.t === 'covered') {
       this.listener.covered?.();
     } else {
