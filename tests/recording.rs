@@ -105,7 +105,8 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
     deployment.until(&id, "RUNNING", SOON).await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    // The first picture may be of a page that is still empty: what is written then is written nowhere.
+    embed.until("the page's fields", "document.querySelector('canvas').dataset.fields > 0").await;
     embed.take_keys().await;
     applicant.press("Tab").await;
     applicant.write(WRITTEN_EARLY).await;
