@@ -8,16 +8,16 @@ use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 use cdp::{ChromiumPool, Fleet, PoolOptions, Source};
 use domain::secret::Secret;
 use ports::browser::{BrowserPool as _, StartError};
-use rustls::{ClientConfig, RootCertStore, pki_types::PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use testkit::{
     contract::browser_pool::Pool,
     fleet::{CLOSED, Shared},
+    tls::acceptor,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},
 };
-use tokio_rustls::TlsAcceptor;
 
 use self::common::{options, spec};
 
@@ -30,15 +30,7 @@ const PAGE: &str = "http://page.localhost/";
 #[tokio::test]
 async fn a_fleet_is_spoken_to_over_tls() {
     let shared = Shared::start(CLOSED).await;
-    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
-    let server = rustls::ServerConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private)
-        .unwrap();
-    let (acceptor, behind) = (TlsAcceptor::from(Arc::new(server)), shared.address);
+    let ((acceptor, root), behind) = (acceptor("localhost"), shared.address);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -56,7 +48,7 @@ async fn a_fleet_is_spoken_to_over_tls() {
     let stranger = pool(&url, roots.clone()).await;
     let refusal = stranger.start(spec(HOST, "US")).await.map(drop).unwrap_err();
     assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
-    roots.add(key.cert.der().clone()).unwrap();
+    roots.add(root.into()).unwrap();
     let pool = pool(&url, roots).await;
     pool.start(spec(HOST, "US")).await.unwrap().navigate(PAGE).await.unwrap();
     pool.end_all().await;

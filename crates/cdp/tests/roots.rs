@@ -3,17 +3,15 @@
 
 mod common;
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{collections::HashMap, net::SocketAddr};
 
 use cdp::{ChromiumPool, Here, Jail, PoolOptions, Source, write_roots};
 use ports::browser::{BrowserError, BrowserPool as _};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+use testkit::tls::acceptor;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
-use tokio_rustls::TlsAcceptor;
 
 use self::common::{here, options, spec};
 
@@ -48,20 +46,7 @@ async fn a_site_under_an_operators_root_is_believed_where_the_root_is() {
 
 /// A site over TLS, and the root that its certificate is under.
 async fn site() -> (SocketAddr, Vec<u8>) {
-    let mut params = CertificateParams::new(vec![]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new([HOST.to_owned()]).unwrap();
-    let certificate = certificate.signed_by(&key, &root).unwrap();
-    let private = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], private)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(server));
+    let (acceptor, root) = acceptor(HOST);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -77,5 +62,5 @@ async fn site() -> (SocketAddr, Vec<u8>) {
             });
         }
     });
-    (address, root.der().to_vec())
+    (address, root)
 }

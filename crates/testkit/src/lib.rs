@@ -6,6 +6,7 @@ pub mod fleet;
 pub mod redis;
 pub mod s3;
 pub mod sample;
+pub mod tls;
 
 #[doc(hidden)]
 pub use tokio;

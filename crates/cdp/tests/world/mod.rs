@@ -24,6 +24,8 @@ pub(crate) const SITE: &str = "11.22.33.44:80";
 pub(crate) const DE: &str = "198.51.100.2";
 pub(crate) const FR: &str = "198.51.100.6";
 pub(crate) const HERE: &str = "198.51.100.10";
+/// Set where the network is one of our own: whoever runs ignored tests by hand has another.
+const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
 const SOON: Duration = Duration::from_secs(10);
 
 /// Runs one of this program's tests in a network of its own.
@@ -33,6 +35,7 @@ pub(crate) fn inside(test: &str) {
         command.args(["--map-root-user", "--map-auto"]);
     }
     let status = command
+        .env(INSIDE, "yes")
         .args(["--net", "--mount", "--"])
         .arg(env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"])
@@ -54,6 +57,7 @@ pub(crate) struct World {
 impl World {
     /// Must be called in a network of its own, with the rights to change it.
     pub(crate) async fn start() -> Self {
+        assert!(env::var_os(INSIDE).is_some(), "this would change the machine's own network");
         let folder = tempfile::tempdir().unwrap();
         let resolver = folder.path().join("resolv.conf");
         fs::write(&resolver, "nameserver 11.22.33.44\noptions timeout:1\n").unwrap();
