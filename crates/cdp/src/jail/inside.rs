@@ -35,8 +35,6 @@ const PROCESSES: u64 = 1024;
 const OPEN_FILES: u64 = 4096;
 /// Bytes of one file; a profile has none that large.
 const FILE: u64 = 512 * 1024 * 1024;
-/// The service goes before its browsers.
-const NICE: i32 = 5;
 
 /// Goes into the jail and becomes the program that the arguments name after the order; without one
 /// it only tries, and ends.
@@ -128,7 +126,6 @@ fn bound(order: &Order) -> Step {
     ] {
         at("limits", setrlimit(resource, most, most))?;
     }
-    at("priority", rustix::process::nice(NICE))?;
     let mut cores = CpuSet::new();
     for core in &order.cores {
         at("cores", cores.set(*core))?;
