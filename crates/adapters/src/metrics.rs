@@ -52,6 +52,12 @@ impl Metrics {
             "avouch_delivery_attempts_total",
             "POSTs to webhooks, by what came of them"
         );
+        metrics::describe_gauge!("avouch_deliveries_in_flight", "POSTs to webhooks under way");
+        metrics::describe_histogram!(
+            "avouch_delivery_wait_seconds",
+            metrics::Unit::Seconds,
+            "From when a POST to a webhook is due to when it begins"
+        );
         Ok(Self(GATHERED.get_or_init(|| handle).clone()))
     }
 

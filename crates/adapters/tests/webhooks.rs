@@ -26,15 +26,20 @@ async fn a_receiver_under_an_operators_root_is_believed_where_the_root_is() {
     let delivery = Delivery {
         id: DeliveryId::from_uuid(Uuid::nil()),
         session: SessionId::from_uuid(Uuid::nil()),
-        webhook: Webhook { url: format!("https://localhost:{port}/hook"), ..webhook },
+        webhook: Webhook { url: format!("https://localhost:{port}/hook"), ..webhook }.into(),
+        ailing: false,
         body: "{}".to_owned(),
-        attempt: 1,
+        tries: 0,
+        single: false,
+        since: sample::noon(),
+        due: sample::noon(),
+        claim: 1,
     };
     let stranger = HyperWebhookSender::new(egress.clone(), &[]).unwrap();
-    let answer = stranger.send(&delivery, sample::noon()).await;
+    let answer = stranger.send(&delivery, sample::noon()).await.answer;
     assert!(matches!(answer, Answer::Failed(_)), "{answer:?}");
     let friend = HyperWebhookSender::new(egress, &[root]).unwrap();
-    let answer = friend.send(&delivery, sample::noon()).await;
+    let answer = friend.send(&delivery, sample::noon()).await.answer;
     assert!(matches!(answer, Answer::Status { code: 204, .. }), "{answer:?}");
 }
 

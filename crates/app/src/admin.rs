@@ -131,8 +131,9 @@ impl Admin {
                     }),
                     retries: retries.unwrap_or(Webhook::DEFAULT_RETRIES),
                     active: !inactive,
+                    retiring: None,
                 };
-                store.add_webhook(&webhook, now).await.map_err(explain)?;
+                store.add_webhook(&webhook, &[], now).await.map_err(explain)?;
                 Ok(json!({ "webhookId": webhook.id, "secret": webhook.secret.expose() }))
             }
             Self::PublishPlatform { file } => {

@@ -6,6 +6,7 @@ pub mod config;
 mod admin;
 mod advance;
 mod browsers;
+mod delivery;
 mod folders;
 mod jail;
 mod kept;

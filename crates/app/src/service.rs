@@ -36,6 +36,7 @@ use crate::{
     advance::Core,
     browsers::browser_pool,
     config::Config,
+    delivery::Courier,
     folders::browsers_folder,
     kept::{Failure, derive, explain, open_store, recordings},
     live::{Applicants, Rooms, Watchers},
@@ -130,6 +131,23 @@ fn core(config: &Config, parts: Parts, node: NodeId, key: &[u8; 32], store: Arc<
     }
 }
 
+fn courier(
+    config: &Config,
+    core: Arc<Core>,
+    store: &Store,
+    tasks: TaskTracker,
+) -> Result<Courier, Failure> {
+    let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
+    Ok(Courier {
+        core,
+        queue: Arc::new(store.with_lane(&config.database_url)),
+        log: Arc::new(store.with_lane(&config.database_url)),
+        sender: Arc::new(sender),
+        backoff: config.webhook_backoff,
+        tasks,
+    })
+}
+
 fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
@@ -160,20 +178,19 @@ impl Service {
         let core = Arc::new(core(config, parts, node, &key, laned));
         let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
+        let tasks = TaskTracker::new();
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
-            deliveries: store.clone(),
+            courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
             places: places.clone(),
             recordings: store.clone(),
             vault: vault.clone(),
             encoder: Arc::new(Ffmpeg::default()),
-            sender: Arc::new(HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?),
-            backoff: config.webhook_backoff,
             retention: config.retention,
             stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks,
         };
         workers.start();
         let partners =

@@ -1,36 +1,60 @@
 //! Deliveries that partners are owed.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    id::{DeliveryId, SessionId},
-    webhook::Webhook,
+    id::{DeliveryId, SessionId, WebhookId},
+    webhook::{Verdict, Webhook},
 };
 
-use crate::{StoreError, outbox::Verdict, webhook_sender::Answer};
+use crate::{StoreError, webhook_sender::Call};
 
-/// The queue of deliveries. Filled only by the session store, when a session ends.
+/// Added to a webhook's own timeout, this is how long a claim lasts: a receiver that takes all of
+/// its time is not called twice.
+pub const CLAIM_MARGIN: TimeDelta = TimeDelta::seconds(15);
+
+/// The queue of deliveries. Filled by the session store when a session ends, and by whoever sends
+/// something again or tries a webhook out.
 #[async_trait]
 pub trait DeliveryQueue: Send + Sync {
-    /// Leases up to `limit` due deliveries. The lease MUST outlast the longest timeout that a
-    /// webhook can have, or a slow receiver is called twice.
-    async fn claim_deliveries(
-        &self,
-        now: DateTime<Utc>,
-        lease: TimeDelta,
-        limit: u16,
-    ) -> Result<Vec<Delivery>, StoreError>;
+    /// Leases due deliveries, webhook after webhook, so that none is passed over however much
+    /// another one is owed. Nothing is leased of webhooks that are inactive or in a pause; of one
+    /// that is being tried out, one delivery. A claim lasts for the webhook's timeout and
+    /// [`CLAIM_MARGIN`], then it is handed out again.
+    async fn claim_deliveries(&self, ask: &Ask) -> Result<Claimed, StoreError>;
 
-    /// Writes an attempt down and ends the claim. Answers `false`, and changes nothing, when the
-    /// claim was lost to a later one in the meantime.
-    async fn settle_delivery(
-        &self,
-        delivery: &Delivery,
-        attempt: &Attempt,
-        verdict: Verdict,
-    ) -> Result<bool, StoreError>;
+    /// Writes attempts down and ends their claims. Answers for each whether it was still held;
+    /// nothing is written of those that were not.
+    async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError>;
+
+    /// Keeps count of how receivers answered. A success ends what failures began.
+    async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError>;
+
+    /// Gives up on what has been owed since before `before` and is not being sent; up to `limit`.
+    /// Answers how many.
+    async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError>;
+}
+
+/// What a claimer has room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    pub now: DateTime<Utc>,
+    /// Goes on after this webhook, in the order of identifiers; none: from the first.
+    pub after: Option<WebhookId>,
+    /// The most deliveries in all.
+    pub limit: u16,
+    /// The most of a webhook that is not named in `room`.
+    pub each: u16,
+    /// The most of these webhooks.
+    pub room: Vec<(WebhookId, u16)>,
+}
+
+/// What was claimed, and where to go on; none: from the first again.
+pub struct Claimed {
+    pub deliveries: Vec<Delivery>,
+    pub next: Option<WebhookId>,
 }
 
 /// One webhook's notice of one session, claimed.
@@ -38,11 +62,31 @@ pub trait DeliveryQueue: Send + Sync {
 pub struct Delivery {
     pub id: DeliveryId,
     pub session: SessionId,
-    pub webhook: Webhook,
+    pub webhook: Arc<Webhook>,
+    /// Whether the receiver failed when it was last tried.
+    pub ailing: bool,
     /// The exact bytes of the body; the same in each attempt.
     pub body: String,
-    /// Counts from 1; also the fence against a lost claim.
-    pub attempt: i32,
+    /// Attempts that were made since it was owed, or sent again.
+    pub tries: u32,
+    /// Whether it has one attempt, as a test.
+    pub single: bool,
+    /// When it began to be owed, or was sent again.
+    pub since: DateTime<Utc>,
+    /// When it became due.
+    pub due: DateTime<Utc>,
+    /// The fence against a lost claim.
+    pub claim: i32,
+}
+
+/// What came of one POST, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    pub delivery: DeliveryId,
+    pub webhook: WebhookId,
+    pub claim: i32,
+    pub attempt: Attempt,
+    pub verdict: Verdict,
 }
 
 /// What came of one POST.
@@ -50,5 +94,15 @@ pub struct Delivery {
 pub struct Attempt {
     pub at: DateTime<Utc>,
     pub took: Duration,
-    pub answer: Answer,
+    pub call: Call,
+}
+
+/// How a webhook's receiver answered a few times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    pub webhook: WebhookId,
+    /// Failures since the last success, or of all where none succeeded.
+    pub failures: u32,
+    /// Whether one of them was a success.
+    pub success: bool,
 }

@@ -10,7 +10,15 @@ use crate::delivery::Delivery;
 /// Makes one POST and reports; never retries, never follows a redirect.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Answer;
+    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Call;
+}
+
+/// One POST.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The headers that were sent, `name: value` a line; no values that are secrets.
+    pub sent: String,
+    pub answer: Answer,
 }
 
 /// What a receiver answered, or why it did not.

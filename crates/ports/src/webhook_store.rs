@@ -2,14 +2,49 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use domain::{id::TeamId, webhook::Webhook};
+use domain::{
+    id::{ApiKeyId, TeamId, WebhookId},
+    secret::Secret,
+    webhook::{Health, Retiring, Webhook},
+};
 
 use crate::StoreError;
 
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
-    /// Keeps a webhook; header value and secret are encrypted at rest.
-    async fn add_webhook(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<(), StoreError>;
+    /// Keeps a webhook; header value and secret are encrypted at rest. It is told of the sessions
+    /// of these keys; of none: of all that the team has.
+    async fn add_webhook(
+        &self,
+        webhook: &Webhook,
+        keys: &[ApiKeyId],
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
-    async fn webhooks(&self, team: TeamId) -> Result<Vec<Webhook>, StoreError>;
+    async fn webhook(&self, id: WebhookId) -> Result<Option<KeptWebhook>, StoreError>;
+
+    /// The oldest first.
+    async fn webhooks(&self, team: TeamId) -> Result<Vec<KeptWebhook>, StoreError>;
+
+    /// Answers `false` where there is none.
+    async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError>;
+
+    /// Gives a webhook a new secret, and says until when the old one signs too. Answers `false`
+    /// where there is none.
+    async fn rotate_secret(
+        &self,
+        id: WebhookId,
+        fresh: &Secret,
+        retiring: &Retiring,
+    ) -> Result<bool, StoreError>;
+}
+
+/// A webhook with what has become of it.
+#[derive(Clone)]
+pub struct KeptWebhook {
+    pub webhook: Webhook,
+    /// The keys whose sessions it is told of; none: all of the team's.
+    pub keys: Vec<ApiKeyId>,
+    pub health: Health,
+    pub created_at: DateTime<Utc>,
 }

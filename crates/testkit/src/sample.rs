@@ -53,6 +53,7 @@ pub fn webhook(team: TeamId) -> Webhook {
             value: Secret::new("header value".into()),
         }),
         secret: Secret::new("whsec_c2FtcGxl".into()),
+        retiring: None,
         timeout: Duration::from_secs(30),
         retries: 3,
         active: true,

@@ -7,16 +7,25 @@ use domain::{
     webhook,
 };
 use ports::StoreError;
+use uuid::{NoContext, Timestamp, Uuid};
 
 use super::{
     column::{Id, Moment},
     outbox::NewEntry,
     reads::EventRow,
-    schema::deliveries,
+    schema::{deliveries, delivery_queue, notices},
 };
 
 /// What is recorded is written this soon.
 const LAST_SHOTS: TimeDelta = TimeDelta::seconds(3);
+
+#[derive(Insertable)]
+#[diesel(table_name = notices)]
+pub(super) struct NewNotice<'a> {
+    pub(super) session: Id,
+    pub(super) test: bool,
+    pub(super) body: &'a str,
+}
 
 #[derive(Insertable)]
 #[diesel(table_name = deliveries)]
@@ -24,8 +33,29 @@ pub(super) struct NewDelivery {
     pub(super) id: Id,
     pub(super) webhook: Id,
     pub(super) session: Id,
-    pub(super) body: String,
+    pub(super) created_at: Moment,
+}
+
+/// A delivery that is to be sent, at once.
+#[derive(Insertable)]
+#[diesel(table_name = delivery_queue)]
+pub(super) struct NewTask {
+    pub(super) delivery: Id,
+    pub(super) webhook: Id,
+    pub(super) session: Id,
+    pub(super) since: Moment,
     pub(super) due: Moment,
+    pub(super) single: bool,
+    pub(super) attempts: i32,
+}
+
+/// A new delivery; its identifier sorts by the moment.
+pub(super) fn owed(webhook: Id, session: Id, at: Moment, single: bool) -> (NewDelivery, NewTask) {
+    let seconds = u64::try_from(at.0.timestamp()).unwrap_or(0);
+    let stamp = Timestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
+    let id = Id(Uuid::new_v7(stamp));
+    let task = NewTask { delivery: id, webhook, session, since: at, due: at, single, attempts: 0 };
+    (NewDelivery { id, webhook, session, created_at: at }, task)
 }
 
 /// What a change writes besides the session itself.
@@ -77,9 +107,12 @@ impl Debts {
 macro_rules! owe {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::diesel::{
-            debts::NewDelivery,
+            debts::{NewNotice, owed},
             recordings::{ERASED, NewRecording, PENDING},
-            schema::{api_keys, deliveries, outbox, recordings, session_events, webhooks},
+            schema::{
+                api_keys, deliveries, delivery_queue, notices, outbox, recordings, session_events,
+                webhook_keys, webhooks,
+            },
         };
         ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
         for entry in &$debts.entries {
@@ -91,26 +124,28 @@ macro_rules! owe {
                 .select(api_keys::team)
                 .first::<Id>($conn)
                 .await?;
-            let active = webhooks::table
+            let chosen = || webhook_keys::table.filter(webhook_keys::webhook.eq(webhooks::id));
+            let for_this = exists(chosen().filter(webhook_keys::key.eq($row.owner)));
+            let told = webhooks::table
                 .filter(webhooks::team.eq(team))
                 .filter(webhooks::active.eq(true))
+                .filter(for_this.or(not(exists(chosen()))))
                 .select(webhooks::id)
                 .load::<Id>($conn)
                 .await?;
-            for webhook in active {
-                let delivery = NewDelivery {
-                    id: Id(Uuid::new_v4()),
-                    webhook,
-                    session: $row.id,
-                    body: body.clone(),
-                    due: *due,
-                };
+            if !told.is_empty() {
+                let notice = NewNotice { session: $row.id, test: false, body };
+                ::diesel::insert_into(notices::table).values(notice).execute($conn).await?;
+            }
+            for webhook in told {
+                let (delivery, task) = owed(webhook, $row.id, *due, false);
                 ::diesel::insert_into(deliveries::table).values(delivery).execute($conn).await?;
+                ::diesel::insert_into(delivery_queue::table).values(task).execute($conn).await?;
             }
         }
         if let Some(body) = &$debts.erased {
-            let copies = deliveries::table.filter(deliveries::session.eq($row.id));
-            ::diesel::update(copies).set(deliveries::body.eq(body)).execute($conn).await?;
+            let copy = notices::table.filter(notices::session.eq($row.id));
+            ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
             let film = recordings::table.filter(recordings::session.eq($row.id));
             ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;
         }

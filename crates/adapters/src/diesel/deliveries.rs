@@ -1,175 +1,288 @@
 //! The queue of deliveries, and the log of attempts.
 
-use ::diesel::{prelude::*, result::Error as DieselError};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
-use domain::id::{DeliveryId, SessionId};
+use domain::{
+    id::WebhookId,
+    webhook::{Verdict, Webhook, pause_after},
+};
 use ports::{
     StoreError,
-    delivery::{Attempt, Delivery, DeliveryQueue},
-    outbox::Verdict,
-    webhook_sender::Answer,
+    delivery::{Ask, Claimed, Delivery, DeliveryQueue, Settled, Tally},
 };
 
 use super::{
+    claims::{Claim, Line, Lines, Share, Taken, next, shares},
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
-    schema::{deliveries, delivery_attempts, webhooks},
-    webhooks::WebhookRow,
+    database::{SqliteConn, Store, failed, with_conn, with_lane},
+    schema::{deliveries, delivery_attempts, delivery_queue, notices, webhooks},
+    settles::{AttemptRow, Settles, due},
 };
 
-const PENDING: &str = "pending";
-const DELIVERED: &str = "delivered";
-const EXHAUSTED: &str = "exhausted";
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = deliveries)]
-#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct DeliveryRow {
-    id: Id,
-    webhook: Id,
-    session: Id,
-    body: String,
-    attempt: i32,
+/// As `with_conn`, over the lane where this store has one. For statements that are carried out whole
+/// or not at all, and may be carried out twice.
+macro_rules! with_queue {
+    ($store:expr, |$conn:ident| $body:expr) => {
+        with_queue!($store, postgres | $conn | $body, sqlite | $conn | $body)
+    };
+    ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
+        if let Some(lane) = &$store.lane {
+            with_lane!(lane, |$pg| $postgres)
+        } else {
+            with_conn!($store, postgres | $pg | $postgres, sqlite | $lite | $sqlite)
+        }
+    };
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = delivery_attempts)]
-struct AttemptRow {
-    delivery: Id,
-    attempt: i32,
-    started_at: Moment,
-    took_ms: i32,
-    status: Option<i32>,
-    error: Option<&'static str>,
-    answer: Option<String>,
-}
-
-/// Marks the due rows as taken and reads them with their webhooks.
-macro_rules! take_up {
-    ($conn:expr, $due:expr, $taken:expr) => {{
-        let rows: Vec<DeliveryRow> =
-            ::diesel::update(deliveries::table.filter(deliveries::id.eq_any($due)))
-                .set($taken)
-                .returning(DeliveryRow::as_returning())
-                .get_results($conn)
-                .await?;
-        let ids: Vec<Id> = rows.iter().map(|row| row.webhook).collect();
-        let webhooks = webhooks::table
-            .filter(webhooks::id.eq_any(ids))
-            .select(WebhookRow::as_select())
-            .load($conn)
-            .await?;
-        Ok((rows, webhooks))
+/// Takes old deliveries out of the queue, within the transaction of `$conn`.
+macro_rules! give_up {
+    ($conn:expr, $old:expr, $at:expr) => {{
+        let queued = delivery_queue::table.filter(delivery_queue::delivery.eq_any(&$old));
+        ::diesel::delete(queued).execute($conn).await?;
+        let given_up = deliveries::table.filter(deliveries::id.eq_any(&$old));
+        let at = deliveries::exhausted_at.eq(Moment($at));
+        ::diesel::update(given_up).set(at).execute($conn).await
     }};
 }
 
 #[async_trait]
 impl DeliveryQueue for Store {
-    async fn claim_deliveries(
-        &self,
-        now: DateTime<Utc>,
-        lease: TimeDelta,
-        limit: u16,
-    ) -> Result<Vec<Delivery>, StoreError> {
-        let due = deliveries::table
-            .select(deliveries::id)
-            .filter(deliveries::state.eq(PENDING))
-            .filter(deliveries::due.le(Moment(now)))
-            .order(deliveries::due)
-            .limit(limit.into());
-        let taken = (
-            deliveries::attempt.eq(deliveries::attempt + 1),
-            deliveries::due.eq(Moment(now + lease)),
+    async fn claim_deliveries(&self, ask: &Ask) -> Result<Claimed, StoreError> {
+        let lines: QueryResult<Vec<Line>> =
+            with_queue!(self, |conn| Lines::of(ask).load(conn).await);
+        let lines = lines.map_err(failed("look for deliveries"))?;
+        let shares = shares(ask, &lines);
+        let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
+        let next = next(ask, &lines, &taken);
+        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines)?, next })
+    }
+
+    async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError> {
+        let held: QueryResult<Vec<Id>> = with_queue!(
+            self,
+            postgres | conn | Settles::of(settled).load(conn).await,
+            sqlite | conn | {
+                conn.immediate_transaction(async |conn| {
+                    let mut held = vec![];
+                    for one in settled {
+                        held.extend(settle_one(conn, one).await?);
+                    }
+                    Ok(held)
+                })
+                .await
+            }
         );
-        let claimed: QueryResult<(Vec<DeliveryRow>, Vec<WebhookRow>)> = with_conn!(
+        let held = held.map_err(failed("settle deliveries"))?;
+        let is_held = |one: &Settled| held.contains(&Id(*one.delivery.as_uuid()));
+        Ok(settled.iter().map(is_held).collect())
+    }
+
+    async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError> {
+        for tally in tallies {
+            if tally.success {
+                self.note_success(tally.webhook).await?;
+            }
+            if tally.failures > 0 {
+                self.note_failures(tally, now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError> {
+        // A lease may be running; what is being sent is judged by its age when it comes back.
+        let free = delivery_queue::leased_until
+            .is_null()
+            .or(delivery_queue::leased_until.le(Moment(before)).assume_not_null());
+        let old = delivery_queue::table
+            .filter(delivery_queue::since.lt(Moment(before)))
+            .filter(free)
+            .order(delivery_queue::since)
+            .select(delivery_queue::delivery)
+            .limit(limit.into());
+        let given_up: QueryResult<usize> = with_conn!(
             self,
             postgres | conn | {
                 conn.transaction(async |conn| {
-                    let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
-                    take_up!(conn, due, taken)
+                    let old: Vec<Id> = old.for_update().skip_locked().load(conn).await?;
+                    give_up!(conn, old, before)
                 })
                 .await
             },
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
-                    let due: Vec<Id> = due.load(conn).await?;
-                    take_up!(conn, due, taken)
+                    let old: Vec<Id> = old.load(conn).await?;
+                    give_up!(conn, old, before)
                 })
                 .await
             }
         );
-        let (rows, webhooks) = claimed.map_err(failed("claim deliveries"))?;
-        rows.into_iter().map(|row| self.delivery(row, &webhooks)).collect()
-    }
-
-    async fn settle_delivery(
-        &self,
-        delivery: &Delivery,
-        attempt: &Attempt,
-        verdict: Verdict,
-    ) -> Result<bool, StoreError> {
-        let id = Id(*delivery.id.as_uuid());
-        let (status, error, answer) = match &attempt.answer {
-            Answer::Status { code, body, .. } => (Some(i32::from(*code)), None, Some(body.clone())),
-            Answer::Failed(class) => (None, Some(*class), None),
-        };
-        let log = AttemptRow {
-            delivery: id,
-            attempt: delivery.attempt,
-            started_at: Moment(attempt.at),
-            took_ms: i32::try_from(attempt.took.as_millis()).unwrap_or(i32::MAX),
-            status,
-            error,
-            answer,
-        };
-        let (state, due) = match verdict {
-            Verdict::Done => (DELIVERED, None),
-            Verdict::Buried => (EXHAUSTED, None),
-            Verdict::RetryAt(due) => (PENDING, Some(Moment(due))),
-        };
-        let settled: Result<bool, DieselError> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let held = deliveries::table
-                    .filter(deliveries::id.eq(id))
-                    .filter(deliveries::attempt.eq(delivery.attempt))
-                    .filter(deliveries::state.eq(PENDING));
-                let rows = match due {
-                    Some(due) => {
-                        ::diesel::update(held).set(deliveries::due.eq(due)).execute(conn).await?
-                    }
-                    None => {
-                        ::diesel::update(held)
-                            .set(deliveries::state.eq(state))
-                            .execute(conn)
-                            .await?
-                    }
-                };
-                if rows == 0 {
-                    return Ok(false);
-                }
-                ::diesel::insert_into(delivery_attempts::table).values(&log).execute(conn).await?;
-                Ok(true)
-            })
-            .await
-        });
-        settled.map_err(failed("settle a delivery"))
+        given_up.map_err(failed("give deliveries up"))
     }
 }
 
-impl Store {
-    fn delivery(&self, row: DeliveryRow, webhooks: &[WebhookRow]) -> Result<Delivery, StoreError> {
-        let webhook = webhooks
-            .iter()
-            .find(|webhook| webhook.id == row.webhook)
-            .ok_or_else(|| StoreError::new("read a delivery back", "its webhook is gone"))?;
-        Ok(Delivery {
-            id: DeliveryId::from_uuid(row.id.0),
-            session: SessionId::from_uuid(row.session.0),
-            webhook: self.read_webhook(webhook)?,
-            body: row.body,
-            attempt: row.attempt,
-        })
+/// Writes one attempt down; nothing where its claim was lost.
+async fn settle_one(conn: &mut SqliteConn, one: &Settled) -> QueryResult<Option<Id>> {
+    let id = Id(*one.delivery.as_uuid());
+    let held = || {
+        delivery_queue::table
+            .filter(delivery_queue::delivery.eq(id))
+            .filter(delivery_queue::claim.eq(one.claim))
+    };
+    let made: Option<i32> = held().select(delivery_queue::attempts).first(conn).await.optional()?;
+    let Some(made) = made else { return Ok(None) };
+    match due(one.verdict) {
+        Some(due) => {
+            let later = (
+                delivery_queue::due.eq(due),
+                delivery_queue::leased_until.eq(None::<Moment>),
+                delivery_queue::tries.eq(delivery_queue::tries + 1),
+                delivery_queue::attempts.eq(delivery_queue::attempts + 1),
+            );
+            ::diesel::update(held()).set(later).execute(conn).await?;
+        }
+        None => {
+            ::diesel::delete(held()).execute(conn).await?;
+        }
     }
+    if one.verdict == Verdict::Exhausted {
+        let this = deliveries::table.filter(deliveries::id.eq(id));
+        let at = deliveries::exhausted_at.eq(Moment(one.attempt.at));
+        ::diesel::update(this).set(at).execute(conn).await?;
+    }
+    let mut row = AttemptRow::of(one);
+    row.attempt = made.saturating_add(1);
+    ::diesel::insert_into(delivery_attempts::table).values(row).execute(conn).await?;
+    Ok(Some(id))
+}
+
+impl Store {
+    async fn take(&self, ask: &Ask, shares: &[Share]) -> Result<Vec<Taken>, StoreError> {
+        let taken: QueryResult<Vec<Taken>> = with_queue!(
+            self,
+            postgres | conn | Claim::of(ask, shares).load(conn).await,
+            sqlite | conn | {
+                conn.immediate_transaction(async |conn| {
+                    let mut taken = vec![];
+                    for share in shares {
+                        let room = usize::from(ask.limit).saturating_sub(taken.len());
+                        taken.extend(take_one(conn, ask, share, room).await?);
+                    }
+                    Ok(taken)
+                })
+                .await
+            }
+        );
+        taken.map_err(failed("claim deliveries"))
+    }
+
+    fn read_deliveries(
+        &self,
+        taken: Vec<Taken>,
+        lines: &[Line],
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let given: HashSet<_> = taken.iter().map(|row| row.webhook).collect();
+        let mut webhooks: HashMap<Id, (Arc<Webhook>, bool)> = HashMap::new();
+        for (row, _) in lines.iter().filter(|(row, _)| given.contains(&row.id)) {
+            let ailing = row.health().failures > 0;
+            webhooks.insert(row.id, (Arc::new(self.read_webhook(row)?), ailing));
+        }
+        // Only what was looked at is given something.
+        let whole = taken.into_iter().filter_map(|row| {
+            let (webhook, ailing) = webhooks.get(&row.webhook)?.clone();
+            Some(row.read(webhook, ailing))
+        });
+        Ok(whole.collect())
+    }
+
+    async fn note_success(&self, webhook: WebhookId) -> Result<(), StoreError> {
+        let ailing = webhooks::table
+            .filter(webhooks::id.eq(Id(*webhook.as_uuid())))
+            .filter(webhooks::failures.gt(0));
+        let well = (
+            webhooks::failures.eq(0),
+            webhooks::failing_since.eq(None::<Moment>),
+            webhooks::paused_until.eq(None::<Moment>),
+        );
+        let noted: QueryResult<usize> =
+            with_conn!(self, |conn| ::diesel::update(ailing).set(well).execute(conn).await);
+        noted.map(drop).map_err(failed("note a success"))
+    }
+
+    async fn note_failures(&self, tally: &Tally, now: DateTime<Utc>) -> Result<(), StoreError> {
+        let this = webhooks::table.filter(webhooks::id.eq(Id(*tally.webhook.as_uuid())));
+        let more = i32::try_from(tally.failures).unwrap_or(i32::MAX);
+        let noted: QueryResult<()> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let before: Option<i32> =
+                    this.select(webhooks::failures).first(conn).await.optional()?;
+                let Some(before) = before else { return Ok(()) };
+                let failures = before.saturating_add(more);
+                let pause = pause_after(u32::try_from(failures).unwrap_or(0));
+                let pause = pause.and_then(|pause| TimeDelta::from_std(pause).ok());
+                let health = (
+                    webhooks::failures.eq(failures),
+                    webhooks::paused_until.eq(pause.map(|pause| Moment(now + pause))),
+                );
+                ::diesel::update(this).set(health).execute(conn).await?;
+                let well = this.filter(webhooks::failing_since.is_null());
+                let since = webhooks::failing_since.eq(Moment(now));
+                ::diesel::update(well).set(since).execute(conn).await?;
+                Ok(())
+            })
+            .await
+        });
+        noted.map_err(failed("note failures"))
+    }
+}
+
+async fn take_one(
+    conn: &mut SqliteConn,
+    ask: &Ask,
+    share: &Share,
+    room: usize,
+) -> QueryResult<Vec<Taken>> {
+    let now = Moment(ask.now);
+    let free = delivery_queue::leased_until
+        .is_null()
+        .or(delivery_queue::leased_until.le(now).assume_not_null());
+    let picked: Vec<Id> = delivery_queue::table
+        .filter(delivery_queue::webhook.eq(share.webhook))
+        .filter(delivery_queue::due.le(now))
+        .filter(free)
+        .order(delivery_queue::due)
+        .limit(i64::from(share.room).min(i64::try_from(room).unwrap_or(i64::MAX)))
+        .select(delivery_queue::delivery)
+        .load(conn)
+        .await?;
+    let these = delivery_queue::table.filter(delivery_queue::delivery.eq_any(&picked));
+    let taken = (
+        delivery_queue::claim.eq(delivery_queue::claim + 1),
+        delivery_queue::leased_until.eq(share.lease),
+    );
+    ::diesel::update(these).set(taken).execute(conn).await?;
+    delivery_queue::table
+        .filter(delivery_queue::delivery.eq_any(&picked))
+        .inner_join(notices::table)
+        .order(delivery_queue::due)
+        .select((
+            delivery_queue::delivery,
+            delivery_queue::webhook,
+            delivery_queue::session,
+            notices::body,
+            delivery_queue::since,
+            delivery_queue::due,
+            delivery_queue::single,
+            delivery_queue::tries,
+            delivery_queue::claim,
+        ))
+        .load(conn)
+        .await
 }

@@ -4,6 +4,7 @@
 //! how rows are claimed. Each query is written once and checked by the compiler for both.
 
 mod catalogue;
+mod claims;
 mod column;
 mod database;
 mod debts;
@@ -19,6 +20,7 @@ mod recordings;
 mod schema;
 mod session_row;
 mod sessions;
+mod settles;
 mod together;
 mod webhooks;
 

@@ -1,7 +1,12 @@
 //! What is written when a session begins or moves: the session, its timeline and what it owes,
 //! in one transaction.
 
-use ::diesel::{prelude::*, result::Error as DieselError, sql_types::BigInt};
+use ::diesel::{
+    dsl::{exists, not},
+    prelude::*,
+    result::Error as DieselError,
+    sql_types::BigInt,
+};
 use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
 use domain::session::{Change, State};
@@ -9,7 +14,6 @@ use ports::{
     StoreError,
     session_store::{CommitError, IdempotencyKey, Inserted},
 };
-use uuid::Uuid;
 
 use super::{
     column::{Id, Moment},

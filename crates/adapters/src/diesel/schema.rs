@@ -110,15 +110,39 @@ tables! {
         retries -> Integer,
         active -> Bool,
         created_at -> SqlMoment,
+        retiring_secret -> Nullable<Binary>,
+        retiring_until -> Nullable<SqlMoment>,
+        failures -> Integer,
+        failing_since -> Nullable<SqlMoment>,
+        paused_until -> Nullable<SqlMoment>,
+    }
+    webhook_keys (webhook, key) {
+        webhook -> SqlId,
+        key -> SqlId,
+    }
+    notices (session) {
+        session -> SqlId,
+        test -> Bool,
+        body -> Text,
     }
     deliveries (id) {
         id -> SqlId,
         webhook -> SqlId,
         session -> SqlId,
-        body -> Text,
-        attempt -> Integer,
+        created_at -> SqlMoment,
+        exhausted_at -> Nullable<SqlMoment>,
+    }
+    delivery_queue (delivery) {
+        delivery -> SqlId,
+        webhook -> SqlId,
+        session -> SqlId,
+        since -> SqlMoment,
         due -> SqlMoment,
-        state -> Text,
+        single -> Bool,
+        tries -> Integer,
+        attempts -> Integer,
+        claim -> Integer,
+        leased_until -> Nullable<SqlMoment>,
     }
     delivery_attempts (delivery, attempt) {
         delivery -> SqlId,
@@ -128,13 +152,22 @@ tables! {
         status -> Nullable<Integer>,
         error -> Nullable<Text>,
         answer -> Nullable<Text>,
+        sent -> Text,
     }
 }
 
 ::diesel::joinable!(definitions -> platforms (platform));
-::diesel::joinable!(deliveries -> webhooks (webhook));
+::diesel::joinable!(deliveries -> notices (session));
+::diesel::joinable!(delivery_queue -> notices (session));
 ::diesel::joinable!(idempotency_keys -> sessions (session));
-::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms, deliveries, webhooks);
+::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
+::diesel::allow_tables_to_appear_in_same_query!(webhooks, webhook_keys);
+::diesel::allow_tables_to_appear_in_same_query!(
+    deliveries,
+    delivery_queue,
+    delivery_attempts,
+    notices
+);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);

@@ -1,22 +1,25 @@
 //! Webhooks; their secrets are sealed.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::RunQueryDsl;
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
 use domain::{
-    id::{TeamId, WebhookId},
+    id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Header, Webhook},
+    webhook::{Header, Health, Retiring, Webhook},
 };
-use ports::{StoreError, webhook_store::WebhookStore};
+use ports::{
+    StoreError,
+    webhook_store::{KeptWebhook, WebhookStore},
+};
 
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
-    schema::webhooks,
+    schema::{webhook_keys, webhooks},
 };
 
 const SECRET: &str = "webhooks.secret";
@@ -32,19 +35,113 @@ pub(super) struct WebhookRow {
     header_name: Option<String>,
     header_value: Option<Vec<u8>>,
     secret: Vec<u8>,
-    timeout_ms: i32,
+    pub(super) timeout_ms: i32,
     retries: i32,
-    active: bool,
+    pub(super) active: bool,
     created_at: Moment,
+    retiring_secret: Option<Vec<u8>>,
+    retiring_until: Option<Moment>,
+    failures: i32,
+    failing_since: Option<Moment>,
+    paused_until: Option<Moment>,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = webhook_keys)]
+struct KeyChoice {
+    webhook: Id,
+    key: Id,
 }
 
 #[async_trait]
 impl WebhookStore for Store {
-    async fn add_webhook(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn add_webhook(
+        &self,
+        webhook: &Webhook,
+        keys: &[ApiKeyId],
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let row = self.webhook_row(webhook, now)?;
+        let choices: Vec<_> =
+            keys.iter().map(|key| KeyChoice { webhook: row.id, key: Id(*key.as_uuid()) }).collect();
+        let written: QueryResult<()> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await?;
+                for choice in &choices {
+                    ::diesel::insert_into(webhook_keys::table).values(choice).execute(conn).await?;
+                }
+                Ok(())
+            })
+            .await
+        });
+        written.map_err(failed("add a webhook"))
+    }
+
+    async fn webhook(&self, id: WebhookId) -> Result<Option<KeptWebhook>, StoreError> {
+        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let rows: QueryResult<Vec<WebhookRow>> =
+            with_conn!(self, |conn| this.select(WebhookRow::as_select()).load(conn).await);
+        Ok(self.kept(rows.map_err(failed("read a webhook"))?).await?.pop())
+    }
+
+    async fn webhooks(&self, team: TeamId) -> Result<Vec<KeptWebhook>, StoreError> {
+        let rows: QueryResult<Vec<WebhookRow>> = with_conn!(self, |conn| {
+            webhooks::table
+                .filter(webhooks::team.eq(Id(*team.as_uuid())))
+                .order((webhooks::created_at, webhooks::id))
+                .select(WebhookRow::as_select())
+                .load(conn)
+                .await
+        });
+        self.kept(rows.map_err(failed("read webhooks"))?).await
+    }
+
+    async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError> {
+        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let changed: QueryResult<usize> = with_conn!(self, |conn| {
+            ::diesel::update(this).set(webhooks::active.eq(active)).execute(conn).await
+        });
+        Ok(changed.map_err(failed("switch a webhook"))? > 0)
+    }
+
+    async fn rotate_secret(
+        &self,
+        id: WebhookId,
+        fresh: &Secret,
+        retiring: &Retiring,
+    ) -> Result<bool, StoreError> {
+        let unfit = failed("seal a webhook's secret");
+        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let change = (
+            webhooks::secret.eq(self.seal.close(SECRET, fresh.expose()).map_err(&unfit)?),
+            webhooks::retiring_secret
+                .eq(self.seal.close(SECRET, retiring.secret.expose()).map_err(&unfit)?),
+            webhooks::retiring_until.eq(Moment(retiring.until)),
+        );
+        let changed: QueryResult<usize> =
+            with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        Ok(changed.map_err(failed("rotate a webhook's secret"))? > 0)
+    }
+}
+
+impl WebhookRow {
+    pub(super) fn health(&self) -> Health {
+        Health {
+            failures: u32::try_from(self.failures).unwrap_or(0),
+            failing_since: self.failing_since.map(|moment| moment.0),
+            paused_until: self.paused_until.map(|moment| moment.0),
+        }
+    }
+}
+
+impl Store {
+    fn webhook_row(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<WebhookRow, StoreError> {
         let unfit = failed("seal a webhook's secret");
         let header = webhook.header.as_ref();
         let value = header.map(|header| self.seal.close(HEADER, header.value.expose()));
-        let row = WebhookRow {
+        let retiring = webhook.retiring.as_ref();
+        let old = retiring.map(|old| self.seal.close(SECRET, old.secret.expose()));
+        Ok(WebhookRow {
             id: Id(*webhook.id.as_uuid()),
             team: Id(*webhook.team.as_uuid()),
             url: webhook.url.clone(),
@@ -55,39 +152,56 @@ impl WebhookStore for Store {
             retries: webhook.retries.into(),
             active: webhook.active,
             created_at: Moment(now),
-        };
-        let written = with_conn!(self, |conn| {
-            ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await
-        });
-        written.map(drop).map_err(failed("add a webhook"))
+            retiring_secret: old.transpose().map_err(&unfit)?,
+            retiring_until: retiring.map(|old| Moment(old.until)),
+            failures: 0,
+            failing_since: None,
+            paused_until: None,
+        })
     }
 
-    async fn webhooks(&self, team: TeamId) -> Result<Vec<Webhook>, StoreError> {
-        let rows: QueryResult<Vec<WebhookRow>> = with_conn!(self, |conn| {
-            webhooks::table
-                .filter(webhooks::team.eq(Id(*team.as_uuid())))
-                .order(webhooks::created_at)
-                .select(WebhookRow::as_select())
+    /// Webhooks with the keys that they are for.
+    async fn kept(&self, rows: Vec<WebhookRow>) -> Result<Vec<KeptWebhook>, StoreError> {
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let chosen: QueryResult<Vec<(Id, Id)>> = with_conn!(self, |conn| {
+            webhook_keys::table
+                .filter(webhook_keys::webhook.eq_any(&ids))
+                .select((webhook_keys::webhook, webhook_keys::key))
                 .load(conn)
                 .await
         });
-        let rows = rows.map_err(failed("read webhooks"))?;
-        rows.iter().map(|row| self.read_webhook(row)).collect()
+        let mut keys: HashMap<Id, Vec<ApiKeyId>> = HashMap::new();
+        for (webhook, key) in chosen.map_err(failed("read a webhook's keys"))? {
+            keys.entry(webhook).or_default().push(ApiKeyId::from_uuid(key.0));
+        }
+        rows.iter()
+            .map(|row| {
+                Ok(KeptWebhook {
+                    webhook: self.read_webhook(row)?,
+                    keys: keys.remove(&row.id).unwrap_or_default(),
+                    health: row.health(),
+                    created_at: row.created_at.0,
+                })
+            })
+            .collect()
     }
-}
 
-impl Store {
     pub(super) fn read_webhook(&self, row: &WebhookRow) -> Result<Webhook, StoreError> {
         let unfit = failed("open a webhook's secret");
         let value = row.header_value.as_ref().map(|value| self.seal.open(HEADER, value));
         let value = value.transpose().map_err(&unfit)?.map(Secret::new);
         let header = row.header_name.clone().zip(value);
+        let old = row.retiring_secret.as_ref().map(|secret| self.seal.open(SECRET, secret));
+        let old = old.transpose().map_err(&unfit)?.map(Secret::new);
         Ok(Webhook {
             id: WebhookId::from_uuid(row.id.0),
             team: TeamId::from_uuid(row.team.0),
             url: row.url.clone(),
             header: header.map(|(name, value)| Header { name, value }),
             secret: Secret::new(self.seal.open(SECRET, &row.secret).map_err(&unfit)?),
+            retiring: old
+                .zip(row.retiring_until)
+                .map(|(secret, until)| Retiring { secret, until: until.0 }),
             timeout: Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or(0)),
             retries: u8::try_from(row.retries).unwrap_or(0),
             active: row.active,

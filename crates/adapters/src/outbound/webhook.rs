@@ -6,17 +6,21 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use domain::{egress::Egress, webhook::Webhook};
+use domain::{egress::Egress, secret::Secret};
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Request, Response, Uri, body::Incoming, header};
+use hyper::{
+    HeaderMap, Request, Response, Uri,
+    body::Incoming,
+    header::{self, HeaderName, HeaderValue},
+};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
+    rt::{TokioExecutor, TokioTimer},
 };
 use ports::{
     delivery::Delivery,
-    webhook_sender::{Answer, WebhookSender},
+    webhook_sender::{Answer, Call, WebhookSender},
 };
 use ring::hmac;
 use rustls::{
@@ -26,10 +30,19 @@ use rustls::{
 
 use super::guard::GuardedResolver;
 
-/// This much of an answer is read and kept; the rest is not even received.
+/// This much of an answer is kept.
 const ANSWER_KEPT: usize = 2048;
+/// This much is read, so that the connection serves again; one with more to say is closed.
+const ANSWER_READ: usize = 64 * 1024;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-const LONGEST_RETRY_AFTER: u64 = 3600;
+/// The head of an answer.
+const HEAD: usize = 32 * 1024;
+const HEAD_BOUND: u32 = 32 * 1024;
+/// Connections to one receiver that are kept for the next call, and for how long.
+const IDLE: usize = 128;
+const IDLE_FOR: Duration = Duration::from_secs(30);
+/// What stands for a value that nobody is shown.
+const HIDDEN: &str = "(hidden)";
 
 /// The sender for real receivers.
 pub struct HyperWebhookSender {
@@ -58,18 +71,31 @@ impl HyperWebhookSender {
         http.set_connect_timeout(Some(CONNECT_PATIENCE));
         http.set_nodelay(true);
         let https =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        let client = Client::builder(TokioExecutor::new()).build(https.wrap_connector(http));
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_FOR)
+            .pool_max_idle_per_host(IDLE)
+            .http1_max_buf_size(HEAD)
+            .http2_max_header_list_size(HEAD_BOUND)
+            .build(https.wrap_connector(http));
         Ok(Self { client, egress })
     }
 
-    async fn post(&self, delivery: &Delivery, now: DateTime<Utc>) -> Result<Answer, &'static str> {
-        let webhook = &delivery.webhook;
-        let uri: Uri = webhook.url.parse().map_err(|_| "url")?;
+    async fn post(
+        &self,
+        delivery: &Delivery,
+        headers: &HeaderMap,
+        now: DateTime<Utc>,
+    ) -> Result<Answer, &'static str> {
+        let uri: Uri = delivery.webhook.url.parse().map_err(|_| "url")?;
         self.check(&uri)?;
-        let request = request(delivery, uri, now).ok_or("request")?;
+        let mut request = Request::post(uri)
+            .body(Full::new(Bytes::from(delivery.body.clone())))
+            .map_err(|_| "request")?;
+        request.headers_mut().clone_from(headers);
         let response = self.client.request(request).await.map_err(|error| class(&error))?;
-        answer(response).await
+        answer(response, now).await
     }
 
     /// What the resolver cannot see: literal addresses, plain HTTP, and exceptions with a port.
@@ -91,35 +117,58 @@ impl HyperWebhookSender {
 
 #[async_trait]
 impl WebhookSender for HyperWebhookSender {
-    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Answer {
-        let call = self.post(delivery, now);
-        match tokio::time::timeout(delivery.webhook.timeout, call).await {
+    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Call {
+        let Some(headers) = headers(delivery, now) else {
+            return Call { sent: String::new(), answer: Answer::Failed("request") };
+        };
+        let call = self.post(delivery, &headers, now);
+        let answer = match tokio::time::timeout(delivery.webhook.timeout, call).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(class)) => Answer::Failed(class),
             Err(_) => Answer::Failed("timeout"),
-        }
+        };
+        Call { sent: shown(&headers), answer }
     }
 }
 
-fn request(delivery: &Delivery, uri: Uri, now: DateTime<Utc>) -> Option<Request<Full<Bytes>>> {
+/// The headers of a delivery; none where a secret is not what it should be.
+fn headers(delivery: &Delivery, now: DateTime<Utc>) -> Option<HeaderMap> {
+    let webhook = &delivery.webhook;
     let (id, timestamp) = (delivery.id.to_string(), now.timestamp().to_string());
-    let signature = sign(&delivery.webhook, &id, &timestamp, &delivery.body)?;
-    let mut request = Request::post(uri)
-        .header(header::CONTENT_TYPE, "application/json")
-        .header(header::USER_AGENT, concat!("avouch/", env!("CARGO_PKG_VERSION")))
-        .header("webhook-id", id)
-        .header("webhook-timestamp", timestamp)
-        .header("webhook-signature", &signature)
-        .header("x-webhook-signature", &signature);
-    if let Some(own) = &delivery.webhook.header {
-        request = request.header(own.name.as_str(), own.value.expose());
+    let signatures: Option<Vec<_>> =
+        webhook.secrets(now).map(|secret| sign(secret, &id, &timestamp, &delivery.body)).collect();
+    let signatures = HeaderValue::try_from(signatures?.join(" ")).ok()?;
+    let agent = HeaderValue::from_static(concat!("avouch/", env!("CARGO_PKG_VERSION")));
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, agent);
+    headers.insert("webhook-id", id.try_into().ok()?);
+    headers.insert("webhook-timestamp", timestamp.try_into().ok()?);
+    headers.insert("x-webhook-signature", signatures.clone());
+    headers.insert("webhook-signature", signatures);
+    if let Some(own) = &webhook.header {
+        let mut value = HeaderValue::try_from(own.value.expose()).ok()?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::try_from(own.name.as_str()).ok()?, value);
     }
-    request.body(Full::new(Bytes::from(delivery.body.clone()))).ok()
+    Some(headers)
+}
+
+/// Headers as a log shows them.
+fn shown(headers: &HeaderMap) -> String {
+    let mut lines = String::with_capacity(512);
+    for (name, value) in headers {
+        let value = if value.is_sensitive() { HIDDEN } else { value.to_str().unwrap_or(HIDDEN) };
+        for part in [name.as_str(), ": ", value, "\n"] {
+            lines.push_str(part);
+        }
+    }
+    lines
 }
 
 /// `v1,` and the HMAC-SHA256 over `id.timestamp.body`, in base64.
-fn sign(webhook: &Webhook, id: &str, timestamp: &str, body: &str) -> Option<String> {
-    let key = STANDARD.decode(webhook.secret.expose().strip_prefix("whsec_")?).ok()?;
+fn sign(secret: &Secret, id: &str, timestamp: &str, body: &str) -> Option<String> {
+    let key = STANDARD.decode(secret.expose().strip_prefix("whsec_")?).ok()?;
     let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
     for part in [id, ".", timestamp, ".", body] {
         mac.update(part.as_bytes());
@@ -127,24 +176,32 @@ fn sign(webhook: &Webhook, id: &str, timestamp: &str, body: &str) -> Option<Stri
     Some(format!("v1,{}", STANDARD.encode(mac.sign())))
 }
 
-async fn answer(response: Response<Incoming>) -> Result<Answer, &'static str> {
+async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answer, &'static str> {
     let code = response.status().as_u16();
-    let retry_after = response
-        .headers()
-        .get(header::RETRY_AFTER)
-        .and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok())
-        .map(|seconds| Duration::from_secs(seconds.min(LONGEST_RETRY_AFTER)));
-    let mut kept = Vec::new();
+    let asked = response.headers().get(header::RETRY_AFTER);
+    let retry_after = asked.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
+    let (mut kept, mut read) = (Vec::new(), 0_usize);
     let mut body = response.into_body();
-    while kept.len() < ANSWER_KEPT {
+    while read < ANSWER_READ {
         let Some(frame) = body.frame().await else { break };
         let frame = frame.map_err(|_| "body")?;
-        kept.extend_from_slice(frame.data_ref().map_or(&[], |data| data.as_ref()));
+        let data = frame.data_ref().map_or(&[][..], |data| data.as_ref());
+        let more = ANSWER_KEPT.saturating_sub(kept.len()).min(data.len());
+        kept.extend_from_slice(data.get(..more).unwrap_or_default());
+        read = read.saturating_add(data.len());
     }
-    kept.truncate(ANSWER_KEPT);
     // PostgreSQL takes no NUL in text.
     let body = String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}");
     Ok(Answer::Status { code, body, retry_after })
+}
+
+/// Seconds, or a date (RFC 9110, section 10.2.3).
+fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = DateTime::parse_from_rfc2822(text).ok()?;
+    Some((date.to_utc() - now).to_std().unwrap_or_default())
 }
 
 fn class(error: &hyper_util::client::legacy::Error) -> &'static str {

@@ -6,24 +6,21 @@ mod start;
 use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
-use domain::{
-    session::{Effect, Event},
-    webhook::Backoff,
-};
+use domain::session::{Effect, Event};
 use ports::{
-    StoreError,
     browser::BrowserPool,
-    delivery::{Attempt, Delivery, DeliveryQueue},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
     session_store::Due,
-    webhook_sender::{Answer, WebhookSender},
 };
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::advance::{Core, Stuck};
+use crate::{
+    advance::{Core, Stuck},
+    delivery::Courier,
+};
 
 const POLL: Duration = Duration::from_millis(250);
 const SWEEP: Duration = Duration::from_millis(500);
@@ -31,8 +28,6 @@ const BATCH: u16 = 32;
 const AT_ONCE: usize = 64;
 /// Longer than any effect takes.
 const EFFECT_LEASE: TimeDelta = TimeDelta::seconds(90);
-/// Longer than the longest timeout of a webhook.
-const DELIVERY_LEASE: TimeDelta = TimeDelta::seconds(150);
 const START_ATTEMPTS: i32 = 5;
 const ROOM_ATTEMPTS: i32 = 20;
 const START_PAUSE: TimeDelta = TimeDelta::seconds(3);
@@ -45,14 +40,12 @@ const ORPHANED: TimeDelta = TimeDelta::minutes(10);
 pub(crate) struct Workers {
     pub(crate) core: Arc<Core>,
     pub(crate) outbox: Arc<dyn Outbox>,
-    pub(crate) deliveries: Arc<dyn DeliveryQueue>,
+    pub(crate) courier: Courier,
     pub(crate) pool: Arc<dyn BrowserPool>,
     pub(crate) places: Arc<dyn Places>,
     pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) encoder: Arc<dyn Encoder>,
-    pub(crate) sender: Arc<dyn WebhookSender>,
-    pub(crate) backoff: Backoff,
     /// How long a closed session keeps its data.
     pub(crate) retention: TimeDelta,
     pub(crate) stop: CancellationToken,
@@ -65,14 +58,15 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4] {
+        for worker in [0, 1, 2, 3, 4, 5] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
                 let work = async {
                     match worker {
                         0 => me.carry_out().await,
-                        1 => me.deliver().await,
+                        1 => me.courier.deliver().await,
+                        4 => me.courier.give_up().await,
                         2 => me.sweep().await,
                         3 => me.make_films().await,
                         _ => me.forget().await,
@@ -149,76 +143,6 @@ impl Workers {
                 Ok(Verdict::Done)
             }
         }
-    }
-
-    async fn deliver(&self) {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
-        loop {
-            let now = self.core.clock.now();
-            match self.deliveries.claim_deliveries(now, DELIVERY_LEASE, BATCH).await {
-                Ok(claimed) if claimed.is_empty() => {
-                    let _ = tokio::time::timeout(POLL, self.core.deliveries.notified()).await;
-                }
-                Ok(claimed) => {
-                    for delivery in claimed {
-                        let Ok(permit) = room.clone().acquire_owned().await else { return };
-                        let me = self.clone();
-                        self.tasks.spawn(async move {
-                            if let Err(error) = me.deliver_one(&delivery).await {
-                                complain(&error, "a delivery could not be settled");
-                            }
-                            drop(permit);
-                        });
-                    }
-                }
-                Err(error) => {
-                    complain(&error, "deliveries could not be claimed");
-                    tokio::time::sleep(POLL).await;
-                }
-            }
-        }
-    }
-
-    async fn deliver_one(&self, delivery: &Delivery) -> Result<(), StoreError> {
-        let (at, began) = (self.core.clock.now(), Instant::now());
-        let answer = self.sender.send(delivery, at).await;
-        let verdict = self.judge(delivery, &answer);
-        let attempt = Attempt { at, took: began.elapsed(), answer };
-        let (id, session, n) = (delivery.id, delivery.session, delivery.attempt);
-        let outcome = match &attempt.answer {
-            Answer::Status { code: 200..=299, .. } => "delivered",
-            Answer::Status { .. } => "refused",
-            Answer::Failed(class) => class,
-        };
-        metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
-        match &attempt.answer {
-            Answer::Status { code, .. } => tracing::info!(
-                delivery.id = %id, session.id = %session,
-                "attempt {n} of delivery {id} was answered {code}"
-            ),
-            Answer::Failed(class) => tracing::warn!(
-                delivery.id = %id, session.id = %session, class,
-                "attempt {n} of delivery {id} failed"
-            ),
-        }
-        self.deliveries.settle_delivery(delivery, &attempt, verdict).await.map(drop)
-    }
-
-    fn judge(&self, delivery: &Delivery, answer: &Answer) -> Verdict {
-        let (code, asked) = match answer {
-            Answer::Status { code: 200..=299, .. } => return Verdict::Done,
-            Answer::Status { code, retry_after, .. } => (Some(*code), *retry_after),
-            Answer::Failed(_) => (None, None),
-        };
-        let retries_made = delivery.attempt.saturating_sub(1);
-        if code == Some(410) || retries_made >= i32::from(delivery.webhook.retries) {
-            return Verdict::Buried;
-        }
-        let attempt = u32::try_from(delivery.attempt).unwrap_or(1);
-        let wait = self.backoff.after(attempt, self.core.chance.number());
-        let wait = wait.max(asked.unwrap_or_default());
-        let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::hours(6));
-        Verdict::RetryAt(self.core.clock.now() + wait)
     }
 
     async fn sweep(&self) {

@@ -1,13 +1,19 @@
 //! What partners are told about a closed session, and how often it is tried.
 
 mod backoff;
+mod circuit;
 mod payload;
+mod verdict;
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 pub use self::{
     backoff::Backoff,
-    payload::{payload, wire_time},
+    circuit::{FAILING_AFTER, Health, pause_after},
+    payload::{payload, test_payload, wire_time},
+    verdict::{Effort, LONGEST_WAIT, MOST_AGE, Reply, Verdict},
 };
 use crate::{
     id::{TeamId, WebhookId},
@@ -23,9 +29,19 @@ pub struct Webhook {
     pub header: Option<Header>,
     /// The key of the signature, in the `whsec_…` form of Standard Webhooks.
     pub secret: Secret,
+    /// The key before the last rotation, which signs too while it is valid.
+    pub retiring: Option<Retiring>,
     pub timeout: Duration,
     pub retries: u8,
+    /// While it is not, it is told nothing: new sessions owe it nothing, and what it is owed waits.
     pub active: bool,
+}
+
+/// A secret on its way out.
+#[derive(Clone)]
+pub struct Retiring {
+    pub secret: Secret,
+    pub until: DateTime<Utc>,
 }
 
 /// The header a receiver knows us by; its value is a secret.
@@ -36,7 +52,15 @@ pub struct Header {
 }
 
 impl Webhook {
+    /// The secrets that sign at a moment, the newest first.
+    pub fn secrets(&self, now: DateTime<Utc>) -> impl Iterator<Item = &Secret> {
+        let retiring = self.retiring.iter().filter(move |old| now < old.until);
+        std::iter::once(&self.secret).chain(retiring.map(|old| &old.secret))
+    }
+
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
     pub const DEFAULT_RETRIES: u8 = 3;
     pub const MOST_RETRIES: u8 = 10;
+    /// Named keys of one webhook.
+    pub const MOST_KEYS: usize = 100;
 }

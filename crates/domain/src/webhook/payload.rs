@@ -1,8 +1,13 @@
 //! The public form of a closed session: the body of a delivery.
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::session::{Outcome, Session};
+use crate::{
+    api_key::Environment,
+    id::SessionId,
+    session::{Outcome, Session, Status},
+};
 
 /// The body for a session that has ended; `None` while it is open.
 ///
@@ -30,6 +35,20 @@ pub fn payload(session: &Session) -> Option<Value> {
     Some(Value::Object(body))
 }
 
+/// The body of a test delivery: the shape of a real one, about a session that there is none of.
+#[must_use]
+pub fn test_payload(session: SessionId, now: DateTime<Utc>) -> Value {
+    json!({
+        "sessionId": session,
+        "status": Status::Completed,
+        "platformId": 1,
+        "externalReferenceId": "test",
+        "extractedData": { "accountId": "test" },
+        "completedAt": wire_time(now),
+        "metadata": { "environment": Environment::Development, "test": true },
+    })
+}
+
 fn metadata(session: &Session, outcome: &Outcome) -> Value {
     let mut metadata = Map::new();
     if let Some(receiver) = &session.order.receiver {
@@ -52,7 +71,7 @@ fn metadata(session: &Session, outcome: &Outcome) -> Value {
 
 /// RFC 3339 in UTC with milliseconds.
 #[must_use]
-pub fn wire_time(moment: chrono::DateTime<chrono::Utc>) -> String {
+pub fn wire_time(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 

@@ -59,10 +59,16 @@ macro_rules! stores_contract {
             outbox::hands_out_no_buried_effect
             outbox::drops_what_a_node_that_is_gone_left
             deliveries::owes_one_delivery_to_each_active_webhook
+            deliveries::tells_a_webhook_of_the_keys_it_is_for
             deliveries::hands_a_delivery_to_one_claimer
+            deliveries::passes_no_webhook_over
             deliveries::keeps_body_and_webhook_over_attempts
-            deliveries::ignores_the_verdict_of_a_lost_delivery
+            deliveries::hands_out_again_what_was_claimed_and_not_settled
+            deliveries::settles_many_at_once
             deliveries::hands_out_no_settled_delivery
+            deliveries::lets_a_receiver_that_fails_rest
+            deliveries::keeps_what_an_inactive_webhook_is_owed
+            deliveries::gives_up_on_what_is_too_old
             recordings::owes_a_film_of_an_error_once_a_browser_ran
             recordings::hands_a_film_to_one_claimer
             recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else
@@ -72,6 +78,7 @@ macro_rules! stores_contract {
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once
             keys::returns_webhooks_with_their_secrets
+            keys::signs_with_two_secrets_while_one_is_rotated
             keys::tells_whose_pages_may_show_a_session
             catalogue::publishes_a_definition
             catalogue::publishes_the_same_twice_as_once

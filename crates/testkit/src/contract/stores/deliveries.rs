@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::{id::SessionId, webhook::Webhook};
+use domain::{
+    id::{SessionId, WebhookId},
+    webhook::{Verdict, Webhook, pause_after},
+};
 use ports::{
-    delivery::{Attempt, Delivery},
-    outbox::Verdict,
-    webhook_sender::Answer,
+    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Settled, Tally},
+    webhook_sender::{Answer, Call},
 };
 
-use super::{Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted};
-use crate::sample::{noon, webhook};
+use super::{Backend, CLAIMERS, Household, ROUNDS, commit, ended, hash, household, inserted};
+use crate::sample::{key, noon, webhook};
 
 pub async fn owes_one_delivery_to_each_active_webhook(backend: &Backend) {
     let home = household(backend).await;
@@ -19,32 +21,42 @@ pub async fn owes_one_delivery_to_each_active_webhook(backend: &Backend) {
     let sleeping = Webhook { active: false, ..webhook(home.team) };
     let strangers = webhook(household(backend).await.team);
     for webhook in [&first, &second, &sleeping, &strangers] {
-        backend.webhooks.add_webhook(webhook, noon()).await.unwrap();
+        backend.webhooks.add_webhook(webhook, &[], noon()).await.unwrap();
     }
     let session = ended_session(backend, &home).await;
-    let late = webhook(home.team);
-    backend.webhooks.add_webhook(&late, noon()).await.unwrap();
+    add(backend, &home).await;
 
     let claimed = claim(backend, noon()).await;
-    let mut to: Vec<_> = claimed.iter().map(|delivery| delivery.webhook.id).collect();
-    to.sort_unstable();
-    let mut expected = [first.id, second.id];
-    expected.sort_unstable();
-    assert_eq!(to, expected);
+    assert_eq!(told(&claimed), sorted([first.id, second.id]));
     assert!(claimed.iter().all(|delivery| delivery.session == session));
+}
+
+pub async fn tells_a_webhook_of_the_keys_it_is_for(backend: &Backend) {
+    let home = household(backend).await;
+    let other = key(home.team);
+    backend.keys.add_key(&other, &hash(), noon()).await.unwrap();
+    let (all, own, others) = (webhook(home.team), webhook(home.team), webhook(home.team));
+    for (webhook, keys) in
+        [(&all, &[][..]), (&own, &[home.owner, other.id][..]), (&others, &[other.id][..])]
+    {
+        backend.webhooks.add_webhook(webhook, keys, noon()).await.unwrap();
+    }
+    ended_session(backend, &home).await;
+    assert_eq!(told(&claim(backend, noon()).await), sorted([all.id, own.id]));
 }
 
 pub async fn hands_a_delivery_to_one_claimer(backend: &Backend) {
     let home = household(backend).await;
-    backend.webhooks.add_webhook(&webhook(home.team), noon()).await.unwrap();
+    add(backend, &home).await;
     for _ in 0..ROUNDS {
         ended_session(backend, &home).await;
         ended_session(backend, &home).await;
         let claims = [(); CLAIMERS].map(|()| {
             let deliveries = backend.deliveries.clone();
-            tokio::spawn(
-                async move { deliveries.claim_deliveries(noon(), LEASE, 2).await.unwrap() },
-            )
+            tokio::spawn(async move {
+                let ask = Ask { limit: 2, ..ask(noon()) };
+                deliveries.claim_deliveries(&ask).await.unwrap().deliveries
+            })
         });
         let mut ids = Vec::new();
         for claim in claims {
@@ -58,44 +70,143 @@ pub async fn hands_a_delivery_to_one_claimer(backend: &Backend) {
     }
 }
 
+pub async fn passes_no_webhook_over(backend: &Backend) {
+    let home = household(backend).await;
+    let (first, second) = (add(backend, &home).await, add(backend, &home).await);
+    for _ in 0..6 {
+        ended_session(backend, &home).await;
+    }
+    let few = Ask { each: 2, ..ask(noon()) };
+    assert_eq!(
+        count(&backend.deliveries.claim_deliveries(&few).await.unwrap().deliveries, first.id),
+        2
+    );
+    let full = Ask { room: vec![(first.id, 0), (second.id, 3)], ..few.clone() };
+    let claimed = backend.deliveries.claim_deliveries(&full).await.unwrap();
+    assert_eq!(
+        (count(&claimed.deliveries, first.id), count(&claimed.deliveries, second.id)),
+        (0, 3)
+    );
+    assert_eq!(claimed.next, None, "there is no more to look at");
+
+    let one = Ask { limit: 1, ..few };
+    let claimed = backend.deliveries.claim_deliveries(&one).await.unwrap();
+    let lower = first.id.min(second.id);
+    assert_eq!((count(&claimed.deliveries, lower), claimed.next), (1, Some(lower)));
+    let on = Ask { after: claimed.next, ..one };
+    let claimed = backend.deliveries.claim_deliveries(&on).await.unwrap();
+    assert_eq!(count(&claimed.deliveries, first.id.max(second.id)), 1);
+}
+
 pub async fn keeps_body_and_webhook_over_attempts(backend: &Backend) {
     let home = household(backend).await;
-    let hook = webhook(home.team);
-    backend.webhooks.add_webhook(&hook, noon()).await.unwrap();
+    let hook = add(backend, &home).await;
     let session = ended_session(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     assert!(first.body.contains(&session.to_string()), "{}", first.body);
     assert_eq!(first.webhook.secret.expose(), hook.secret.expose());
     let header = first.webhook.header.as_ref().map(|header| header.value.expose());
-    assert_eq!(header, Some("header value"));
+    assert_eq!((header, first.tries), (Some("header value"), 0));
     let due = noon() + TimeDelta::seconds(5);
     assert!(settle(backend, &first, Verdict::RetryAt(due)).await);
 
     assert!(claim(backend, due - TimeDelta::microseconds(1)).await.is_empty());
     let second = claim(backend, due).await.remove(0);
-    assert_eq!((second.id, second.attempt), (first.id, 2));
+    assert_eq!((second.id, second.tries, second.due), (first.id, 1, due));
     assert_eq!(second.body, first.body);
 }
 
-pub async fn ignores_the_verdict_of_a_lost_delivery(backend: &Backend) {
+pub async fn hands_out_again_what_was_claimed_and_not_settled(backend: &Backend) {
     let home = household(backend).await;
-    backend.webhooks.add_webhook(&webhook(home.team), noon()).await.unwrap();
+    let hook = add(backend, &home).await;
     ended_session(backend, &home).await;
     let lost = claim(backend, noon()).await.remove(0);
-    let held = claim(backend, noon() + LEASE).await.remove(0);
-    assert!(!settle(backend, &lost, Verdict::Done).await);
-    assert!(settle(backend, &held, Verdict::Done).await);
+    let over = noon() + TimeDelta::from_std(hook.timeout).unwrap() + CLAIM_MARGIN;
+    assert!(claim(backend, over - TimeDelta::microseconds(1)).await.is_empty());
+    let held = claim(backend, over).await.remove(0);
+    assert_eq!((held.id, held.tries), (lost.id, 0), "no attempt is used up by a crash");
+    assert!(!settle(backend, &lost, Verdict::Delivered).await);
+    assert!(settle(backend, &held, Verdict::Delivered).await);
+}
+
+pub async fn settles_many_at_once(backend: &Backend) {
+    let home = household(backend).await;
+    add(backend, &home).await;
+    for _ in 0..4 {
+        ended_session(backend, &home).await;
+    }
+    let claimed = claim(backend, noon()).await;
+    let due = noon() + TimeDelta::seconds(9);
+    let verdicts = [Verdict::Delivered, Verdict::Exhausted, Verdict::RetryAt(due)];
+    let mut settled: Vec<_> =
+        claimed.iter().zip(verdicts).map(|(one, verdict)| outcome(one, verdict)).collect();
+    settled.push(Settled { claim: 7, ..outcome(&claimed[3], Verdict::Delivered) });
+    let held = backend.deliveries.settle_deliveries(&settled).await.unwrap();
+    assert_eq!(held, [true, true, true, false]);
+    let again = backend.deliveries.settle_deliveries(&settled[..2]).await.unwrap();
+    assert_eq!(again, [false, false], "an attempt is written down once");
+    let later: Vec<_> = claim(backend, due).await.iter().map(|one| one.id).collect();
+    assert_eq!(later, [claimed[2].id]);
 }
 
 pub async fn hands_out_no_settled_delivery(backend: &Backend) {
     let home = household(backend).await;
-    backend.webhooks.add_webhook(&webhook(home.team), noon()).await.unwrap();
-    for verdict in [Verdict::Done, Verdict::Buried] {
+    add(backend, &home).await;
+    for verdict in [Verdict::Delivered, Verdict::Exhausted] {
         ended_session(backend, &home).await;
         let held = claim(backend, noon()).await.remove(0);
         assert!(settle(backend, &held, verdict).await);
         assert!(claim(backend, noon() + TimeDelta::days(30)).await.is_empty());
     }
+}
+
+pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    for _ in 0..3 {
+        ended_session(backend, &home).await;
+    }
+    let tally = |failures, success| Tally { webhook: hook.id, failures, success };
+    let note = async |tally| backend.deliveries.note_health(&[tally], noon()).await.unwrap();
+    note(tally(9, false)).await;
+    assert_eq!(backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health.failures, 9);
+    note(tally(1, false)).await;
+    let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
+    let rested = noon() + TimeDelta::from_std(pause_after(10).unwrap()).unwrap();
+    assert_eq!((health.failing_since, health.paused_until), (Some(noon()), Some(rested)));
+
+    assert!(claim(backend, rested - TimeDelta::microseconds(1)).await.is_empty());
+    assert_eq!(claim(backend, rested).await.len(), 1, "it is tried out with one");
+    note(tally(0, true)).await;
+    let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
+    assert_eq!((health.failures, health.failing_since, health.paused_until), (0, None, None));
+    assert_eq!(claim(backend, rested).await.len(), 2);
+}
+
+pub async fn keeps_what_an_inactive_webhook_is_owed(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    ended_session(backend, &home).await;
+    assert!(backend.webhooks.set_active(hook.id, false).await.unwrap());
+    assert!(claim(backend, noon()).await.is_empty());
+    assert!(backend.webhooks.set_active(hook.id, true).await.unwrap());
+    assert_eq!(claim(backend, noon()).await.len(), 1);
+}
+
+pub async fn gives_up_on_what_is_too_old(backend: &Backend) {
+    let home = household(backend).await;
+    add(backend, &home).await;
+    ended_session(backend, &home).await;
+    assert_eq!(backend.deliveries.give_up(noon(), 10).await.unwrap(), 0);
+    let later = noon() + TimeDelta::days(8);
+    assert_eq!(backend.deliveries.give_up(later, 10).await.unwrap(), 1);
+    assert!(claim(backend, later).await.is_empty());
+}
+
+async fn add(backend: &Backend, home: &Household) -> Webhook {
+    let webhook = webhook(home.team);
+    backend.webhooks.add_webhook(&webhook, &[], noon()).await.unwrap();
+    webhook
 }
 
 async fn ended_session(backend: &Backend, home: &Household) -> SessionId {
@@ -104,12 +215,39 @@ async fn ended_session(backend: &Backend, home: &Household) -> SessionId {
     change.session.id
 }
 
+const fn ask(now: DateTime<Utc>) -> Ask {
+    Ask { now, after: None, limit: 10, each: 10, room: vec![] }
+}
+
 async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<Delivery> {
-    backend.deliveries.claim_deliveries(now, LEASE, 10).await.unwrap()
+    backend.deliveries.claim_deliveries(&ask(now)).await.unwrap().deliveries
+}
+
+fn told(deliveries: &[Delivery]) -> Vec<WebhookId> {
+    sorted(deliveries.iter().map(|delivery| delivery.webhook.id))
+}
+
+fn sorted(ids: impl IntoIterator<Item = WebhookId>) -> Vec<WebhookId> {
+    let mut ids: Vec<_> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn count(deliveries: &[Delivery], webhook: WebhookId) -> usize {
+    deliveries.iter().filter(|delivery| delivery.webhook.id == webhook).count()
+}
+
+fn outcome(delivery: &Delivery, verdict: Verdict) -> Settled {
+    let call = Call { sent: "a: b\n".to_owned(), answer: Answer::Failed("connect") };
+    Settled {
+        delivery: delivery.id,
+        webhook: delivery.webhook.id,
+        claim: delivery.claim,
+        attempt: Attempt { at: noon(), took: Duration::from_millis(7), call },
+        verdict,
+    }
 }
 
 async fn settle(backend: &Backend, delivery: &Delivery, verdict: Verdict) -> bool {
-    let answer = Answer::Failed("refused");
-    let attempt = Attempt { at: noon(), took: Duration::from_millis(7), answer };
-    backend.deliveries.settle_delivery(delivery, &attempt, verdict).await.unwrap()
+    backend.deliveries.settle_deliveries(&[outcome(delivery, verdict)]).await.unwrap()[0]
 }

@@ -1,8 +1,11 @@
 //! The contract of [`ports::key_store::KeyStore`] and [`ports::webhook_store::WebhookStore`].
 
+use chrono::TimeDelta;
 use domain::{
     ancestors::Ancestor,
-    id::{SessionId, TeamId},
+    id::{SessionId, TeamId, WebhookId},
+    secret::Secret,
+    webhook::Retiring,
 };
 use uuid::Uuid;
 
@@ -43,13 +46,32 @@ pub async fn revokes_once(backend: &Backend) {
 pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
     let home = household(backend).await;
     let hook = webhook(home.team);
-    backend.webhooks.add_webhook(&hook, noon()).await.unwrap();
-    let found = backend.webhooks.webhooks(home.team).await.unwrap().remove(0);
+    backend.webhooks.add_webhook(&hook, &[home.owner], noon()).await.unwrap();
+    let kept = backend.webhooks.webhooks(home.team).await.unwrap().remove(0);
+    assert_eq!((kept.keys, kept.created_at), (vec![home.owner], noon()));
+    let found = kept.webhook;
     assert_eq!((found.id, &found.url, found.timeout), (hook.id, &hook.url, hook.timeout));
     assert_eq!((found.retries, found.active), (hook.retries, hook.active));
     assert_eq!(found.secret.expose(), hook.secret.expose());
     let (name, value) = found.header.map(|header| (header.name, header.value)).unwrap();
     assert_eq!((name.as_str(), value.expose()), ("x-partner", "header value"));
+}
+
+pub async fn signs_with_two_secrets_while_one_is_rotated(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = webhook(home.team);
+    backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
+    let (fresh, until) = (Secret::new("whsec_ZnJlc2g=".into()), noon() + TimeDelta::days(1));
+    let retiring = Retiring { secret: hook.secret.clone(), until };
+    assert!(backend.webhooks.rotate_secret(hook.id, &fresh, &retiring).await.unwrap());
+    let found = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().webhook;
+    let secrets = |now| found.secrets(now).map(Secret::expose).collect::<Vec<_>>();
+    assert_eq!(secrets(noon()), [fresh.expose(), hook.secret.expose()]);
+    assert_eq!(secrets(until), [fresh.expose()]);
+    let nobody = WebhookId::from_uuid(Uuid::new_v4());
+    assert!(!backend.webhooks.rotate_secret(nobody, &fresh, &retiring).await.unwrap());
+    assert!(!backend.webhooks.set_active(nobody, true).await.unwrap());
+    assert!(backend.webhooks.webhook(nobody).await.unwrap().is_none());
 }
 
 pub async fn tells_whose_pages_may_show_a_session(backend: &Backend) {

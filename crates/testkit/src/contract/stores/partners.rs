@@ -5,7 +5,10 @@ use domain::{
     id::{ApiKeyId, SessionId},
     session::{Event, ExtractedData, Outcome, Session, State, Status},
 };
-use ports::session_store::{IdempotencyKey, Inserted};
+use ports::{
+    delivery::Ask,
+    session_store::{IdempotencyKey, Inserted},
+};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -177,7 +180,7 @@ pub async fn forgets_old_idempotency_keys(backend: &Backend) {
 
 pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     let home = household(backend).await;
-    backend.webhooks.add_webhook(&sample::webhook(home.team), noon()).await.unwrap();
+    backend.webhooks.add_webhook(&sample::webhook(home.team), &[], noon()).await.unwrap();
     let session = completed(backend, home.owner, inserted(backend, &home).await).await;
     let later = noon() + TimeDelta::days(1);
     let due = async |before| backend.sessions.unerased(before, 10).await.unwrap();
@@ -189,8 +192,8 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     let found = backend.sessions.find(home.owner, session.id).await.unwrap().unwrap();
     assert_eq!(found, erased.session);
     assert_eq!(due(later).await, [], "it is erased once");
-    let lease = TimeDelta::seconds(30);
-    let owed = backend.deliveries.claim_deliveries(later, lease, 10).await.unwrap();
+    let ask = Ask { now: later, after: None, limit: 10, each: 10, room: vec![] };
+    let owed = backend.deliveries.claim_deliveries(&ask).await.unwrap().deliveries;
     assert_eq!(owed.len(), 1);
     assert!(!owed[0].body.contains("4711"), "{}", owed[0].body);
 }

@@ -1,0 +1,219 @@
+//! Claiming deliveries: which webhooks have some, then some of each.
+//!
+//! A webhook that is owed a million costs a claim what one with a single delivery does: the first
+//! statement steps from one webhook to the next over the index, whatever lies between; the second
+//! takes as many of each as there is room for.
+
+use std::{collections::HashMap, sync::Arc};
+
+use ::diesel::{
+    dsl::SqlTypeOf,
+    pg::Pg,
+    prelude::*,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bool, Integer, Text},
+    sqlite::Sqlite,
+};
+use chrono::TimeDelta;
+use domain::{
+    id::{DeliveryId, SessionId, WebhookId},
+    webhook::Webhook,
+};
+use ports::delivery::{Ask, CLAIM_MARGIN, Delivery};
+
+use super::{
+    column::{Id, Moment, SqlId, SqlMoment},
+    schema::webhooks,
+    webhooks::WebhookRow,
+};
+
+/// The most webhooks that one claim looks at.
+pub(super) const VISITS: usize = 256;
+const VISITS_BOUND: i32 = 256;
+
+type Columns = <webhooks::table as Table>::AllColumns;
+
+/// Asks for the next webhooks that are owed something, and whether some of it is due.
+pub(super) struct Lines {
+    columns: Columns,
+    after: Id,
+    now: Moment,
+}
+
+/// A webhook that is owed something, and whether some of it is due.
+pub(super) type Line = (WebhookRow, bool);
+
+impl Lines {
+    pub(super) fn of(ask: &Ask) -> Self {
+        let after = ask.after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
+        Self { columns: webhooks::all_columns, after: Id(after), now: Moment(ask.now) }
+    }
+}
+
+impl QueryId for Lines {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for Lines {
+    type SqlType = (SqlTypeOf<Columns>, Bool);
+}
+
+macro_rules! lines_for {
+    ($($backend:ty),+) => {$(
+        impl QueryFragment<$backend> for Lines {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                out.push_sql(
+                    "WITH RECURSIVE lines (webhook, number) AS (\
+                     SELECT (SELECT q.webhook FROM delivery_queue q WHERE q.webhook > ",
+                );
+                out.push_bind_param::<SqlId, _>(&self.after)?;
+                out.push_sql(
+                    " ORDER BY q.webhook LIMIT 1), 1 UNION ALL \
+                     SELECT (SELECT q.webhook FROM delivery_queue q \
+                     WHERE q.webhook > lines.webhook ORDER BY q.webhook LIMIT 1), number + 1 \
+                     FROM lines WHERE webhook IS NOT NULL AND number < ",
+                );
+                out.push_bind_param::<Integer, _>(&VISITS_BOUND)?;
+                out.push_sql(") SELECT ");
+                self.columns.walk_ast(out.reborrow())?;
+                out.push_sql(
+                    ", EXISTS (SELECT 1 FROM delivery_queue q \
+                     WHERE q.webhook = lines.webhook AND q.due <= ",
+                );
+                out.push_bind_param::<SqlMoment, _>(&self.now)?;
+                out.push_sql(
+                    ") FROM lines JOIN webhooks ON webhooks.id = lines.webhook \
+                     ORDER BY lines.number",
+                );
+                Ok(())
+            }
+        }
+    )+};
+}
+lines_for!(Pg, Sqlite);
+
+/// So many of a webhook's deliveries, until then.
+pub(super) struct Share {
+    pub(super) webhook: Id,
+    pub(super) room: i32,
+    pub(super) lease: Moment,
+}
+
+/// What each webhook that has something due is to be given, in their order.
+pub(super) fn shares(ask: &Ask, lines: &[Line]) -> Vec<Share> {
+    let room: HashMap<_, _> = ask.room.iter().map(|(id, room)| (*id.as_uuid(), *room)).collect();
+    let ready = lines.iter().filter(|(row, due)| *due && row.active && row.health().open(ask.now));
+    ready
+        .filter_map(|(row, _)| {
+            let known = room.get(&row.id.0);
+            let room = known.copied().unwrap_or(ask.each);
+            // Who is tried out has nothing under way, and is given one.
+            let trial = row.health().on_trial();
+            let room = if trial && known.is_none() { room.min(1) } else { room };
+            let timeout = TimeDelta::milliseconds(row.timeout_ms.into());
+            let lease = Moment(ask.now + timeout + CLAIM_MARGIN);
+            (room > 0).then_some(Share { webhook: row.id, room: room.into(), lease })
+        })
+        .collect()
+}
+
+/// Where the next claim goes on: after the last webhook that got something where the bound was
+/// reached, after the last that was looked at where there may be more.
+pub(super) fn next(ask: &Ask, lines: &[Line], taken: &[Taken]) -> Option<WebhookId> {
+    let place = |id: Id| lines.iter().position(|(row, _)| row.id == id);
+    let last = if taken.len() >= usize::from(ask.limit) {
+        taken.iter().filter_map(|row| place(row.webhook)).max()
+    } else {
+        (lines.len() >= VISITS).then(|| lines.len().saturating_sub(1))
+    };
+    last.and_then(|last| lines.get(last)).map(|(row, _)| WebhookId::from_uuid(row.id.0))
+}
+
+/// A delivery that was claimed.
+#[derive(Queryable)]
+pub(super) struct Taken {
+    pub(super) id: Id,
+    pub(super) webhook: Id,
+    session: Id,
+    body: String,
+    since: Moment,
+    due: Moment,
+    single: bool,
+    tries: i32,
+    claim: i32,
+}
+
+impl Taken {
+    pub(super) fn read(self, webhook: Arc<Webhook>, ailing: bool) -> Delivery {
+        Delivery {
+            id: DeliveryId::from_uuid(self.id.0),
+            session: SessionId::from_uuid(self.session.0),
+            webhook,
+            ailing,
+            body: self.body,
+            tries: u32::try_from(self.tries).unwrap_or(u32::MAX),
+            single: self.single,
+            since: self.since.0,
+            due: self.due.0,
+            claim: self.claim,
+        }
+    }
+}
+
+/// Claims on PostgreSQL: rows that somebody else is claiming are passed over.
+pub(super) struct Claim {
+    webhooks: Vec<Id>,
+    rooms: Vec<i32>,
+    leases: Vec<Moment>,
+    now: Moment,
+    limit: i64,
+}
+
+impl Claim {
+    pub(super) fn of(ask: &Ask, shares: &[Share]) -> Self {
+        Self {
+            webhooks: shares.iter().map(|share| share.webhook).collect(),
+            rooms: shares.iter().map(|share| share.room).collect(),
+            leases: shares.iter().map(|share| share.lease).collect(),
+            now: Moment(ask.now),
+            limit: ask.limit.into(),
+        }
+    }
+}
+
+impl QueryId for Claim {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for Claim {
+    type SqlType = (SqlId, SqlId, SqlId, Text, SqlMoment, SqlMoment, Bool, Integer, Integer);
+}
+
+impl QueryFragment<Pg> for Claim {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("WITH picked AS MATERIALIZED (SELECT p.delivery, shares.lease FROM unnest(");
+        out.push_bind_param::<Array<SqlId>, _>(&self.webhooks)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Integer>, _>(&self.rooms)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<SqlMoment>, _>(&self.leases)?;
+        out.push_sql(
+            ") AS shares (webhook, room, lease) CROSS JOIN LATERAL (\
+             SELECT q.delivery FROM delivery_queue q WHERE q.webhook = shares.webhook AND q.due <= ",
+        );
+        out.push_bind_param::<SqlMoment, _>(&self.now)?;
+        out.push_sql(" AND (q.leased_until IS NULL OR q.leased_until <= ");
+        out.push_bind_param::<SqlMoment, _>(&self.now)?;
+        out.push_sql(") ORDER BY q.due LIMIT shares.room FOR UPDATE SKIP LOCKED) AS p LIMIT ");
+        out.push_bind_param::<BigInt, _>(&self.limit)?;
+        out.push_sql(
+            ") UPDATE delivery_queue q SET claim = q.claim + 1, leased_until = picked.lease \
+             FROM picked, notices n WHERE q.delivery = picked.delivery AND n.session = q.session \
+             RETURNING q.delivery, q.webhook, q.session, n.body, q.since, q.due, q.single, q.tries, \
+             q.claim",
+        );
+        Ok(())
+    }
+}

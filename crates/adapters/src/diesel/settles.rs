@@ -1,0 +1,148 @@
+//! Attempts written down, many in one statement.
+
+use ::diesel::{
+    pg::Pg,
+    prelude::*,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, Bool, Integer, Nullable, Text},
+};
+use domain::webhook::Verdict;
+use ports::{delivery::Settled, webhook_sender::Answer};
+
+use super::{
+    column::{Id, Moment, SqlId, SqlMoment},
+    schema::delivery_attempts,
+};
+
+/// An attempt, as it is kept.
+#[derive(Insertable)]
+#[diesel(table_name = delivery_attempts)]
+pub(super) struct AttemptRow<'a> {
+    pub(super) delivery: Id,
+    pub(super) attempt: i32,
+    started_at: Moment,
+    took_ms: i32,
+    status: Option<i32>,
+    error: Option<&'static str>,
+    answer: Option<&'a str>,
+    sent: &'a str,
+}
+
+impl<'a> AttemptRow<'a> {
+    /// The number of the attempt is the store's to say.
+    pub(super) fn of(settled: &'a Settled) -> Self {
+        let (status, error, answer) = match &settled.attempt.call.answer {
+            Answer::Status { code, body, .. } => {
+                (Some(i32::from(*code)), None, Some(body.as_str()).filter(|body| !body.is_empty()))
+            }
+            Answer::Failed(class) => (None, Some(*class), None),
+        };
+        Self {
+            delivery: Id(*settled.delivery.as_uuid()),
+            attempt: 0,
+            started_at: Moment(settled.attempt.at),
+            took_ms: i32::try_from(settled.attempt.took.as_millis()).unwrap_or(i32::MAX),
+            status,
+            error,
+            answer,
+            sent: &settled.attempt.call.sent,
+        }
+    }
+}
+
+/// When it is tried again; none: not at all.
+pub(super) const fn due(verdict: Verdict) -> Option<Moment> {
+    match verdict {
+        Verdict::RetryAt(due) => Some(Moment(due)),
+        Verdict::Delivered | Verdict::Exhausted => None,
+    }
+}
+
+/// Settles on PostgreSQL: rows whose claim was lost are left alone, with all that hangs on them.
+pub(super) struct Settles<'a> {
+    ids: Vec<Id>,
+    claims: Vec<i32>,
+    dues: Vec<Option<Moment>>,
+    exhausted: Vec<bool>,
+    started: Vec<Moment>,
+    took: Vec<i32>,
+    statuses: Vec<Option<i32>>,
+    errors: Vec<Option<&'a str>>,
+    answers: Vec<Option<&'a str>>,
+    sent: Vec<&'a str>,
+}
+
+impl<'a> Settles<'a> {
+    pub(super) fn of(settled: &'a [Settled]) -> Self {
+        let rows: Vec<_> = settled.iter().map(AttemptRow::of).collect();
+        let verdicts = || settled.iter().map(|one| one.verdict);
+        Self {
+            ids: rows.iter().map(|row| row.delivery).collect(),
+            claims: settled.iter().map(|one| one.claim).collect(),
+            dues: verdicts().map(due).collect(),
+            exhausted: verdicts().map(|verdict| verdict == Verdict::Exhausted).collect(),
+            started: rows.iter().map(|row| row.started_at).collect(),
+            took: rows.iter().map(|row| row.took_ms).collect(),
+            statuses: rows.iter().map(|row| row.status).collect(),
+            errors: rows.iter().map(|row| row.error).collect(),
+            answers: rows.iter().map(|row| row.answer).collect(),
+            sent: rows.iter().map(|row| row.sent).collect(),
+        }
+    }
+}
+
+impl QueryId for Settles<'_> {
+    type QueryId = Settles<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+/// The deliveries whose claims were held.
+impl Query for Settles<'_> {
+    type SqlType = SqlId;
+}
+
+impl QueryFragment<Pg> for Settles<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("WITH told AS (SELECT * FROM unnest(");
+        out.push_bind_param::<Array<SqlId>, _>(&self.ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Integer>, _>(&self.claims)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<SqlMoment>>, _>(&self.dues)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bool>, _>(&self.exhausted)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<SqlMoment>, _>(&self.started)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Integer>, _>(&self.took)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Integer>>, _>(&self.statuses)?;
+        for texts in [&self.errors, &self.answers] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Nullable<Text>>, _>(texts)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.sent)?;
+        out.push_sql(
+            ") AS t (delivery, claim, due, exhausted, started_at, took_ms, status, error, answer, \
+                 sent)), \
+             gone AS (DELETE FROM delivery_queue q USING told t WHERE q.delivery = t.delivery \
+                 AND q.claim = t.claim AND t.due IS NULL \
+                 RETURNING q.delivery, q.attempts + 1 AS attempt), \
+             later AS (UPDATE delivery_queue q SET due = t.due, leased_until = NULL, \
+                 tries = q.tries + 1, attempts = q.attempts + 1 FROM told t \
+                 WHERE q.delivery = t.delivery AND q.claim = t.claim AND t.due IS NOT NULL \
+                 RETURNING q.delivery, q.attempts AS attempt), \
+             held AS (SELECT * FROM gone UNION ALL SELECT * FROM later), \
+             given_up AS (UPDATE deliveries d SET exhausted_at = t.started_at \
+                 FROM told t JOIN held h ON h.delivery = t.delivery \
+                 WHERE t.exhausted AND d.id = t.delivery), \
+             logged AS (INSERT INTO delivery_attempts (delivery, attempt, started_at, took_ms, \
+                 status, error, answer, sent) \
+                 SELECT t.delivery, h.attempt, t.started_at, t.took_ms, t.status, t.error, \
+                 t.answer, t.sent FROM told t JOIN held h ON h.delivery = t.delivery) \
+             SELECT delivery FROM held",
+        );
+        Ok(())
+    }
+}

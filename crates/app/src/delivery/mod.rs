@@ -1,0 +1,212 @@
+//! Telling partners: claims what is owed, calls the receivers, writes down what came of it.
+//!
+//! No connection to the database is held during a call. A claim is a lease: when this process dies,
+//! it runs out and another one calls; a receiver may hear of a session twice, never not at all.
+
+mod settler;
+mod windows;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    id::WebhookId,
+    webhook::{Backoff, Effort, MOST_AGE, Reply, Verdict},
+};
+use ports::{
+    delivery::{Attempt, Claimed, Delivery, DeliveryQueue, Settled},
+    webhook_sender::{Answer, WebhookSender},
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
+use tokio_util::task::TaskTracker;
+
+use self::{
+    settler::{Outcome, Settler},
+    windows::Windows,
+};
+use crate::{advance::Core, workers::complain};
+
+const POLL: Duration = Duration::from_millis(250);
+/// Places that get free within this time are filled by one claim.
+const GATHER: Duration = Duration::from_millis(1);
+/// Outcomes that wait to be written.
+const OUTCOMES: usize = 2048;
+const GIVE_UP_EVERY: Duration = Duration::from_secs(60);
+const GIVE_UP_BATCH: u16 = 500;
+
+/// Sends what is owed.
+#[derive(Clone)]
+pub(crate) struct Courier {
+    pub(crate) core: Arc<Core>,
+    pub(crate) queue: Arc<dyn DeliveryQueue>,
+    /// The same, over another connection: outcomes are written while the next are claimed.
+    pub(crate) log: Arc<dyn DeliveryQueue>,
+    pub(crate) sender: Arc<dyn WebhookSender>,
+    pub(crate) backoff: Backoff,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// What the calls under way share.
+#[derive(Default)]
+struct Sky {
+    windows: Mutex<Windows>,
+    /// Rung when a call has ended.
+    landed: Notify,
+}
+
+impl Sky {
+    fn windows(&self) -> MutexGuard<'_, Windows> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What to wait for before the next claim.
+enum Wait {
+    /// There is more at once.
+    Nothing,
+    /// A place, since there is more than there are places for.
+    Place,
+    /// Something new, or something that becomes due.
+    News,
+}
+
+impl Courier {
+    /// Never ends; calls under way when it is dropped come to their end.
+    pub(crate) async fn deliver(&self) {
+        let (send, outcomes) = mpsc::channel(OUTCOMES);
+        let (log, clock) = (self.log.clone(), self.core.clock.clone());
+        self.tasks.spawn(Settler { log, clock, outcomes }.run());
+        let sky = Arc::new(Sky::default());
+        let mut after = None;
+        loop {
+            let wait = match self.claim(&sky, &mut after, &send).await {
+                Ok(wait) => wait,
+                Err(error) => {
+                    complain(&error, "deliveries could not be claimed");
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+            };
+            match wait {
+                Wait::Nothing => (),
+                Wait::Place => {
+                    let _ = tokio::time::timeout(POLL, sky.landed.notified()).await;
+                    tokio::time::sleep(GATHER).await;
+                }
+                Wait::News => {
+                    let _ = tokio::time::timeout(POLL, self.core.deliveries.notified()).await;
+                }
+            }
+        }
+    }
+
+    async fn claim(
+        &self,
+        sky: &Arc<Sky>,
+        after: &mut Option<WebhookId>,
+        send: &mpsc::Sender<Outcome>,
+    ) -> Result<Wait, ports::StoreError> {
+        let ask = sky.windows().ask(self.core.clock.now(), *after);
+        let Some(ask) = ask else { return Ok(Wait::Place) };
+        let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
+        let from_the_first = after.is_none();
+        *after = next;
+        let mut starved = false;
+        for delivery in deliveries {
+            let webhook = delivery.webhook.id;
+            let mut windows = sky.windows();
+            windows.took(webhook);
+            starved |= windows.full(webhook);
+            metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(windows.flying()));
+            drop(windows);
+            let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
+            self.tasks.spawn(async move {
+                let outcome = me.call(&delivery).await;
+                let success = outcome.settled.verdict == Verdict::Delivered;
+                sky.windows().landed(webhook, success);
+                sky.landed.notify_one();
+                // Full only where the database is slower than all receivers together.
+                let _ = send.send(outcome).await;
+            });
+        }
+        Ok(match (next, from_the_first) {
+            (Some(_), _) | (None, false) => Wait::Nothing,
+            (None, true) if starved => Wait::Place,
+            (None, true) => Wait::News,
+        })
+    }
+
+    async fn call(&self, delivery: &Delivery) -> Outcome {
+        let (at, began) = (self.core.clock.now(), Instant::now());
+        let waited = (at - delivery.due).to_std().unwrap_or_default();
+        metrics::histogram!("avouch_delivery_wait_seconds").record(waited);
+        let call = self.sender.send(delivery, at).await;
+        let took = began.elapsed();
+        let verdict = self.judge(delivery, &call.answer);
+        tell(delivery, &call.answer);
+        let attempt = Attempt { at, took, call };
+        let (webhook, claim) = (delivery.webhook.id, delivery.claim);
+        let settled = Settled { delivery: delivery.id, webhook, claim, attempt, verdict };
+        Outcome { settled, ailing: delivery.ailing }
+    }
+
+    fn judge(&self, delivery: &Delivery, answer: &Answer) -> Verdict {
+        let reply = match answer {
+            Answer::Status { code, retry_after, .. } => {
+                Reply { code: Some(*code), retry_after: *retry_after }
+            }
+            Answer::Failed(_) => Reply { code: None, retry_after: None },
+        };
+        let effort = Effort {
+            tries: delivery.tries.saturating_add(1),
+            retries: if delivery.single { 0 } else { delivery.webhook.retries },
+            since: delivery.since,
+        };
+        effort.judge(reply, self.backoff, self.core.chance.number(), self.core.clock.now())
+    }
+
+    /// Gives up on what nobody wants to have; never ends.
+    pub(crate) async fn give_up(&self) {
+        loop {
+            let before: DateTime<Utc> = self.core.clock.now() - MOST_AGE - TimeDelta::hours(1);
+            match self.queue.give_up(before, GIVE_UP_BATCH).await {
+                Ok(0) => tokio::time::sleep(GIVE_UP_EVERY).await,
+                Ok(count) => tracing::warn!("{count} deliveries that are too old were given up"),
+                Err(error) => {
+                    complain(&error, "old deliveries could not be given up");
+                    tokio::time::sleep(GIVE_UP_EVERY).await;
+                }
+            }
+        }
+    }
+}
+
+fn tell(delivery: &Delivery, answer: &Answer) {
+    let (id, session, n) = (delivery.id, delivery.session, delivery.tries.saturating_add(1));
+    let outcome = match answer {
+        Answer::Status { code: 200..=299, .. } => "delivered",
+        Answer::Status { .. } => "refused",
+        Answer::Failed(class) => class,
+    };
+    metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
+    match answer {
+        Answer::Status { code: code @ 200..=299, .. } => tracing::debug!(
+            delivery.id = %id, session.id = %session,
+            "attempt {n} of delivery {id} was answered {code}"
+        ),
+        Answer::Status { code, .. } => tracing::info!(
+            delivery.id = %id, session.id = %session,
+            "attempt {n} of delivery {id} was answered {code}"
+        ),
+        Answer::Failed(class) => tracing::warn!(
+            delivery.id = %id, session.id = %session, class,
+            "attempt {n} of delivery {id} failed"
+        ),
+    }
+}

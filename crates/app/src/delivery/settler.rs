@@ -1,0 +1,97 @@
+//! Writes down what came of calls: all that came while the last ones were written, in one go.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use domain::{id::WebhookId, webhook::Verdict};
+use ports::{
+    clock::Clock,
+    delivery::{DeliveryQueue, Settled, Tally},
+    webhook_sender::Answer,
+};
+use tokio::{sync::mpsc, time::Instant};
+
+use crate::workers::complain;
+
+/// The largest batch.
+const BATCH: usize = 256;
+/// How long what cannot be written is kept; the claims are lost by then, and others send again.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// An outcome, and whether the receiver had failed before.
+pub(super) struct Outcome {
+    pub(super) settled: Settled,
+    pub(super) ailing: bool,
+}
+
+pub(super) struct Settler {
+    pub(super) log: Arc<dyn DeliveryQueue>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) outcomes: mpsc::Receiver<Outcome>,
+}
+
+impl Settler {
+    /// Ends when nobody is left who could bring an outcome.
+    pub(super) async fn run(mut self) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while self.outcomes.recv_many(&mut batch, BATCH).await > 0 {
+            let tallies = tallies(&batch);
+            let settled: Vec<_> = batch.drain(..).map(|outcome| outcome.settled).collect();
+            self.write(&settled).await;
+            if let Err(error) = self.log.note_health(&tallies, self.clock.now()).await {
+                complain(&error, "how receivers do could not be noted");
+            }
+        }
+    }
+
+    async fn write(&self, settled: &[Settled]) {
+        let began = Instant::now();
+        loop {
+            match self.log.settle_deliveries(settled).await {
+                Ok(held) => {
+                    let lost = held.iter().filter(|held| !**held).count();
+                    if lost > 0 {
+                        tracing::warn!("{lost} deliveries were claimed by others meanwhile");
+                    }
+                    return;
+                }
+                Err(error) if began.elapsed() > PATIENCE => {
+                    complain(&error, "deliveries could not be settled and will be sent again");
+                    return;
+                }
+                Err(error) => {
+                    complain(&error, "deliveries could not be settled, trying again");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// What has to be noted: failures, and successes after failures.
+fn tallies(batch: &[Outcome]) -> Vec<Tally> {
+    let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
+    for Outcome { settled, ailing } in batch {
+        let success = settled.verdict == Verdict::Delivered;
+        // What we did not send says nothing about the receiver.
+        let unsent = settled.attempt.call.answer == Answer::Failed("request");
+        if (success && !ailing) || unsent {
+            // A success ends a row of failures within the batch, too.
+            if let Some(tally) = tallies.get_mut(&settled.webhook).filter(|_| success) {
+                *tally = Tally { failures: 0, success: true, ..*tally };
+            }
+            continue;
+        }
+        let tally = tallies.entry(settled.webhook).or_insert(Tally {
+            webhook: settled.webhook,
+            failures: 0,
+            success: false,
+        });
+        *tally = if success {
+            Tally { failures: 0, success: true, ..*tally }
+        } else {
+            Tally { failures: tally.failures.saturating_add(1), ..*tally }
+        };
+    }
+    tallies.into_values().collect()
+}
