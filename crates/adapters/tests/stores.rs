@@ -60,6 +60,7 @@ fn backend(store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend
         outbox: store.clone(),
         recordings: store.clone(),
         deliveries: store.clone(),
+        log: store.clone(),
         keys: store.clone(),
         webhooks: store.clone(),
         catalogue: store,

@@ -1,6 +1,6 @@
 //! `avouch admin …`: one JSON object on stdout for each command.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
 use adapters::{
     diesel::Store,
@@ -11,20 +11,20 @@ use clap::Subcommand;
 use domain::{
     ancestors::{self, Ancestor},
     api_key::{ApiKey, Environment},
-    id::{ApiKeyId, TeamId, WebhookId},
-    secret::Secret,
-    webhook::{Header, Webhook},
+    id::{ApiKeyId, TeamId},
     workflow::{Definition, check},
 };
 use ports::{
     catalogue::Catalogue as _,
     clock::{Chance as _, Clock as _},
     key_store::KeyStore as _,
-    webhook_store::WebhookStore as _,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod webhooks;
+
+use self::webhooks::WebhookCommand;
 use crate::{
     config::Config,
     kept::{explain, open_store},
@@ -56,22 +56,8 @@ pub(crate) enum Admin {
     RotateKey { key_id: ApiKeyId },
     /// Revokes a key record
     RevokeKey { key_id: ApiKeyId },
-    /// Makes a webhook; prints {"webhookId","secret"}
-    CreateWebhook {
-        #[arg(long)]
-        team: TeamId,
-        #[arg(long)]
-        url: String,
-        /// 'NAME: VALUE', sent with every delivery
-        #[arg(long)]
-        header: Option<String>,
-        #[arg(long, value_parser = clap::value_parser!(u8).range(1..=120))]
-        timeout_seconds: Option<u8>,
-        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=10))]
-        retries: Option<u8>,
-        #[arg(long)]
-        inactive: bool,
-    },
+    #[command(flatten)]
+    Webhooks(WebhookCommand),
     /// Publishes a platform definition; prints {"platformId","version"}
     PublishPlatform { file: PathBuf },
 }
@@ -117,25 +103,7 @@ impl Admin {
                 known(revoked, "key that is not revoked:", key_id)?;
                 Ok(json!({ "keyId": key_id }))
             }
-            Self::CreateWebhook { team, url, header, timeout_seconds, retries, inactive } => {
-                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
-                check_url(config, &url)?;
-                let webhook = Webhook {
-                    id: WebhookId::from_uuid(id()),
-                    team,
-                    url,
-                    header: header.as_deref().map(read_header).transpose()?,
-                    secret: secret(),
-                    timeout: timeout_seconds.map_or(Webhook::DEFAULT_TIMEOUT, |seconds| {
-                        Duration::from_secs(seconds.into())
-                    }),
-                    retries: retries.unwrap_or(Webhook::DEFAULT_RETRIES),
-                    active: !inactive,
-                    retiring: None,
-                };
-                store.add_webhook(&webhook, &[], now).await.map_err(explain)?;
-                Ok(json!({ "webhookId": webhook.id, "secret": webhook.secret.expose() }))
-            }
+            Self::Webhooks(command) => command.run(config, store).await,
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
                 let (id, pinned) = store.publish(&definition, now).await.map_err(explain)?;
@@ -168,58 +136,6 @@ async fn set_ancestors(
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {
     if found { Ok(()) } else { Err(format!("there is no {kind} {id}").into()) }
-}
-
-fn secret() -> Secret {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    Secret::new(format!("whsec_{}", STANDARD.encode(SystemChance.bits())))
-}
-
-fn check_url(config: &Config, text: &str) -> Result<(), Failure> {
-    let url = url::Url::parse(text).map_err(|error| format!("the URL cannot be read: {error}"))?;
-    let host = url.host_str().ok_or("the URL has no host")?;
-    let named = config.egress.names(host, url.port_or_known_default().unwrap_or(0));
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("the URL must not hold credentials: use --header".into());
-    }
-    match url.scheme() {
-        "https" => Ok(()),
-        "http" if named => Ok(()),
-        _ => {
-            Err("a webhook's URL must be https; http only for a host named in AVOUCH_EGRESS_ALLOW"
-                .into())
-        }
-    }
-}
-
-/// Names a webhook's own header must not take: they are ours, or HTTP's.
-const TAKEN: &[&str] = &[
-    "host",
-    "content-length",
-    "content-type",
-    "transfer-encoding",
-    "connection",
-    "user-agent",
-    "webhook-id",
-    "webhook-timestamp",
-    "webhook-signature",
-    "x-webhook-signature",
-];
-
-fn read_header(text: &str) -> Result<Header, Failure> {
-    let (name, value) = text.split_once(':').ok_or("a header reads 'NAME: VALUE'")?;
-    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {
-        return Err("a header's name has 1 to 100 letters, digits and hyphens".into());
-    }
-    if TAKEN.contains(&name.as_str()) {
-        return Err(format!("the header {name} cannot be set").into());
-    }
-    if value.is_empty() || value.len() > 2000 || !value.bytes().all(|b| (32..127).contains(&b)) {
-        return Err("a header's value has 1 to 2000 printable ASCII characters".into());
-    }
-    Ok(Header { name, value: Secret::new(value.to_owned()) })
 }
 
 /// Reads a definition and refuses what the checks refuse.

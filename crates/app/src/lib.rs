@@ -16,6 +16,7 @@ mod partner;
 mod retention;
 mod service;
 mod trial;
+mod webhooks;
 mod whole;
 mod workers;
 

@@ -1,4 +1,5 @@
-//! Forgets in time: the data of sessions that closed long ago, and old idempotency keys.
+//! Forgets in time: the data of sessions that closed long ago, the log of their deliveries, and old
+//! idempotency keys.
 
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ impl Workers {
         loop {
             match self.forget_some().await {
                 // There is more to do.
-                Ok(BATCH..) => (),
-                Ok(_) => tokio::time::sleep(PACE).await,
+                Ok(true) => (),
+                Ok(false) => tokio::time::sleep(PACE).await,
                 Err(error) => {
                     complain(&error, "what is old could not be forgotten");
                     tokio::time::sleep(PACE).await;
@@ -29,16 +30,16 @@ impl Workers {
         }
     }
 
-    /// Answers how many sessions were erased.
-    async fn forget_some(&self) -> Result<u16, Stuck> {
+    /// Answers whether there may be more.
+    async fn forget_some(&self) -> Result<bool, Stuck> {
         let now = self.core.clock.now();
         let old = self.core.sessions.unerased(now - self.retention, BATCH).await?;
-        let mut erased = 0;
+        let erased = old.len();
         for id in old {
             self.core.erase(id).await?;
-            erased += 1;
         }
         self.core.sessions.forget_keys(now - KEYS_KEPT).await?;
-        Ok(erased)
+        let logs = self.log.forget_deliveries(now - self.retention, BATCH).await?;
+        Ok(erased.max(logs) >= usize::from(BATCH))
     }
 }

@@ -182,6 +182,7 @@ impl Service {
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
+            log: store.clone(),
             courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
             places: places.clone(),

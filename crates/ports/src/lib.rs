@@ -7,6 +7,7 @@ pub mod browser;
 pub mod catalogue;
 pub mod clock;
 pub mod delivery;
+pub mod delivery_log;
 pub mod driving;
 pub mod key_store;
 pub mod outbox;

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The benchmarks, by the names of their targets in `tests/`.
-const BENCHMARKS: &[&str] = &["api", "browser"];
+const BENCHMARKS: &[&str] = &["api", "browser", "webhooks"];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
     packages::ensure(&[BROWSER, NODE, POSTGRES, WRK])?;

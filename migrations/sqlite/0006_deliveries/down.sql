@@ -13,7 +13,7 @@ INSERT INTO new_deliveries (id, webhook, session, body, attempt, due, state)
            COALESCE(q.due, d.exhausted_at, d.created_at),
            CASE WHEN q.delivery IS NOT NULL THEN 'pending'
                 WHEN d.exhausted_at IS NOT NULL THEN 'exhausted' ELSE 'delivered' END
-    FROM deliveries d JOIN notices n ON n.session = d.session
+    FROM deliveries d JOIN notices n ON n.id = d.notice
     LEFT JOIN delivery_queue q ON q.delivery = d.id WHERE NOT n.test;
 DROP TABLE delivery_queue;
 DROP TABLE deliveries;

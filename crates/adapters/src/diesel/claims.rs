@@ -210,7 +210,7 @@ impl QueryFragment<Pg> for Claim {
         out.push_bind_param::<BigInt, _>(&self.limit)?;
         out.push_sql(
             ") UPDATE delivery_queue q SET claim = q.claim + 1, leased_until = picked.lease \
-             FROM picked, notices n WHERE q.delivery = picked.delivery AND n.session = q.session \
+             FROM picked, notices n WHERE q.delivery = picked.delivery AND n.id = q.notice \
              RETURNING q.delivery, q.webhook, q.session, n.body, q.since, q.due, q.single, q.tries, \
              q.claim",
         );

@@ -22,7 +22,7 @@ const LAST_SHOTS: TimeDelta = TimeDelta::seconds(3);
 #[derive(Insertable)]
 #[diesel(table_name = notices)]
 pub(super) struct NewNotice<'a> {
-    pub(super) session: Id,
+    pub(super) id: Id,
     pub(super) test: bool,
     pub(super) body: &'a str,
 }
@@ -31,9 +31,10 @@ pub(super) struct NewNotice<'a> {
 #[diesel(table_name = deliveries)]
 pub(super) struct NewDelivery {
     pub(super) id: Id,
-    pub(super) webhook: Id,
-    pub(super) session: Id,
-    pub(super) created_at: Moment,
+    webhook: Id,
+    session: Id,
+    notice: Id,
+    created_at: Moment,
 }
 
 /// A delivery that is to be sent, at once.
@@ -43,19 +44,43 @@ pub(super) struct NewTask {
     pub(super) delivery: Id,
     pub(super) webhook: Id,
     pub(super) session: Id,
+    pub(super) notice: Id,
     pub(super) since: Moment,
     pub(super) due: Moment,
     pub(super) single: bool,
     pub(super) attempts: i32,
 }
 
-/// A new delivery; its identifier sorts by the moment.
-pub(super) fn owed(webhook: Id, session: Id, at: Moment, single: bool) -> (NewDelivery, NewTask) {
+/// What is told of a session at a moment.
+pub(super) struct Notice<'a> {
+    pub(super) row: NewNotice<'a>,
+    session: Id,
+    at: Moment,
+}
+
+impl<'a> Notice<'a> {
+    pub(super) fn of(session: Id, body: &'a str, test: bool, at: Moment) -> Self {
+        Self { row: NewNotice { id: id_at(at), test, body }, session, at }
+    }
+
+    /// Owes it to a webhook.
+    pub(super) fn owed_to(&self, webhook: Id) -> (NewDelivery, NewTask) {
+        let Self { row: NewNotice { id: notice, test: single, .. }, session, at } = *self;
+        let id = id_at(at);
+        let delivery = NewDelivery { id, webhook, session, notice, created_at: at };
+        let (since, due) = (at, at);
+        let task =
+            NewTask { delivery: id, webhook, session, notice, since, due, single, attempts: 0 };
+        (delivery, task)
+    }
+}
+
+/// A new identifier that sorts by the moment (RFC 9562, section 5.7): what is due at the same time
+/// lies side by side.
+fn id_at(at: Moment) -> Id {
     let seconds = u64::try_from(at.0.timestamp()).unwrap_or(0);
     let stamp = Timestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
-    let id = Id(Uuid::new_v7(stamp));
-    let task = NewTask { delivery: id, webhook, session, since: at, due: at, single, attempts: 0 };
-    (NewDelivery { id, webhook, session, created_at: at }, task)
+    Id(Uuid::new_v7(stamp))
 }
 
 /// What a change writes besides the session itself.
@@ -107,7 +132,7 @@ impl Debts {
 macro_rules! owe {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::diesel::{
-            debts::{NewNotice, owed},
+            debts::Notice,
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
                 api_keys, deliveries, delivery_queue, notices, outbox, recordings, session_events,
@@ -133,18 +158,19 @@ macro_rules! owe {
                 .select(webhooks::id)
                 .load::<Id>($conn)
                 .await?;
+            let notice = Notice::of($row.id, body, false, *due);
             if !told.is_empty() {
-                let notice = NewNotice { session: $row.id, test: false, body };
-                ::diesel::insert_into(notices::table).values(notice).execute($conn).await?;
+                ::diesel::insert_into(notices::table).values(&notice.row).execute($conn).await?;
             }
             for webhook in told {
-                let (delivery, task) = owed(webhook, $row.id, *due, false);
+                let (delivery, task) = notice.owed_to(webhook);
                 ::diesel::insert_into(deliveries::table).values(delivery).execute($conn).await?;
                 ::diesel::insert_into(delivery_queue::table).values(task).execute($conn).await?;
             }
         }
         if let Some(body) = &$debts.erased {
-            let copy = notices::table.filter(notices::session.eq($row.id));
+            let told = deliveries::table.filter(deliveries::session.eq($row.id));
+            let copy = notices::table.filter(notices::id.eq_any(told.select(deliveries::notice)));
             ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
             let film = recordings::table.filter(recordings::session.eq($row.id));
             ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;

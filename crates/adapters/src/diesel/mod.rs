@@ -9,6 +9,7 @@ mod column;
 mod database;
 mod debts;
 mod deliveries;
+mod delivery_log;
 mod inserts;
 mod keys;
 mod lane;

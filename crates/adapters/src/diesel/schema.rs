@@ -120,8 +120,8 @@ tables! {
         webhook -> SqlId,
         key -> SqlId,
     }
-    notices (session) {
-        session -> SqlId,
+    notices (id) {
+        id -> SqlId,
         test -> Bool,
         body -> Text,
     }
@@ -129,6 +129,7 @@ tables! {
         id -> SqlId,
         webhook -> SqlId,
         session -> SqlId,
+        notice -> SqlId,
         created_at -> SqlMoment,
         exhausted_at -> Nullable<SqlMoment>,
     }
@@ -136,6 +137,7 @@ tables! {
         delivery -> SqlId,
         webhook -> SqlId,
         session -> SqlId,
+        notice -> SqlId,
         since -> SqlMoment,
         due -> SqlMoment,
         single -> Bool,
@@ -157,8 +159,8 @@ tables! {
 }
 
 ::diesel::joinable!(definitions -> platforms (platform));
-::diesel::joinable!(deliveries -> notices (session));
-::diesel::joinable!(delivery_queue -> notices (session));
+::diesel::joinable!(deliveries -> notices (notice));
+::diesel::joinable!(delivery_queue -> notices (notice));
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(webhooks, webhook_keys);

@@ -4,7 +4,7 @@
 use std::{
     future::Future,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -12,18 +12,38 @@ use std::{
 };
 
 use domain::egress::Egress;
+use futures_util::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
+
+/// Finds the addresses of a name.
+pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// The system's way to look names up.
+pub(super) fn system() -> Lookup {
+    Arc::new(|name| {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    })
+}
 
 #[derive(Clone)]
 pub(super) struct GuardedResolver {
     pub(super) egress: Arc<Egress>,
+    pub(super) lookup: Lookup,
 }
 
 /// What a call is told when its receiver is not to be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not permitted")]
 pub(super) struct Blocked;
+
+/// What a call is told when its receiver's name has no address.
+#[derive(Debug, thiserror::Error)]
+#[error("the name has no address")]
+pub(super) struct Unresolved(#[source] io::Error);
 
 impl Service<Name> for GuardedResolver {
     type Response = vec::IntoIter<SocketAddr>;
@@ -36,12 +56,16 @@ impl Service<Name> for GuardedResolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         let egress = self.egress.clone();
+        let found = (self.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // The port is not known here; an exception that names a port is checked before.
-            let permitted: Vec<_> = found
+            // The port is not known here; an exception that names a port is checked before. The
+            // connector puts the port in the place of this one.
+            let found =
+                found.await.map_err(|error| io::Error::new(error.kind(), Unresolved(error)));
+            let permitted: Vec<_> = found?
                 .into_iter()
-                .filter(|address| egress.permits_any_port(name.as_str(), address.ip()))
+                .filter(|ip| egress.permits_any_port(name.as_str(), *ip))
+                .map(|ip| SocketAddr::from((ip, 0)))
                 .collect();
             if permitted.is_empty() {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, Blocked));

@@ -3,4 +3,4 @@
 mod guard;
 mod webhook;
 
-pub use self::webhook::HyperWebhookSender;
+pub use self::{guard::Lookup, webhook::HyperWebhookSender};

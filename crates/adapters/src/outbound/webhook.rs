@@ -1,6 +1,6 @@
 //! POSTs a delivery, signed after Standard Webhooks 1.0.0.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -24,11 +24,12 @@ use ports::{
 };
 use ring::hmac;
 use rustls::{
-    ClientConfig, RootCertStore, crypto::ring::default_provider as ring_provider,
-    pki_types::CertificateDer,
+    ClientConfig, RootCertStore,
+    crypto::ring::default_provider as ring_provider,
+    pki_types::{CertificateDer, InvalidDnsNameError},
 };
 
-use super::guard::GuardedResolver;
+use super::guard::{Blocked, GuardedResolver, Lookup, Unresolved, system};
 
 /// This much of an answer is kept.
 const ANSWER_KEPT: usize = 2048;
@@ -56,6 +57,18 @@ impl HyperWebhookSender {
     /// # Errors
     /// One of them is no certificate.
     pub fn new(egress: Egress, roots: &[Vec<u8>]) -> Result<Self, rustls::Error> {
+        Self::with_lookup(egress, roots, system())
+    }
+
+    /// The same, with another way to look names up.
+    ///
+    /// # Errors
+    /// As [`HyperWebhookSender::new`].
+    pub fn with_lookup(
+        egress: Egress,
+        roots: &[Vec<u8>],
+        lookup: Lookup,
+    ) -> Result<Self, rustls::Error> {
         let mut believed = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for root in roots {
             believed.add(CertificateDer::from_slice(root))?;
@@ -65,7 +78,7 @@ impl HyperWebhookSender {
             .with_root_certificates(believed)
             .with_no_client_auth();
         let egress = Arc::new(egress);
-        let resolver = GuardedResolver { egress: egress.clone() };
+        let resolver = GuardedResolver { egress: egress.clone(), lookup };
         let mut http = HttpConnector::new_with_resolver(resolver);
         http.enforce_http(false);
         http.set_connect_timeout(Some(CONNECT_PATIENCE));
@@ -207,16 +220,23 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 fn class(error: &hyper_util::client::legacy::Error) -> &'static str {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = source {
-        if cause.is::<super::guard::Blocked>() {
-            return "blocked";
-        }
-        if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::PermissionDenied
-        {
-            return "blocked";
+        if let Some(inner) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            if inner.is::<Blocked>() {
+                return "blocked";
+            }
+            if inner.is::<Unresolved>() {
+                return "dns";
+            }
+            if inner.is::<rustls::Error>() {
+                return "tls";
+            }
         }
         if cause.is::<rustls::Error>() {
             return "tls";
+        }
+        // A host that no certificate could be for, such as a number.
+        if cause.is::<InvalidDnsNameError>() {
+            return "url";
         }
         source = cause.source();
     }

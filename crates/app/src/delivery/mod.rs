@@ -7,6 +7,7 @@ mod settler;
 mod windows;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use domain::{
     webhook::{Backoff, Effort, MOST_AGE, Reply, Verdict},
 };
 use ports::{
-    delivery::{Attempt, Claimed, Delivery, DeliveryQueue, Settled},
+    delivery::{Ask, Attempt, Claimed, Delivery, DeliveryQueue, Settled},
     webhook_sender::{Answer, WebhookSender},
 };
 use tokio::{
@@ -70,7 +71,7 @@ impl Sky {
 enum Wait {
     /// There is more at once.
     Nothing,
-    /// A place, since there is more than there are places for.
+    /// A place, since there may be more than there were places for; or something new.
     Place,
     /// Something new, or something that becomes due.
     News,
@@ -95,10 +96,11 @@ impl Courier {
             };
             match wait {
                 Wait::Nothing => (),
-                Wait::Place => {
-                    let _ = tokio::time::timeout(POLL, sky.landed.notified()).await;
-                    tokio::time::sleep(GATHER).await;
-                }
+                Wait::Place => tokio::select! {
+                    () = sky.landed.notified() => tokio::time::sleep(GATHER).await,
+                    () = self.core.deliveries.notified() => (),
+                    () = tokio::time::sleep(POLL) => (),
+                },
                 Wait::News => {
                     let _ = tokio::time::timeout(POLL, self.core.deliveries.notified()).await;
                 }
@@ -117,12 +119,11 @@ impl Courier {
         let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
         let from_the_first = after.is_none();
         *after = next;
-        let mut starved = false;
+        let starved = starved(&ask, &deliveries);
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
             let mut windows = sky.windows();
             windows.took(webhook);
-            starved |= windows.full(webhook);
             metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(windows.flying()));
             drop(windows);
             let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
@@ -185,6 +186,16 @@ impl Courier {
             }
         }
     }
+}
+
+/// Whether a webhook was given all that it had room for, and so may be owed more.
+fn starved(ask: &Ask, claimed: &[Delivery]) -> bool {
+    let mut left: HashMap<_, _> = ask.room.iter().copied().collect();
+    claimed.iter().any(|delivery| {
+        let room = left.entry(delivery.webhook.id).or_insert(ask.each);
+        *room = room.saturating_sub(1);
+        *room == 0
+    }) || ask.room.iter().any(|(_, room)| *room == 0)
 }
 
 fn tell(delivery: &Delivery, answer: &Answer) {

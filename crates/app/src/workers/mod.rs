@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use domain::session::{Effect, Event};
 use ports::{
     browser::BrowserPool,
+    delivery_log::DeliveryLog,
     outbox::{Claim, Outbox, Verdict},
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
@@ -41,6 +42,7 @@ pub(crate) struct Workers {
     pub(crate) core: Arc<Core>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) courier: Courier,
+    pub(crate) log: Arc<dyn DeliveryLog>,
     pub(crate) pool: Arc<dyn BrowserPool>,
     pub(crate) places: Arc<dyn Places>,
     pub(crate) recordings: Arc<dyn RecordingQueue>,

@@ -3,6 +3,7 @@
 mod applicant;
 mod onlooker;
 mod partner;
+mod webhooks;
 
 #[cfg(feature = "mock")]
 pub use self::partner::{MockGate, MockLookups, MockSessionService};
@@ -13,4 +14,5 @@ pub use self::{
         Admission, Caller, CreateError, Creation, Gate, Knock, Lookups, Once, PolledFace, Purpose,
         Recording, Refusal, SessionError, SessionFace, SessionService,
     },
+    webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

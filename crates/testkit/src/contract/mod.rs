@@ -8,8 +8,9 @@ pub mod stores;
 use std::sync::Arc;
 
 use ports::{
-    catalogue::Catalogue, delivery::DeliveryQueue, key_store::KeyStore, outbox::Outbox,
-    recording::RecordingQueue, session_store::SessionStore, webhook_store::WebhookStore,
+    catalogue::Catalogue, delivery::DeliveryQueue, delivery_log::DeliveryLog, key_store::KeyStore,
+    outbox::Outbox, recording::RecordingQueue, session_store::SessionStore,
+    webhook_store::WebhookStore,
 };
 
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
@@ -17,6 +18,7 @@ pub struct Backend {
     pub sessions: Arc<dyn SessionStore>,
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
+    pub log: Arc<dyn DeliveryLog>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub keys: Arc<dyn KeyStore>,
     pub webhooks: Arc<dyn WebhookStore>,
@@ -69,6 +71,13 @@ macro_rules! stores_contract {
             deliveries::lets_a_receiver_that_fails_rest
             deliveries::keeps_what_an_inactive_webhook_is_owed
             deliveries::gives_up_on_what_is_too_old
+            delivery_log::shows_deliveries_and_their_attempts
+            delivery_log::finds_deliveries_by_what_they_are_about
+            delivery_log::sends_a_delivery_again
+            delivery_log::sends_what_waits_at_once
+            delivery_log::sends_what_was_given_up_on_in_a_time_again
+            delivery_log::owes_a_test_one_attempt
+            delivery_log::forgets_old_deliveries_that_are_not_owed
             recordings::owes_a_film_of_an_error_once_a_browser_ran
             recordings::hands_a_film_to_one_claimer
             recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else
@@ -185,6 +194,7 @@ mod tests {
             .chain(cases(include_str!("stores/partners.rs"), "partners::"))
             .chain(cases(include_str!("stores/outbox.rs"), "outbox::"))
             .chain(cases(include_str!("stores/deliveries.rs"), "deliveries::"))
+            .chain(cases(include_str!("stores/delivery_log.rs"), "delivery_log::"))
             .chain(cases(include_str!("stores/recordings.rs"), "recordings::"))
             .chain(cases(include_str!("recording_vault.rs"), ""))
             .chain(cases(include_str!("stores/keys.rs"), "keys::"))

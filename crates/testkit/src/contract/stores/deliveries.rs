@@ -203,13 +203,13 @@ pub async fn gives_up_on_what_is_too_old(backend: &Backend) {
     assert!(claim(backend, later).await.is_empty());
 }
 
-async fn add(backend: &Backend, home: &Household) -> Webhook {
+pub(super) async fn add(backend: &Backend, home: &Household) -> Webhook {
     let webhook = webhook(home.team);
     backend.webhooks.add_webhook(&webhook, &[], noon()).await.unwrap();
     webhook
 }
 
-async fn ended_session(backend: &Backend, home: &Household) -> SessionId {
+pub(super) async fn ended_session(backend: &Backend, home: &Household) -> SessionId {
     let change = ended(&inserted(backend, home).await);
     commit(backend, &change).await;
     change.session.id
@@ -219,7 +219,7 @@ const fn ask(now: DateTime<Utc>) -> Ask {
     Ask { now, after: None, limit: 10, each: 10, room: vec![] }
 }
 
-async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<Delivery> {
+pub(super) async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<Delivery> {
     backend.deliveries.claim_deliveries(&ask(now)).await.unwrap().deliveries
 }
 
@@ -248,6 +248,6 @@ fn outcome(delivery: &Delivery, verdict: Verdict) -> Settled {
     }
 }
 
-async fn settle(backend: &Backend, delivery: &Delivery, verdict: Verdict) -> bool {
+pub(super) async fn settle(backend: &Backend, delivery: &Delivery, verdict: Verdict) -> bool {
     backend.deliveries.settle_deliveries(&[outcome(delivery, verdict)]).await.unwrap()[0]
 }

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod deliveries;
+pub mod delivery_log;
 pub mod keys;
 pub mod outbox;
 pub mod partners;

@@ -1,0 +1,263 @@
+//! The log of deliveries, and what is owed by hand.
+
+use ::diesel::{
+    dsl::{exists, max, not},
+    prelude::*,
+};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use domain::id::{DeliveryId, SessionId, WebhookId};
+use ports::{
+    StoreError,
+    delivery_log::{
+        DeliveryLog, DeliveryState, Find, KeptAttempt, KeptDelivery, Of, Span, WholeDelivery,
+    },
+};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    debts::{NewTask, Notice},
+    schema::{deliveries, delivery_attempts, delivery_queue, notices},
+};
+
+/// Delivery, webhook, session, since when it is owed, when it was given up on, when it is due, and
+/// whether it is a test.
+type Row = (Id, Id, Id, Moment, Option<Moment>, Option<Moment>, bool);
+type AttemptRow = (i32, Moment, i32, Option<i32>, Option<String>, Option<String>, String);
+
+/// What is needed to owe a delivery once more.
+const RETOLD: (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice) =
+    (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice);
+
+/// All deliveries with what is known of them, of either database.
+macro_rules! rows {
+    () => {
+        deliveries::table
+            .inner_join(notices::table)
+            .left_join(delivery_queue::table.on(delivery_queue::delivery.eq(deliveries::id)))
+            .select((
+                deliveries::id,
+                deliveries::webhook,
+                deliveries::session,
+                deliveries::created_at,
+                deliveries::exhausted_at,
+                delivery_queue::due.nullable(),
+                notices::test,
+            ))
+            .order((deliveries::created_at.desc(), deliveries::id.desc()))
+            .into_boxed()
+    };
+}
+
+/// Owes deliveries once more, within the transaction of `$conn`; answers how many.
+macro_rules! owe_again {
+    ($conn:expr, $these:expr, $now:expr) => {{
+        let mut count = 0;
+        for (id, webhook, session, notice) in $these {
+            let this = deliveries::table.filter(deliveries::id.eq(id));
+            let open = deliveries::exhausted_at.eq(None::<Moment>);
+            ::diesel::update(this).set(open).execute($conn).await?;
+            let made: Option<i32> = delivery_attempts::table
+                .filter(delivery_attempts::delivery.eq(id))
+                .select(max(delivery_attempts::attempt))
+                .first($conn)
+                .await?;
+            let task = NewTask {
+                delivery: id,
+                webhook,
+                session,
+                notice,
+                since: $now,
+                due: $now,
+                single: false,
+                attempts: made.unwrap_or(0),
+            };
+            let sooner = (
+                delivery_queue::since.eq($now),
+                delivery_queue::due.eq($now),
+                delivery_queue::tries.eq(0),
+            );
+            ::diesel::insert_into(delivery_queue::table)
+                .values(task)
+                .on_conflict(delivery_queue::delivery)
+                .do_update()
+                .set(sooner)
+                .execute($conn)
+                .await?;
+            count += 1;
+        }
+        Ok(count)
+    }};
+}
+
+#[async_trait]
+impl DeliveryLog for Store {
+    async fn find_deliveries(&self, find: &Find) -> Result<Vec<KeptDelivery>, StoreError> {
+        let rows: QueryResult<Vec<Row>> = with_conn!(self, |conn| {
+            let mut rows = rows!().limit(find.limit.into());
+            rows = match find.of {
+                Of::Webhook(id) => rows.filter(deliveries::webhook.eq(Id(*id.as_uuid()))),
+                Of::Session(id) => rows.filter(deliveries::session.eq(Id(*id.as_uuid()))),
+            };
+            rows = match find.state {
+                None => rows,
+                Some(DeliveryState::Pending) => {
+                    rows.filter(delivery_queue::delivery.nullable().is_not_null())
+                }
+                Some(DeliveryState::Exhausted) => rows
+                    .filter(delivery_queue::delivery.nullable().is_null())
+                    .filter(deliveries::exhausted_at.is_not_null()),
+                Some(DeliveryState::Delivered) => rows
+                    .filter(delivery_queue::delivery.nullable().is_null())
+                    .filter(deliveries::exhausted_at.is_null()),
+            };
+            rows.load(conn).await
+        });
+        Ok(rows.map_err(failed("read deliveries"))?.into_iter().map(kept).collect())
+    }
+
+    async fn delivery(&self, id: DeliveryId) -> Result<Option<WholeDelivery>, StoreError> {
+        let id = Id(*id.as_uuid());
+        let found: QueryResult<(Option<Row>, Vec<AttemptRow>)> = with_conn!(self, |conn| {
+            let row = rows!().filter(deliveries::id.eq(id)).first(conn).await.optional();
+            let attempts = delivery_attempts::table
+                .filter(delivery_attempts::delivery.eq(id))
+                .order(delivery_attempts::attempt)
+                .select((
+                    delivery_attempts::attempt,
+                    delivery_attempts::started_at,
+                    delivery_attempts::took_ms,
+                    delivery_attempts::status,
+                    delivery_attempts::error,
+                    delivery_attempts::answer,
+                    delivery_attempts::sent,
+                ))
+                .load(conn)
+                .await;
+            row.and_then(|row| Ok((row, attempts?)))
+        });
+        let (row, attempts) = found.map_err(failed("read a delivery"))?;
+        Ok(row.map(|row| (kept(row), attempts.into_iter().map(attempt).collect())))
+    }
+
+    async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let (id, now) = (Id(*id.as_uuid()), Moment(now));
+        let owed: QueryResult<usize> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let this: Vec<(Id, Id, Id, Id)> = deliveries::table
+                    .filter(deliveries::id.eq(id))
+                    .select(RETOLD)
+                    .load(conn)
+                    .await?;
+                owe_again!(conn, this, now)
+            })
+            .await
+        });
+        Ok(owed.map_err(failed("send a delivery again"))? > 0)
+    }
+
+    async fn send_exhausted_again(
+        &self,
+        webhook: WebhookId,
+        span: Span,
+        now: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError> {
+        let now = Moment(now);
+        let owed: QueryResult<usize> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let these: Vec<(Id, Id, Id, Id)> = deliveries::table
+                    .filter(deliveries::webhook.eq(Id(*webhook.as_uuid())))
+                    .filter(deliveries::created_at.ge(Moment(span.from)))
+                    .filter(deliveries::created_at.lt(Moment(span.to)))
+                    .filter(deliveries::exhausted_at.is_not_null())
+                    .order((deliveries::created_at.desc(), deliveries::id.desc()))
+                    .limit(limit.into())
+                    .select(RETOLD)
+                    .load(conn)
+                    .await?;
+                owe_again!(conn, these, now)
+            })
+            .await
+        });
+        owed.map_err(failed("send deliveries again"))
+    }
+
+    async fn owe_test(
+        &self,
+        webhook: WebhookId,
+        session: SessionId,
+        body: &str,
+        now: DateTime<Utc>,
+    ) -> Result<DeliveryId, StoreError> {
+        let notice = Notice::of(Id(*session.as_uuid()), body, true, Moment(now));
+        let (delivery, task) = notice.owed_to(Id(*webhook.as_uuid()));
+        let id = DeliveryId::from_uuid(delivery.id.0);
+        let written: QueryResult<()> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                ::diesel::insert_into(notices::table).values(&notice.row).execute(conn).await?;
+                ::diesel::insert_into(deliveries::table).values(delivery).execute(conn).await?;
+                ::diesel::insert_into(delivery_queue::table).values(task).execute(conn).await?;
+                Ok(())
+            })
+            .await
+        });
+        written.map(|()| id).map_err(failed("owe a test"))
+    }
+
+    async fn forget_deliveries(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError> {
+        let owed = delivery_queue::table.filter(delivery_queue::delivery.eq(deliveries::id));
+        let old = deliveries::table
+            .filter(deliveries::created_at.lt(Moment(before)))
+            .filter(not(exists(owed)))
+            .order(deliveries::created_at)
+            .limit(limit.into())
+            .select((deliveries::id, deliveries::notice));
+        let forgotten: QueryResult<usize> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let old: Vec<(Id, Id)> = old.load(conn).await?;
+                let (ids, told): (Vec<_>, Vec<_>) = old.into_iter().unzip();
+                let attempts =
+                    delivery_attempts::table.filter(delivery_attempts::delivery.eq_any(&ids));
+                ::diesel::delete(attempts).execute(conn).await?;
+                let these = deliveries::table.filter(deliveries::id.eq_any(&ids));
+                let count = ::diesel::delete(these).execute(conn).await?;
+                let others = deliveries::table.filter(deliveries::notice.eq(notices::id));
+                let alone =
+                    notices::table.filter(notices::id.eq_any(&told)).filter(not(exists(others)));
+                ::diesel::delete(alone).execute(conn).await?;
+                Ok(count)
+            })
+            .await
+        });
+        forgotten.map_err(failed("forget deliveries"))
+    }
+}
+
+fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> KeptDelivery {
+    let state = match (due, exhausted_at) {
+        (Some(_), _) => DeliveryState::Pending,
+        (None, Some(_)) => DeliveryState::Exhausted,
+        (None, None) => DeliveryState::Delivered,
+    };
+    KeptDelivery {
+        id: DeliveryId::from_uuid(id.0),
+        webhook: WebhookId::from_uuid(webhook.0),
+        session: SessionId::from_uuid(session.0),
+        test,
+        state,
+        created_at: created_at.0,
+        due: due.map(|due| due.0),
+    }
+}
+
+fn attempt((number, at, took_ms, status, error, answer, sent): AttemptRow) -> KeptAttempt {
+    let answer = answer.unwrap_or_default();
+    KeptAttempt { number, at: at.0, took_ms, status, error, answer, sent }
+}

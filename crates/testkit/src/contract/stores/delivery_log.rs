@@ -1,0 +1,147 @@
+//! The contract of [`ports::delivery_log::DeliveryLog`].
+
+use chrono::TimeDelta;
+use domain::{
+    id::{DeliveryId, SessionId},
+    webhook::Verdict,
+};
+use ports::delivery_log::{DeliveryState, Find, Of, Span};
+use uuid::Uuid;
+
+use super::{
+    Backend,
+    deliveries::{add, claim, ended_session, settle},
+    household,
+};
+use crate::sample::noon;
+
+pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    let session = ended_session(backend, &home).await;
+    let owed = claim(backend, noon()).await.remove(0);
+    let due = noon() + TimeDelta::seconds(5);
+    assert!(settle(backend, &owed, Verdict::RetryAt(due)).await);
+
+    let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
+    assert_eq!((found.webhook, found.session, found.test), (hook.id, session, false));
+    assert_eq!((found.state, found.due), (DeliveryState::Pending, Some(due)));
+    assert_eq!((found.created_at, attempts.len()), (noon(), 1));
+    let first = &attempts[0];
+    assert_eq!((first.number, first.at, first.took_ms, first.status), (1, noon(), 7, None));
+    assert_eq!((first.error.as_deref(), first.answer.as_str()), (Some("connect"), ""));
+    assert_eq!(first.sent, "a: b\n");
+
+    let second = claim(backend, due).await.remove(0);
+    assert!(settle(backend, &second, Verdict::Exhausted).await);
+    let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
+    assert_eq!((found.state, found.due), (DeliveryState::Exhausted, None));
+    assert_eq!(attempts.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2]);
+    let nothing = DeliveryId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.log.delivery(nothing).await.unwrap(), None);
+}
+
+pub async fn finds_deliveries_by_what_they_are_about(backend: &Backend) {
+    let home = household(backend).await;
+    let (hook, other) = (add(backend, &home).await, add(backend, &home).await);
+    let session = ended_session(backend, &home).await;
+    for delivery in claim(backend, noon()).await {
+        if delivery.webhook.id == hook.id {
+            assert!(settle(backend, &delivery, Verdict::Delivered).await);
+        }
+    }
+    ended_session(backend, &home).await;
+    let find = async |of, state| {
+        let find = Find { of, state, limit: 10 };
+        let found = backend.log.find_deliveries(&find).await.unwrap();
+        found.into_iter().map(|one| (one.webhook, one.state)).collect::<Vec<_>>()
+    };
+    let (done, open) = (DeliveryState::Delivered, DeliveryState::Pending);
+    assert_eq!(find(Of::Webhook(hook.id), None).await.len(), 2);
+    assert_eq!(find(Of::Webhook(hook.id), Some(done)).await, [(hook.id, done)]);
+    assert_eq!(find(Of::Webhook(hook.id), Some(open)).await, [(hook.id, open)]);
+    assert_eq!(find(Of::Webhook(other.id), Some(open)).await.len(), 2);
+    assert_eq!(find(Of::Webhook(hook.id), Some(DeliveryState::Exhausted)).await, []);
+    assert_eq!(find(Of::Session(session), None).await.len(), 2);
+    let few = Find { of: Of::Webhook(hook.id), state: None, limit: 1 };
+    assert_eq!(backend.log.find_deliveries(&few).await.unwrap().len(), 1);
+}
+
+pub async fn sends_a_delivery_again(backend: &Backend) {
+    let home = household(backend).await;
+    add(backend, &home).await;
+    ended_session(backend, &home).await;
+    let first = claim(backend, noon()).await.remove(0);
+    let later = noon() + TimeDelta::hours(1);
+    assert!(settle(backend, &first, Verdict::Exhausted).await);
+    assert!(backend.log.send_again(first.id, later).await.unwrap());
+    assert!(claim(backend, later - TimeDelta::microseconds(1)).await.is_empty());
+    let again = claim(backend, later).await.remove(0);
+    assert_eq!((again.id, &again.body, again.tries), (first.id, &first.body, 0));
+    assert!(settle(backend, &again, Verdict::Delivered).await);
+    let (found, attempts) = backend.log.delivery(first.id).await.unwrap().unwrap();
+    assert_eq!((found.state, attempts.len()), (DeliveryState::Delivered, 2));
+    let nothing = DeliveryId::from_uuid(Uuid::new_v4());
+    assert!(!backend.log.send_again(nothing, later).await.unwrap());
+}
+
+pub async fn sends_what_waits_at_once(backend: &Backend) {
+    let home = household(backend).await;
+    add(backend, &home).await;
+    ended_session(backend, &home).await;
+    let first = claim(backend, noon()).await.remove(0);
+    let due = noon() + TimeDelta::hours(5);
+    assert!(settle(backend, &first, Verdict::RetryAt(due)).await);
+    assert!(backend.log.send_again(first.id, noon()).await.unwrap());
+    let again = claim(backend, noon()).await.remove(0);
+    assert_eq!((again.id, again.tries), (first.id, 0));
+}
+
+pub async fn sends_what_was_given_up_on_in_a_time_again(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    for _ in 0..3 {
+        ended_session(backend, &home).await;
+    }
+    let verdicts = [Verdict::Exhausted, Verdict::Exhausted, Verdict::Delivered];
+    for (delivery, verdict) in claim(backend, noon()).await.iter().zip(verdicts) {
+        assert!(settle(backend, delivery, verdict).await);
+    }
+    let again = async |from, to, limit| {
+        let span = Span { from: noon() + from, to: noon() + to };
+        backend.log.send_exhausted_again(hook.id, span, noon(), limit).await.unwrap()
+    };
+    let (none, one) = (TimeDelta::zero(), TimeDelta::seconds(1));
+    assert_eq!(again(one, one + one, 10).await, 0, "the time begins after them");
+    assert_eq!(again(-one, none, 10).await, 0, "the time ends before them");
+    assert_eq!(again(none, one, 1).await, 1);
+    assert_eq!(again(none, one, 10).await, 1, "the rest");
+    assert_eq!(claim(backend, noon()).await.len(), 2);
+}
+
+pub async fn owes_a_test_one_attempt(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    let session = SessionId::from_uuid(Uuid::new_v4());
+    let id = backend.log.owe_test(hook.id, session, "{}", noon()).await.unwrap();
+    let owed = claim(backend, noon()).await.remove(0);
+    assert_eq!((owed.id, owed.session, owed.body.as_str()), (id, session, "{}"));
+    assert!(owed.single);
+    let (found, _) = backend.log.delivery(id).await.unwrap().unwrap();
+    assert!(found.test);
+}
+
+pub async fn forgets_old_deliveries_that_are_not_owed(backend: &Backend) {
+    let home = household(backend).await;
+    add(backend, &home).await;
+    ended_session(backend, &home).await;
+    ended_session(backend, &home).await;
+    let claimed = claim(backend, noon()).await;
+    assert!(settle(backend, &claimed[0], Verdict::Delivered).await);
+    assert_eq!(backend.log.forget_deliveries(noon(), 10).await.unwrap(), 0);
+    let later = noon() + TimeDelta::days(30);
+    assert_eq!(backend.log.forget_deliveries(later, 10).await.unwrap(), 1);
+    assert_eq!(backend.log.delivery(claimed[0].id).await.unwrap(), None);
+    assert!(backend.log.delivery(claimed[1].id).await.unwrap().is_some());
+    assert_eq!(claim(backend, later).await.len(), 1, "its body is there still");
+}

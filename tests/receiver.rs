@@ -1,0 +1,161 @@
+//! A partner's receiver of webhooks that answers as a test wants it to.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+/// What it does with a delivery.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Status(u16),
+    /// Says nothing for so long, then hangs up.
+    Hang(Duration),
+    /// Hangs up with a reset (RST).
+    Reset,
+    /// Begins an answer of 200 and hangs up within it.
+    CloseWithin,
+    /// These bytes, then hangs up.
+    Bytes(Vec<u8>),
+}
+
+/// A delivery that came.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub at: SystemTime,
+    pub path: String,
+    /// Lower-case names with their values.
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Arrival {
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(own, _)| own == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// What stands in the body under a name, as it is written.
+    #[must_use]
+    pub fn field(&self, name: &str) -> &str {
+        let rest = self.body.split_once(&format!("\"{name}\":\"")).map_or("", |(_, rest)| rest);
+        rest.split('"').next().unwrap_or_default()
+    }
+}
+
+type Behaviour = dyn Fn(&Arrival) -> Reply + Send + Sync;
+
+/// A receiver on a port of its own, until the test ends.
+#[derive(Clone)]
+pub struct Receiver {
+    pub port: u16,
+    seen: Arc<Mutex<Vec<Arrival>>>,
+}
+
+impl Receiver {
+    pub async fn start(behaviour: impl Fn(&Arrival) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let (seen, behaviour) = (Arc::new(Mutex::default()), Arc::new(behaviour));
+        let receiver = Self { port, seen };
+        let me = receiver.clone();
+        tokio::spawn(async move {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { continue };
+                let (me, behaviour) = (me.clone(), behaviour.clone());
+                tokio::spawn(async move { me.serve(stream, &*behaviour).await });
+            }
+        });
+        receiver
+    }
+
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arrival>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    /// What has come so far; it is forgotten.
+    #[must_use]
+    pub fn take(&self) -> Vec<Arrival> {
+        std::mem::take(&mut self.all())
+    }
+
+    async fn serve(&self, stream: TcpStream, behaviour: &Behaviour) {
+        let _ = stream.set_nodelay(true);
+        let mut stream = BufReader::new(stream);
+        while let Some(arrival) = read(&mut stream).await {
+            let reply = behaviour(&arrival);
+            self.all().push(arrival);
+            let bytes = match reply {
+                Reply::Status(204) => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+                Reply::Status(code) => {
+                    format!("HTTP/1.1 {code} Said\r\ncontent-length: 2\r\n\r\nno").into_bytes()
+                }
+                Reply::Hang(long) => {
+                    tokio::time::sleep(long).await;
+                    return;
+                }
+                Reply::Reset => {
+                    let _ = rustix::net::sockopt::set_socket_linger(
+                        stream.get_ref(),
+                        Some(Duration::ZERO),
+                    );
+                    return;
+                }
+                Reply::CloseWithin => {
+                    let begun = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf";
+                    let _ = stream.write_all(begun).await;
+                    return;
+                }
+                Reply::Bytes(bytes) => {
+                    let _ = stream.write_all(&bytes).await;
+                    return;
+                }
+            };
+            if stream.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A request; none where there is no more.
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Arrival> {
+    let (mut path, mut headers, mut line) = (String::new(), vec![], String::new());
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let text = line.trim_end();
+        if text.is_empty() {
+            break;
+        }
+        match text.split_once(": ") {
+            Some((name, value)) if !path.is_empty() => {
+                headers.push((name.to_ascii_lowercase(), value.to_owned()));
+            }
+            _ => path = text.split(' ').nth(1).unwrap_or_default().to_owned(),
+        }
+    }
+    let mut arrival = Arrival { at: SystemTime::now(), path, headers, body: String::new() };
+    let mut body = vec![0; arrival.header("content-length").parse().ok()?];
+    stream.read_exact(&mut body).await.ok()?;
+    arrival.body = String::from_utf8(body).ok()?;
+    Some(arrival)
+}
