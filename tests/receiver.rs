@@ -41,6 +41,14 @@ impl Arrival {
         found.map_or("", |(_, value)| value)
     }
 
+    /// Whether one of its signatures was made with a secret.
+    #[must_use]
+    pub fn signed_with(&self, secret: &str) -> bool {
+        let [id, timestamp, signatures] =
+            ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| self.header(name));
+        demo::verified(secret, id, timestamp, signatures, self.body.as_bytes())
+    }
+
     /// What stands in the body under a name, as it is written.
     #[must_use]
     pub fn field(&self, name: &str) -> &str {

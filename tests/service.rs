@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    beside::Another,
     database::{Database, Kind},
     eventually, free_port,
     partner::Partner,
@@ -46,6 +47,15 @@ impl Deployment {
     pub async fn prepare(kind: Kind) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::new(kind, &folder).await;
+        Self::with(folder, database)
+    }
+
+    /// The same on a database that is there.
+    pub fn on(database: Database) -> Self {
+        Self::with(tempfile::tempdir().expect("a folder"), database)
+    }
+
+    fn with(folder: TempDir, database: Database) -> Self {
         let (address, demo_port) = (format!("127.0.0.1:{}", free_port()), free_port());
         let settings = vec![
             ("AVOUCH_LISTEN", address.clone()),
@@ -112,16 +122,23 @@ impl Deployment {
 
     /// The same at an address, with more settings of its own.
     pub async fn another_at(&self, address: &str, settings: &[(&str, &str)]) -> Another {
-        let log = fs::File::create(self.folder.path().join("log-another")).expect("a log");
+        let log = fs::File::create(self.folder.path().join("log-another"));
         let mut command = self.command();
-        command.env("AVOUCH_LISTEN", address).envs(settings.iter().copied());
-        let process = command.arg("serve").stdout(Stdio::null()).stderr(log).spawn();
-        let another = Another {
-            partner: Partner::new(&format!("http://{address}"), Some(&self.api_key)),
-            process: process.expect("avouch serves"),
-        };
+        command.env("AVOUCH_LISTEN", address).envs(settings.iter().copied()).arg("serve");
+        let process = command.stdout(Stdio::null()).stderr(log.expect("a log")).spawn();
+        let partner = Partner::new(&format!("http://{address}"), Some(&self.api_key));
+        let another = Another::new(partner, process.expect("avouch serves"));
         serving(address, &another.partner).await;
         another
+    }
+
+    /// What starts a process of this deployment at an address.
+    pub fn serving_at(&self, address: &str) -> Command {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log());
+        let mut command = self.command();
+        command.env("AVOUCH_LISTEN", address).arg("serve");
+        command.stdout(Stdio::null()).stderr(log.expect("a log"));
+        command
     }
 
     /// Runs `avouch admin …`.
@@ -167,7 +184,7 @@ impl Deployment {
             .await
     }
 
-    /// What the service is set to; for a service that a test starts itself.
+    /// What the service is set to.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.settings.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
     }
@@ -195,7 +212,7 @@ impl Deployment {
         self.folder.path().join("log")
     }
 
-    /// Where the service keeps what it keeps in files.
+    /// Where the service keeps its files.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -237,7 +254,6 @@ impl Deployment {
         all.into_iter().filter(|one| one["payload"]["sessionId"] == id).collect()
     }
 
-    /// Waits for a status.
     pub async fn until(&self, id: &str, status: &str, within: Duration) -> Value {
         eventually(&format!("session {id} to be {status}"), within, async || {
             let session = self.session(id).await;
@@ -259,20 +275,7 @@ impl Drop for Deployment {
     }
 }
 
-/// A second process; dropping it ends it.
-pub struct Another {
-    pub partner: Partner,
-    process: Child,
-}
-
-impl Drop for Another {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-async fn serving(address: &str, partner: &Partner) {
+pub(crate) async fn serving(address: &str, partner: &Partner) {
     eventually("the service to serve", Duration::from_secs(60), async || {
         tokio::net::TcpStream::connect(address).await.ok()?;
         (partner.send(Method::GET, "/readyz", String::new()).await.status == 200).then_some(())

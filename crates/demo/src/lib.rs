@@ -79,21 +79,26 @@ impl Partner {
         Ok((status, response.into_body().collect().await?.to_bytes()))
     }
 
-    /// Checks the signature after Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
     fn signed(&self, request: &HttpRequest, body: &[u8]) -> bool {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let parts =
             (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
         let (Some(id), Some(timestamp), Some(signatures)) = parts else { return false };
-        let secret = self.options.webhook_secret.trim_start_matches("whsec_");
-        let Ok(key) = STANDARD.decode(secret) else { return false };
-        signatures.split(' ').filter_map(|signature| signature.strip_prefix("v1,")).any(|sent| {
-            let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return false };
-            mac.update(format!("{id}.{timestamp}.").as_bytes());
-            mac.update(body);
-            STANDARD.decode(sent).is_ok_and(|sent| mac.verify_slice(&sent).is_ok())
-        })
+        verified(&self.options.webhook_secret, id, timestamp, signatures, body)
     }
+}
+
+/// Checks signatures after Standard Webhooks: one of them has to be the HMAC-SHA256 over
+/// `id.timestamp.body`.
+#[must_use]
+pub fn verified(secret: &str, id: &str, timestamp: &str, signatures: &str, body: &[u8]) -> bool {
+    let Ok(key) = STANDARD.decode(secret.trim_start_matches("whsec_")) else { return false };
+    signatures.split(' ').filter_map(|signature| signature.strip_prefix("v1,")).any(|sent| {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return false };
+        mac.update(format!("{id}.{timestamp}.").as_bytes());
+        mac.update(body);
+        STANDARD.decode(sent).is_ok_and(|sent| mac.verify_slice(&sent).is_ok())
+    })
 }
 
 /// Serves the partner's page and receives its webhooks.

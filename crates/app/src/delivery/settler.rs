@@ -68,14 +68,21 @@ impl Settler {
     }
 }
 
+/// Whether an answer says nothing about how a receiver does: there was no call, or it answered that
+/// it is not the one to be told (410), which ends the delivery.
+const fn says_nothing(answer: &Answer) -> bool {
+    match answer {
+        Answer::Failed(class) => matches!(class.as_bytes(), b"request"),
+        Answer::Status { code, .. } => *code == 410,
+    }
+}
+
 /// What has to be noted: failures, and successes after failures.
 fn tallies(batch: &[Outcome]) -> Vec<Tally> {
     let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
     for Outcome { settled, ailing } in batch {
         let success = settled.verdict == Verdict::Delivered;
-        // What we did not send says nothing about the receiver.
-        let unsent = settled.attempt.call.answer == Answer::Failed("request");
-        if (success && !ailing) || unsent {
+        if (success && !ailing) || says_nothing(&settled.attempt.call.answer) {
             // A success ends a row of failures within the batch, too.
             if let Some(tally) = tallies.get_mut(&settled.webhook).filter(|_| success) {
                 *tally = Tally { failures: 0, success: true, ..*tally };

@@ -1,0 +1,67 @@
+//! Processes of a deployment beside the first.
+
+use std::process::{Child, Command};
+
+use tokio::sync::Mutex;
+
+use crate::{free_port, partner::Partner, service::Deployment};
+
+/// A second process; dropping it ends it.
+pub struct Another {
+    pub partner: Partner,
+    process: Child,
+}
+
+impl Another {
+    pub(crate) fn new(partner: Partner, process: Child) -> Self {
+        Self { partner, process }
+    }
+}
+
+impl Drop for Another {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A process of the service, under a supervisor that starts it again.
+pub struct Process {
+    pub address: String,
+    command: Mutex<Command>,
+    child: Mutex<Child>,
+}
+
+impl Process {
+    #[must_use]
+    pub fn start(deployment: &Deployment) -> Self {
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut command = deployment.serving_at(&address);
+        let child = command.spawn().expect("avouch serves");
+        Self { address, command: Mutex::new(command), child: Mutex::new(child) }
+    }
+
+    /// Starts it again where it has ended.
+    pub async fn keep_up(&self) {
+        let mut child = self.child.lock().await;
+        if child.try_wait().expect("its status").is_some() {
+            *child = self.command.lock().await.spawn().expect("avouch serves");
+        }
+    }
+
+    /// Ends it at once, as `kill -9` does, and starts it again.
+    pub async fn kill(&self) {
+        let mut child = self.child.lock().await;
+        let _ = child.kill();
+        let _ = child.wait();
+        *child = self.command.lock().await.spawn().expect("avouch serves");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let child = self.child.get_mut();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}

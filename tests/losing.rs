@@ -1,0 +1,218 @@
+//! Nothing is lost: sessions end while the service is killed, its database crashes, and receivers
+//! do what receivers do. Two processes serve throughout.
+//!
+//! `LOSING_SESSIONS=10000 LOSING_KILLS=30 LOSING_CRASHES=3` is the whole of it; as a rule it is less.
+
+mod losing {
+    pub(super) mod maker;
+}
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use acceptance::{
+    beside::Process,
+    cluster::Cluster,
+    database::Database,
+    eventually,
+    receiver::{Arrival, Receiver, Reply},
+    service::Deployment,
+};
+use tokio::sync::Mutex;
+
+use self::losing::maker::Maker;
+
+const MAKERS: usize = 8;
+/// What is ended is delivered or given up on within this time.
+const PATIENCE: Duration = Duration::from_secs(400);
+/// By path of a webhook: of a hundred attempts, how many it answers with 500, resets, leaves within
+/// the answer, and never answers.
+const RECEIVERS: &[(&str, [u64; 4])] = &[
+    ("/well", [0, 0, 0, 0]),
+    ("/poor", [20, 5, 5, 1]),
+    ("/bad", [35, 10, 10, 2]),
+    ("/gone", [0, 0, 0, 0]),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn nothing_is_lost() {
+    let number = |name: &str, usual: usize| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    };
+    let (sessions, kills, crashes) =
+        (number("LOSING_SESSIONS", 600), number("LOSING_KILLS", 6), number("LOSING_CRASHES", 1));
+    let cluster = Cluster::start();
+    let receiver = Receiver::start(behave).await;
+    let mut deployment = Deployment::on(Database { url: cluster.url.clone() });
+    deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
+    deployment.set("AVOUCH_LOG", "warn");
+    let team = deployment.team.clone();
+    let listed = deployment.admin(&["list-webhooks", "--team", &team]);
+    let demo = listed["webhooks"][0]["webhookId"].as_str().expect("a webhook").to_owned();
+    deployment.admin(&["set-webhook", &demo, "--active", "false"]);
+    for (path, _) in RECEIVERS {
+        let url = receiver.url(&path[1..]);
+        let order = ["create-webhook", "--team", &team, "--url", &url, "--timeout-seconds", "2"];
+        deployment.admin(&order);
+    }
+    let mut processes = Vec::new();
+    for _ in 0..2 {
+        processes.push(Process::start(&deployment));
+    }
+    let processes = Arc::new(processes);
+    let ended = Arc::new(Mutex::new(HashSet::new()));
+    let left = Arc::new(AtomicUsize::new(sessions));
+    let makers: Vec<_> = (0..MAKERS)
+        .map(|number| {
+            let addresses = processes.iter().map(|process| process.address.clone()).collect();
+            let maker = Maker::new(&deployment.api_key, addresses, number);
+            tokio::spawn(maker.work(left.clone(), ended.clone()))
+        })
+        .collect();
+    let trouble = make_trouble(&cluster, &processes, kills, crashes, &left).await;
+    for maker in makers {
+        maker.await.expect("all sessions were ended");
+    }
+    let ended = ended.lock().await.clone();
+    assert_eq!(ended.len(), sessions);
+    println!("{sessions} sessions ended, {trouble}");
+    check(&cluster, &receiver, &ended, &processes).await;
+}
+
+/// Kills and crashes, spread over the making.
+async fn make_trouble(
+    cluster: &Cluster,
+    processes: &[Process],
+    kills: usize,
+    crashes: usize,
+    left: &AtomicUsize,
+) -> String {
+    let (began, all) = (Instant::now(), left.load(Ordering::SeqCst));
+    let (mut killed, mut fallen) = (0, 0);
+    while killed < kills || fallen < crashes || left.load(Ordering::SeqCst) > 0 {
+        tokio::time::sleep(Duration::from_millis(400 + chance() % 900)).await;
+        for process in processes {
+            process.keep_up().await;
+        }
+        let done = all - left.load(Ordering::SeqCst);
+        if killed < kills && done * kills >= killed * all {
+            processes[killed % processes.len()].kill().await;
+            killed += 1;
+        }
+        if fallen < crashes && done * (crashes + 1) >= (fallen + 1) * all {
+            cluster.crash();
+            fallen += 1;
+        }
+    }
+    let took = began.elapsed().as_secs();
+    format!("{killed} kills and {fallen} crashes of the database in {took} s")
+}
+
+/// What the receivers have and what stands in the log, against what was ended.
+async fn check(
+    cluster: &Cluster,
+    receiver: &Receiver,
+    ended: &HashSet<String>,
+    processes: &[Process],
+) {
+    let (database, connection) =
+        tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls).await.expect("a connection");
+    tokio::spawn(connection);
+    eventually("all to be delivered or given up on", PATIENCE, async || {
+        for process in processes {
+            process.keep_up().await;
+        }
+        let row = database.query_one("SELECT count(*) FROM delivery_queue", &[]).await.ok()?;
+        (row.get::<_, i64>(0) == 0).then_some(())
+    })
+    .await;
+    let rows = database
+        .query(
+            "SELECT d.id::text, d.session::text, w.url, d.exhausted_at IS NOT NULL, \
+             (SELECT count(*) FROM delivery_attempts a WHERE a.delivery = d.id), \
+             s.status FROM deliveries d JOIN webhooks w ON w.id = d.webhook \
+             LEFT JOIN sessions s ON s.id = d.session AND s.closed_at IS NOT NULL",
+            &[],
+        )
+        .await
+        .expect("deliveries");
+    let arrivals = receiver.take();
+    let mut taken: HashMap<&str, usize> = HashMap::new();
+    for arrival in arrivals.iter().filter(|arrival| succeeds(arrival)) {
+        *taken.entry(arrival.header("webhook-id")).or_default() += 1;
+    }
+    let (mut owed, mut exhausted, mut twice) = (HashSet::new(), 0, 0);
+    for row in &rows {
+        let text = |column| row.get::<_, String>(column);
+        let (id, session, url) = (text(0), text(1), text(2));
+        assert_eq!(row.get::<_, Option<String>>(5).as_deref(), Some("TERMINATED"), "of a session");
+        let (given_up, attempts) = (row.get::<_, bool>(3), row.get::<_, i64>(4));
+        if given_up {
+            let gone = url.ends_with("/gone");
+            assert_eq!(attempts, if gone { 1 } else { 4 }, "{url}: all of its attempts");
+            exhausted += 1;
+        } else {
+            assert!(taken.contains_key(id.as_str()), "{id} to {url} never arrived");
+        }
+        twice += taken.get(id.as_str()).map_or(0, |times| times - 1);
+        assert!(owed.insert((session, url)), "one delivery for a session and a webhook");
+    }
+    for session in ended {
+        let told = RECEIVERS
+            .iter()
+            .filter(|(path, _)| owed.contains(&(session.clone(), receiver.url(&path[1..]))));
+        assert_eq!(told.count(), RECEIVERS.len(), "{session} is owed to each webhook");
+    }
+    let mut names: HashMap<(&str, &str), HashSet<&str>> = HashMap::new();
+    for arrival in &arrivals {
+        let name = (arrival.path.as_str(), arrival.field("sessionId"));
+        names.entry(name).or_default().insert(arrival.header("webhook-id"));
+    }
+    assert!(names.values().all(|ids| ids.len() == 1), "the identifier stays");
+    println!(
+        "{} deliveries, {} calls, {exhausted} given up on with all attempts, {twice} arrived twice",
+        rows.len(),
+        arrivals.len()
+    );
+}
+
+/// Deterministic by what arrives, so that it can be told afterwards what the answer was.
+fn behave(arrival: &Arrival) -> Reply {
+    let shares = RECEIVERS.iter().find(|(path, _)| *path == arrival.path).map(|(_, shares)| shares);
+    let Some([fail, reset, close, hang]) = shares.copied() else { return Reply::Status(404) };
+    if arrival.path == "/gone" {
+        return Reply::Status(410);
+    }
+    // Another draw for each second: a retry has a new timestamp.
+    let name = format!("{}.{}", arrival.header("webhook-id"), arrival.header("webhook-timestamp"));
+    let draw = name
+        .bytes()
+        .fold(17_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        % 100;
+    if draw < fail {
+        Reply::Status(500)
+    } else if draw < fail + reset {
+        Reply::Reset
+    } else if draw < fail + reset + close {
+        Reply::CloseWithin
+    } else if draw < fail + reset + close + hang {
+        Reply::Hang(Duration::from_secs(5))
+    } else {
+        Reply::Status(204)
+    }
+}
+
+fn succeeds(arrival: &Arrival) -> bool {
+    matches!(behave(arrival), Reply::Status(204))
+}
+
+fn chance() -> u64 {
+    RandomState::new().hash_one(0)
+}
