@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
 use domain::{
     id::WebhookId,
-    webhook::{Verdict, Webhook, pause_after},
+    webhook::{Verdict, Webhook, pause_after, with_more},
 };
 use ports::{
     StoreError,
@@ -218,14 +218,21 @@ impl Store {
 
     async fn note_failures(&self, tally: &Tally, now: DateTime<Utc>) -> Result<(), StoreError> {
         let this = webhooks::table.filter(webhooks::id.eq(Id(*tally.webhook.as_uuid())));
-        let more = i32::try_from(tally.failures).unwrap_or(i32::MAX);
         let noted: QueryResult<()> = with_conn!(self, |conn| {
             conn.transaction(async |conn| {
-                let before: Option<i32> =
-                    this.select(webhooks::failures).first(conn).await.optional()?;
-                let Some(before) = before else { return Ok(()) };
-                let failures = before.saturating_add(more);
-                let pause = pause_after(u32::try_from(failures).unwrap_or(0));
+                let before: Option<(i32, Option<Moment>)> = this
+                    .select((webhooks::failures, webhooks::paused_until))
+                    .first(conn)
+                    .await
+                    .optional()?;
+                let Some((before, paused)) = before else { return Ok(()) };
+                if paused.is_some_and(|until| now < until.0) {
+                    // Of calls from before the pause.
+                    return Ok(());
+                }
+                let failures = with_more(u32::try_from(before).unwrap_or(0), tally.failures);
+                let pause = pause_after(failures);
+                let failures = i32::try_from(failures).unwrap_or(i32::MAX);
                 let pause = pause.and_then(|pause| TimeDelta::from_std(pause).ok());
                 let health = (
                     webhooks::failures.eq(failures),

@@ -7,7 +7,7 @@ mod settler;
 mod windows;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -29,7 +29,7 @@ use tokio_util::task::TaskTracker;
 
 use self::{
     settler::{Outcome, Settler},
-    windows::Windows,
+    windows::{Landing, Windows},
 };
 use crate::{advance::Core, workers::complain};
 
@@ -82,7 +82,8 @@ impl Courier {
     pub(crate) async fn deliver(&self) {
         let (send, outcomes) = mpsc::channel(OUTCOMES);
         let (log, clock) = (self.log.clone(), self.core.clock.clone());
-        self.tasks.spawn(Settler { log, clock, outcomes }.run());
+        let failing = HashSet::new();
+        self.tasks.spawn(Settler { log, clock, outcomes, failing }.run());
         let sky = Arc::new(Sky::default());
         let mut after = None;
         loop {
@@ -129,8 +130,8 @@ impl Courier {
             let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
             self.tasks.spawn(async move {
                 let outcome = me.call(&delivery).await;
-                let success = outcome.settled.verdict == Verdict::Delivered;
-                sky.windows().landed(webhook, success);
+                let how = landing(&outcome.settled.attempt.call.answer);
+                sky.windows().landed(webhook, how);
                 sky.landed.notify_one();
                 // Full only where the database is slower than all receivers together.
                 let _ = send.send(outcome).await;
@@ -185,6 +186,15 @@ impl Courier {
                 }
             }
         }
+    }
+}
+
+const fn landing(answer: &Answer) -> Landing {
+    match answer {
+        Answer::Status { code: 200..=299, .. } => Landing::Success,
+        Answer::Status { code: 429 | 502..=504, .. } => Landing::Overrun,
+        Answer::Failed(class) if matches!(class.as_bytes(), b"timeout") => Landing::Overrun,
+        Answer::Status { .. } | Answer::Failed(_) => Landing::Refused,
     }
 }
 

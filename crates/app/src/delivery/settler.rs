@@ -1,6 +1,10 @@
 //! Writes down what came of calls: all that came while the last ones were written, in one go.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use domain::{id::WebhookId, webhook::Verdict};
 use ports::{
@@ -16,6 +20,8 @@ use crate::workers::complain;
 const BATCH: usize = 256;
 /// How long what cannot be written is kept; the claims are lost by then, and others send again.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Receivers that are remembered as failing.
+const REMEMBERED: usize = 10_000;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// An outcome, and whether the receiver had failed before.
@@ -28,6 +34,8 @@ pub(super) struct Settler {
     pub(super) log: Arc<dyn DeliveryQueue>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) outcomes: mpsc::Receiver<Outcome>,
+    /// Receivers whose failures this process has noted and no success since.
+    pub(super) failing: HashSet<WebhookId>,
 }
 
 impl Settler {
@@ -35,7 +43,14 @@ impl Settler {
     pub(super) async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         while self.outcomes.recv_many(&mut batch, BATCH).await > 0 {
-            let tallies = tallies(&batch);
+            let tallies = tallies(&batch, &self.failing);
+            for tally in &tallies {
+                if tally.failures > 0 && self.failing.len() < REMEMBERED {
+                    self.failing.insert(tally.webhook);
+                } else if tally.failures == 0 {
+                    self.failing.remove(&tally.webhook);
+                }
+            }
             let settled: Vec<_> = batch.drain(..).map(|outcome| outcome.settled).collect();
             self.write(&settled).await;
             if let Err(error) = self.log.note_health(&tallies, self.clock.now()).await {
@@ -78,10 +93,11 @@ const fn says_nothing(answer: &Answer) -> bool {
 }
 
 /// What has to be noted: failures, and successes after failures.
-fn tallies(batch: &[Outcome]) -> Vec<Tally> {
+fn tallies(batch: &[Outcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
     let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
     for Outcome { settled, ailing } in batch {
         let success = settled.verdict == Verdict::Delivered;
+        let ailing = *ailing || failing.contains(&settled.webhook);
         if (success && !ailing) || says_nothing(&settled.attempt.call.answer) {
             // A success ends a row of failures within the batch, too.
             if let Some(tally) = tallies.get_mut(&settled.webhook).filter(|_| success) {

@@ -1,8 +1,8 @@
 //! How many calls may be under way to each receiver, so that one that hangs holds up no other.
 //!
-//! Each begins with a few at once and is given one more with each success, half as many after a
-//! failure, as a sender of TCP does (RFC 5681): who answers quickly is soon sent much, who hangs
-//! keeps a single place.
+//! Each begins with a few at once and is given one more with each success, half as many when it
+//! does not keep up, as a sender of TCP does (RFC 5681): who answers quickly is soon sent much, who
+//! hangs keeps a single place. A refusal that comes quickly holds nobody up and changes nothing.
 
 use std::collections::HashMap;
 
@@ -19,6 +19,15 @@ const FIRST: u16 = 4;
 const MOST: u16 = 128;
 /// Receivers that are remembered though nothing is under way to them.
 const REMEMBERED: usize = 1024;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Landing {
+    Success,
+    Refused,
+    /// No answer in time, or one that says that it is too much.
+    Overrun,
+}
 
 #[derive(Default)]
 pub(super) struct Windows {
@@ -55,14 +64,14 @@ impl Windows {
         self.flying = self.flying.saturating_add(1);
     }
 
-    pub(super) fn landed(&mut self, webhook: WebhookId, success: bool) {
+    pub(super) fn landed(&mut self, webhook: WebhookId, how: Landing) {
         self.flying = self.flying.saturating_sub(1);
         let Some(window) = self.by.get_mut(&webhook) else { return };
         window.flying = window.flying.saturating_sub(1);
-        window.size = if success {
-            window.size.saturating_add(1).min(MOST)
-        } else {
-            (window.size / 2).max(1)
+        window.size = match how {
+            Landing::Success => window.size.saturating_add(1).min(MOST),
+            Landing::Refused => window.size,
+            Landing::Overrun => (window.size / 2).max(1),
         };
         if self.by.len() > REMEMBERED {
             self.by.retain(|_, window| window.flying > 0);
@@ -89,19 +98,23 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_is_sent_more_and_who_fails_keeps_one_place() {
+    fn who_answers_is_sent_more_and_who_hangs_keeps_one_place() {
         let (mut windows, quick, dead) = (Windows::default(), hook(1), hook(2));
+        let refusing = hook(3);
         assert_eq!(room(&windows, quick), FIRST);
         for _ in 0..1000 {
-            for (webhook, success) in [(quick, true), (dead, false)] {
+            for (webhook, how) in
+                [(quick, Landing::Success), (dead, Landing::Overrun), (refusing, Landing::Refused)]
+            {
                 windows.took(webhook);
-                windows.landed(webhook, success);
+                windows.landed(webhook, how);
             }
         }
         assert_eq!((room(&windows, quick), room(&windows, dead)), (MOST, 1));
+        assert_eq!(room(&windows, refusing), FIRST);
         windows.took(dead);
         assert_eq!((room(&windows, quick), room(&windows, dead)), (MOST, 0));
-        windows.landed(dead, true);
+        windows.landed(dead, Landing::Success);
         assert_eq!(room(&windows, dead), 2);
     }
 
@@ -112,7 +125,7 @@ mod tests {
             windows.took(hook(number.into()));
         }
         assert_eq!(windows.ask(DateTime::UNIX_EPOCH, None), None);
-        windows.landed(hook(0), true);
+        windows.landed(hook(0), Landing::Success);
         assert_eq!(windows.ask(DateTime::UNIX_EPOCH, None).map(|ask| ask.limit), Some(1));
     }
 
@@ -121,7 +134,7 @@ mod tests {
         let mut windows = Windows::default();
         for number in 0..10_000 {
             windows.took(hook(number));
-            windows.landed(hook(number), true);
+            windows.landed(hook(number), Landing::Success);
         }
         assert!(windows.by.len() <= REMEMBERED + 1, "{}", windows.by.len());
         assert_eq!(windows.flying(), 0);

@@ -44,6 +44,14 @@ impl Health {
     }
 }
 
+/// Failures in a row with some more that came together. Calls that hang end last, one after the
+/// other, whatever was answered meanwhile: however many there are, they lead to the first pause, and
+/// from then on one step further.
+#[must_use]
+pub fn with_more(failures: u32, more: u32) -> u32 {
+    failures.saturating_add(more).min(failures.saturating_add(1).max(PATIENCE))
+}
+
 /// The pause after so many failures in a row: none for the first few, then twice as long each time,
 /// up to a minute. What is owed waits meanwhile; no attempt of it is used up.
 #[must_use]
@@ -63,6 +71,12 @@ mod tests {
             pauses([0, 9, 10, 11, 15, 16, 17, u32::MAX]),
             [None, None, Some(1), Some(2), Some(32), Some(60), Some(60), Some(60)]
         );
+    }
+
+    #[test]
+    fn many_failures_at_once_are_one_step() {
+        let counts = [(0, 3), (3, 7), (3, 500), (10, 500), (11, 1), (11, 0)];
+        assert_eq!(counts.map(|(before, more)| with_more(before, more)), [3, 10, 10, 11, 12, 11]);
     }
 
     #[test]

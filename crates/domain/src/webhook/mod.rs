@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 pub use self::{
     backoff::Backoff,
-    circuit::{FAILING_AFTER, Health, pause_after},
+    circuit::{FAILING_AFTER, Health, pause_after, with_more},
     payload::{payload, test_payload, wire_time},
     verdict::{Effort, LONGEST_WAIT, MOST_AGE, Reply, Verdict},
 };
