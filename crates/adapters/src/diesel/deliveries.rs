@@ -135,6 +135,7 @@ async fn settle_one(conn: &mut SqliteConn, one: &Settled) -> QueryResult<Option<
         delivery_queue::table
             .filter(delivery_queue::delivery.eq(id))
             .filter(delivery_queue::claim.eq(one.claim))
+            .filter(delivery_queue::leased_until.is_not_null())
     };
     let made: Option<i32> = held().select(delivery_queue::attempts).first(conn).await.optional()?;
     let Some(made) = made else { return Ok(None) };

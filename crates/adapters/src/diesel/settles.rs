@@ -58,7 +58,8 @@ pub(super) const fn due(verdict: Verdict) -> Option<Moment> {
     }
 }
 
-/// Settles on PostgreSQL: rows whose claim was lost are left alone, with all that hangs on them.
+/// Settles on PostgreSQL: rows whose claim was lost, or settled already, are left alone, with all
+/// that hangs on them. So it may be carried out twice.
 pub(super) struct Settles<'a> {
     ids: Vec<Id>,
     claims: Vec<i32>,
@@ -127,11 +128,11 @@ impl QueryFragment<Pg> for Settles<'_> {
             ") AS t (delivery, claim, due, exhausted, started_at, took_ms, status, error, answer, \
                  sent)), \
              gone AS (DELETE FROM delivery_queue q USING told t WHERE q.delivery = t.delivery \
-                 AND q.claim = t.claim AND t.due IS NULL \
+                 AND q.claim = t.claim AND q.leased_until IS NOT NULL AND t.due IS NULL \
                  RETURNING q.delivery, q.attempts + 1 AS attempt), \
              later AS (UPDATE delivery_queue q SET due = t.due, leased_until = NULL, \
                  tries = q.tries + 1, attempts = q.attempts + 1 FROM told t \
-                 WHERE q.delivery = t.delivery AND q.claim = t.claim AND t.due IS NOT NULL \
+                 WHERE q.delivery = t.delivery AND q.claim = t.claim AND q.leased_until IS NOT NULL AND t.due IS NOT NULL \
                  RETURNING q.delivery, q.attempts AS attempt), \
              held AS (SELECT * FROM gone UNION ALL SELECT * FROM later), \
              given_up AS (UPDATE deliveries d SET exhausted_at = t.started_at \
