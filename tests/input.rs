@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use acceptance::{
-    applicant::{Applicant, Embed},
+    applicant::{Applicant, Embed, SIZED},
     database::Kind,
     playground::Playground,
     service::Deployment,
@@ -44,6 +44,9 @@ async fn with_a_phone() {
     let sharp = "document.querySelector('canvas').width === 780";
     embed.until("two pixels for one", sharp).await;
 
+    // Until what is asked of the applicant is shown, and has taken its room, places move.
+    embed.until_prompted("Enter the code").await;
+    embed.until("the page to fit", SIZED).await;
     // The phone's own keyboard comes for what is written there, and goes.
     embed.until("fields", "document.querySelector('canvas').dataset.fields > 4").await;
     for (column, row, kind, mode, complete) in [
