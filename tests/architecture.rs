@@ -17,6 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("adapters", &["domain", "embed", "mosaic", "ports"]),
     ("app", &["adapters", "cdp", "domain", "mosaic", "ports"]),
     ("demo", &[]),
+    ("receiver", &[]),
     ("xtask", &[]),
     ("acceptance", &["cdp", "demo"]),
 ];
@@ -38,12 +39,22 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/adapters/src/http",
             "crates/adapters/src/sandbox",
             "crates/demo",
+            "docs/receivers/rust",
             "crates/app/src/service.rs",
             "tests/api_bench.rs",
         ],
     ),
     ("actix_ws", &["crates/adapters/src/http"]),
-    ("hyper", &["crates/cdp/src/client", "crates/adapters/src/outbound", "crates/demo", "tests"]),
+    (
+        "hyper",
+        &[
+            "crates/cdp/src/client",
+            "crates/adapters/src/outbound",
+            "crates/demo",
+            "docs/receivers/rust",
+            "tests",
+        ],
+    ),
     ("Utc::now", &["crates/adapters/src/system.rs"]),
     ("now_v7", &["crates/adapters/src/system.rs"]),
 ];

@@ -36,11 +36,12 @@ pub(crate) fn test(options: &Options) -> Result<(), Failure> {
         licences()?;
     }
     clients()?;
+    receivers()?;
     bucket_server()?;
     let server = Postgres::start(Durability::GivenUp)?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     // The acceptance tests run the service as outsiders do: as a program.
-    run(&mut cargo(&[&["build", "-p", "app"], profile].concat()))?;
+    run(&mut cargo(&[&["build", "-p", "app", "-p", "receiver"], profile].concat()))?;
     let counted = tests(options, profile, &server.url);
     drop(server);
     let (passed, failed) = counted?;
@@ -86,8 +87,19 @@ fn types() -> Result<(), Failure> {
 fn clients() -> Result<(), Failure> {
     node_modules(&root().join("tests/openapi/typescript"))?;
     node_modules(&root().join("crates/embed"))?;
-    let wanted = root().join("tests/openapi/requirements.txt");
-    let python = root().join("target/tools/python");
+    python_packages("tests/openapi/requirements.txt", "python")
+}
+
+/// What the receivers of webhooks in the documentation are made with.
+fn receivers() -> Result<(), Failure> {
+    node_modules(&root().join("docs/receivers/node"))?;
+    python_packages("docs/receivers/python/requirements.txt", "receiver-python")
+}
+
+/// A Python of its own among the tools, with the packages of a file.
+fn python_packages(wanted: &str, name: &str) -> Result<(), Failure> {
+    let wanted = root().join(wanted);
+    let python = root().join("target/tools").join(name);
     let stamp = python.join("requirements.txt");
     if fs::read(&stamp).ok() == Some(fs::read(&wanted)?) {
         return Ok(());
