@@ -13,21 +13,13 @@ use std::{
 };
 
 use adapters::outbound::{HyperWebhookSender, Lookup};
-use domain::{
-    egress::Egress,
-    id::{DeliveryId, SessionId, TeamId},
-    webhook::Webhook,
-};
-use ports::{
-    delivery::Delivery,
-    webhook_sender::{Answer, WebhookSender as _},
-};
+use domain::egress::Egress;
+use ports::webhook_sender::{Answer, Cause, WebhookSender as _};
 use testkit::sample;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
-use uuid::Uuid;
 
 /// Hosts as they may stand in a URL, `PORT` being the listener's.
 const HOSTS: &[&str] = &[
@@ -135,8 +127,8 @@ async fn no_address_that_is_not_public_is_reached() {
             format!("http://{host}:{}/", listener.port),
         ] {
             let answer = send(&sender, &url).await;
-            let Answer::Failed(class) = answer else { panic!("{url} answered {answer:?}") };
-            assert!(["blocked", "dns", "url"].contains(&class), "{url}: {class}");
+            let Answer::Failed(cause) = answer else { panic!("{url} answered {answer:?}") };
+            assert!(matches!(cause, Cause::Blocked | Cause::Dns | Cause::Url), "{url}: {cause:?}");
             assert_eq!(listener.count(), 0, "{url} was reached");
         }
     }
@@ -185,7 +177,7 @@ async fn an_address_that_is_not_public_is_left_out_among_others() {
     });
     let sender = HyperWebhookSender::with_lookup(Egress::default(), &[], lookup).unwrap();
     let answer = send(&sender, &format!("https://both.example:{}/", listener.port)).await;
-    assert_eq!((answer, listener.count()), (Answer::Failed("blocked"), 0));
+    assert_eq!((answer, listener.count()), (Answer::Failed(Cause::Blocked), 0));
 }
 
 /// A listener on every address of this machine that answers with a redirect to where it must not go.
@@ -243,19 +235,6 @@ fn names() -> Lookup {
 }
 
 async fn send(sender: &HyperWebhookSender, url: &str) -> Answer {
-    let webhook = sample::webhook(TeamId::from_uuid(Uuid::nil()));
-    let webhook = Webhook { url: url.to_owned(), timeout: Duration::from_millis(600), ..webhook };
-    let delivery = Delivery {
-        id: DeliveryId::from_uuid(Uuid::nil()),
-        session: SessionId::from_uuid(Uuid::nil()),
-        webhook: webhook.into(),
-        ailing: false,
-        body: "{}".to_owned(),
-        tries: 0,
-        single: false,
-        since: sample::noon(),
-        due: sample::noon(),
-        claim: 1,
-    };
+    let delivery = sample::delivery(url, Duration::from_millis(600));
     sender.send(&delivery, sample::noon()).await.answer
 }

@@ -1,40 +1,23 @@
 //! Webhooks over real TLS.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
+use std::time::Duration;
+
 use adapters::outbound::HyperWebhookSender;
-use domain::{
-    egress::Egress,
-    id::{DeliveryId, SessionId, TeamId},
-    webhook::Webhook,
-};
-use ports::{
-    delivery::Delivery,
-    webhook_sender::{Answer, WebhookSender as _},
-};
+use domain::egress::Egress;
+use ports::webhook_sender::{Answer, WebhookSender as _};
 use testkit::{sample, tls::acceptor};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
-use uuid::Uuid;
 
 #[tokio::test]
 async fn a_receiver_under_an_operators_root_is_believed_where_the_root_is() {
     let (port, root) = receiver().await;
     let egress = Egress::allowing(&format!("localhost:{port}")).unwrap();
-    let webhook = sample::webhook(TeamId::from_uuid(Uuid::nil()));
-    let delivery = Delivery {
-        id: DeliveryId::from_uuid(Uuid::nil()),
-        session: SessionId::from_uuid(Uuid::nil()),
-        webhook: Webhook { url: format!("https://localhost:{port}/hook"), ..webhook }.into(),
-        ailing: false,
-        body: "{}".to_owned(),
-        tries: 0,
-        single: false,
-        since: sample::noon(),
-        due: sample::noon(),
-        claim: 1,
-    };
+    let delivery =
+        sample::delivery(&format!("https://localhost:{port}/hook"), Duration::from_secs(30));
     let stranger = HyperWebhookSender::new(egress.clone(), &[]).unwrap();
     let answer = stranger.send(&delivery, sample::noon()).await.answer;
     assert!(matches!(answer, Answer::Failed(_)), "{answer:?}");

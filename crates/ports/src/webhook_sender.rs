@@ -30,6 +30,45 @@ pub enum Answer {
         body: String,
         retry_after: Option<Duration>,
     },
-    /// No answer; the class of what went wrong, such as `timeout` or `connect`.
-    Failed(&'static str),
+    Failed(Cause),
+}
+
+/// Why there was no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The name has no address.
+    Dns,
+    /// The address of the webhook is none that could be called.
+    Url,
+    /// Egress is not permitted there.
+    Blocked,
+    Tls,
+    /// No connection.
+    Connect,
+    /// Not within the webhook's time.
+    Timeout,
+    /// What came was no answer in HTTP, or its head was too long.
+    Http,
+    /// The answer broke off.
+    Body,
+    /// There was no call: its headers could not be made of what the webhook has.
+    Request,
+}
+
+impl Cause {
+    /// The word in logs and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Url => "url",
+            Self::Blocked => "blocked",
+            Self::Tls => "tls",
+            Self::Connect => "connect",
+            Self::Timeout => "timeout",
+            Self::Http => "http",
+            Self::Body => "body",
+            Self::Request => "request",
+        }
+    }
 }

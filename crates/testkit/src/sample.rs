@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
-    id::{ApiKeyId, BrowserId, NodeId, PlatformId, SessionId, TeamId, WebhookId},
+    id::{ApiKeyId, BrowserId, DeliveryId, NodeId, PlatformId, SessionId, TeamId, WebhookId},
     request::{Attestation, Location, Order},
     secret::Secret,
     session::{Change, Event, Lease, Progress, Session, State, Version},
@@ -13,6 +13,7 @@ use domain::{
     worker_region::WorkerRegion,
     workflow::Definition,
 };
+use ports::delivery::Delivery;
 use uuid::Uuid;
 
 pub const NODE: NodeId = NodeId::from_uuid(Uuid::from_u128(0xA0));
@@ -57,6 +58,24 @@ pub fn webhook(team: TeamId) -> Webhook {
         timeout: Duration::from_secs(30),
         retries: 3,
         active: true,
+    }
+}
+
+/// A delivery to a receiver at this URL, with so much time for an answer.
+#[must_use]
+pub fn delivery(url: &str, timeout: Duration) -> Delivery {
+    let webhook = webhook(TeamId::from_uuid(Uuid::nil()));
+    Delivery {
+        id: DeliveryId::from_uuid(Uuid::nil()),
+        session: SessionId::from_uuid(Uuid::nil()),
+        webhook: Webhook { url: url.to_owned(), timeout, ..webhook }.into(),
+        ailing: false,
+        body: "{}".to_owned(),
+        tries: 0,
+        single: false,
+        since: noon(),
+        due: noon(),
+        claim: 1,
     }
 }
 

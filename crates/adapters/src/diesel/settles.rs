@@ -35,7 +35,7 @@ impl<'a> AttemptRow<'a> {
             Answer::Status { code, body, .. } => {
                 (Some(i32::from(*code)), None, Some(body.as_str()).filter(|body| !body.is_empty()))
             }
-            Answer::Failed(class) => (None, Some(*class), None),
+            Answer::Failed(class) => (None, Some(class.as_str()), None),
         };
         Self {
             delivery: Id(*settled.delivery.as_uuid()),

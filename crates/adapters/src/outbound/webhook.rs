@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use ports::{
     delivery::Delivery,
-    webhook_sender::{Answer, Call, WebhookSender},
+    webhook_sender::{Answer, Call, Cause, WebhookSender},
 };
 use ring::hmac;
 use rustls::{
@@ -37,8 +37,7 @@ const ANSWER_KEPT: usize = 2048;
 const ANSWER_READ: usize = 64 * 1024;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// The head of an answer.
-const HEAD: usize = 32 * 1024;
-const HEAD_BOUND: u32 = 32 * 1024;
+const HEAD: u16 = 32 * 1024;
 /// Connections to one receiver that are kept for the next call, and for how long.
 const IDLE: usize = 128;
 const IDLE_FOR: Duration = Duration::from_secs(30);
@@ -89,8 +88,8 @@ impl HyperWebhookSender {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_FOR)
             .pool_max_idle_per_host(IDLE)
-            .http1_max_buf_size(HEAD)
-            .http2_max_header_list_size(HEAD_BOUND)
+            .http1_max_buf_size(HEAD.into())
+            .http2_max_header_list_size(HEAD.into())
             .build(https.wrap_connector(http));
         Ok(Self { client, egress })
     }
@@ -100,29 +99,29 @@ impl HyperWebhookSender {
         delivery: &Delivery,
         headers: &HeaderMap,
         now: DateTime<Utc>,
-    ) -> Result<Answer, &'static str> {
-        let uri: Uri = delivery.webhook.url.parse().map_err(|_| "url")?;
+    ) -> Result<Answer, Cause> {
+        let uri: Uri = delivery.webhook.url.parse().map_err(|_| Cause::Url)?;
         self.check(&uri)?;
         let mut request = Request::post(uri)
             .body(Full::new(Bytes::from(delivery.body.clone())))
-            .map_err(|_| "request")?;
+            .map_err(|_| Cause::Request)?;
         request.headers_mut().clone_from(headers);
         let response = self.client.request(request).await.map_err(|error| class(&error))?;
         answer(response, now).await
     }
 
     /// What the resolver cannot see: literal addresses, plain HTTP, and exceptions with a port.
-    fn check(&self, uri: &Uri) -> Result<(), &'static str> {
-        let host = uri.host().ok_or("url")?.trim_start_matches('[').trim_end_matches(']');
+    fn check(&self, uri: &Uri) -> Result<(), Cause> {
+        let host = uri.host().ok_or(Cause::Url)?.trim_start_matches('[').trim_end_matches(']');
         let secure = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
         let named = self.egress.names(host, port);
         if !secure && !named {
-            return Err("blocked");
+            return Err(Cause::Blocked);
         }
         // A name is permitted by its address, or with the very port that the operator named.
         match host.parse::<IpAddr>() {
-            Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err("blocked"),
+            Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err(Cause::Blocked),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -132,13 +131,13 @@ impl HyperWebhookSender {
 impl WebhookSender for HyperWebhookSender {
     async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Call {
         let Some(headers) = headers(delivery, now) else {
-            return Call { sent: String::new(), answer: Answer::Failed("request") };
+            return Call { sent: String::new(), answer: Answer::Failed(Cause::Request) };
         };
         let call = self.post(delivery, &headers, now);
         let answer = match tokio::time::timeout(delivery.webhook.timeout, call).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(class)) => Answer::Failed(class),
-            Err(_) => Answer::Failed("timeout"),
+            Err(_) => Answer::Failed(Cause::Timeout),
         };
         Call { sent: shown(&headers), answer }
     }
@@ -189,7 +188,7 @@ fn sign(secret: &Secret, id: &str, timestamp: &str, body: &str) -> Option<String
     Some(format!("v1,{}", STANDARD.encode(mac.sign())))
 }
 
-async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answer, &'static str> {
+async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answer, Cause> {
     let code = response.status().as_u16();
     let asked = response.headers().get(header::RETRY_AFTER);
     let retry_after = asked.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
@@ -197,7 +196,7 @@ async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answ
     let mut body = response.into_body();
     while read < ANSWER_READ {
         let Some(frame) = body.frame().await else { break };
-        let frame = frame.map_err(|_| "body")?;
+        let frame = frame.map_err(|_| Cause::Body)?;
         let data = frame.data_ref().map_or(&[][..], |data| data.as_ref());
         let more = ANSWER_KEPT.saturating_sub(kept.len()).min(data.len());
         kept.extend_from_slice(data.get(..more).unwrap_or_default());
@@ -217,28 +216,28 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((date.to_utc() - now).to_std().unwrap_or_default())
 }
 
-fn class(error: &hyper_util::client::legacy::Error) -> &'static str {
+fn class(error: &hyper_util::client::legacy::Error) -> Cause {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = source {
         if let Some(inner) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             if inner.is::<Blocked>() {
-                return "blocked";
+                return Cause::Blocked;
             }
             if inner.is::<Unresolved>() {
-                return "dns";
+                return Cause::Dns;
             }
             if inner.is::<rustls::Error>() {
-                return "tls";
+                return Cause::Tls;
             }
         }
         if cause.is::<rustls::Error>() {
-            return "tls";
+            return Cause::Tls;
         }
         // A host that no certificate could be for, such as a number.
         if cause.is::<InvalidDnsNameError>() {
-            return "url";
+            return Cause::Url;
         }
         source = cause.source();
     }
-    if error.is_connect() { "connect" } else { "http" }
+    if error.is_connect() { Cause::Connect } else { Cause::Http }
 }
