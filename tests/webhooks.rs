@@ -23,7 +23,12 @@ struct Home {
 
 impl Home {
     async fn start(kind: Kind, receiver: Receiver, more: &[&str]) -> Self {
+        Self::start_with(kind, receiver, more, "1x2").await
+    }
+
+    async fn start_with(kind: Kind, receiver: Receiver, more: &[&str], backoff: &str) -> Self {
         let mut deployment = Deployment::prepare(kind).await;
+        deployment.set("AVOUCH_WEBHOOK_BACKOFF", backoff);
         deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
         let team = deployment.team.clone();
         let listed = deployment.admin(&["list-webhooks", "--team", &team]);
@@ -53,7 +58,7 @@ impl Home {
     }
 
     async fn until_state(&self, state: &str) -> Value {
-        eventually(&format!("a delivery to be {state}"), Duration::from_secs(30), async || {
+        eventually(&format!("a delivery to be {state}"), Duration::from_secs(300), async || {
             let list = ["list-deliveries", "--webhook", &self.webhook, "--state", state];
             Some(self.deployment.admin(&list)["deliveries"][0].clone()).filter(Value::is_object)
         })
@@ -83,14 +88,24 @@ on_both_stores! {
 }
 
 async fn a_dead_receiver_is_tried_four_times(kind: Kind) {
+    tries(kind, "1x2", [1.0, 2.0, 4.0]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes four minutes"]
+async fn a_dead_receiver_is_tried_four_times_with_the_default_backoff() {
+    tries(Kind::Postgres, "5x6", [5.0, 30.0, 180.0]).await;
+}
+
+/// One attempt and three retries, each wait shifted by up to a fifth.
+async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
     let dead = Receiver::start(|_| Reply::Status(500)).await;
-    let home = Home::start(kind, dead, &[]).await;
+    let home = Home::start_with(kind, dead, &[], backoff).await;
     let session = home.end_one().await;
     let delivery = home.until_state("exhausted").await;
     let arrivals = home.receiver.take();
     assert_eq!(arrivals.len(), 4, "one attempt and three retries");
-    // The deployment's backoff is 1x2: 1, 2 and 4 seconds, each shifted by up to a fifth.
-    for (pair, wait) in arrivals.windows(2).zip([1.0, 2.0, 4.0]) {
+    for (pair, wait) in arrivals.windows(2).zip(waits) {
         let waited = pair[1].at.duration_since(pair[0].at).expect("in order").as_secs_f64();
         println!("{waited:.2} s for {wait:.0}");
         assert!((0.8 * wait..1.2 * wait + 0.5).contains(&waited), "{waited} for {wait}");

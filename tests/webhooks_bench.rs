@@ -1,8 +1,12 @@
 //! How fast deliveries go out, beside a bare client that posts the same bodies in the same run:
 //! `cargo xtask bench webhooks`.
 
+mod bench {
+    pub(super) mod isolation;
+}
+
 use std::{
-    fs,
+    env, fs,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,7 +17,7 @@ use std::{
 use acceptance::{
     database::Kind,
     eventually,
-    receiver::{Receiver, Reply},
+    receiver::{Arrival, Receiver, Reply},
     root,
     service::Deployment,
 };
@@ -28,6 +32,8 @@ use hyper_util::{
 use ports::delivery::{Ask, DeliveryQueue as _};
 use serde_json::{Value, json};
 
+use self::bench::isolation::isolation;
+
 /// Deliveries of one run, and how often ours and the base are run in turn.
 const MANY: usize = 60_000;
 const ROUNDS: usize = 3;
@@ -39,7 +45,26 @@ const CLAIMS: usize = 40;
 
 #[tokio::main]
 async fn main() {
+    // One part alone, where it is named: `cargo bench … -- isolation`.
+    let named = env::args().nth(1).filter(|name| !name.starts_with('-'));
+    let wanted = |part: &str| named.as_ref().is_none_or(|name| name == part);
     let mut report = Vec::new();
+    if wanted("isolation") {
+        report.push(isolation().await);
+    }
+    if wanted("deliveries") {
+        report.extend(deliveries().await);
+    }
+    if named.is_some() {
+        return;
+    }
+    let folder = root().join("target/bench");
+    fs::create_dir_all(&folder).expect("a folder");
+    let text = serde_json::to_string_pretty(&json!({ "figures": report })).expect("a report");
+    fs::write(folder.join("webhooks.json"), text).expect("a file");
+}
+
+async fn deliveries() -> Vec<Value> {
     let receiver = Receiver::start(|_| Reply::Status(204)).await;
     let mut bench = Bench::prepare(receiver).await;
     let mut pairs = vec![];
@@ -50,16 +75,11 @@ async fn main() {
     let (ours, base) = pairs[ROUNDS / 2];
     let ratio = ours / base;
     println!("deliveries: {ours:.0}/s; bare hyper client: {base:.0}/s; ratio {ratio:.2}");
-    report.push(json!({
+    let deliveries = json!({
         "name": "deliveries", "perSecond": ours, "base": "bare hyper client",
         "basePerSecond": base, "ratio": ratio,
-    }));
-    report.push(bench.arrivals().await);
-    report.push(bench.claims().await);
-    let folder = root().join("target/bench");
-    fs::create_dir_all(&folder).expect("a folder");
-    let text = serde_json::to_string_pretty(&json!({ "figures": report })).expect("a report");
-    fs::write(folder.join("webhooks.json"), text).expect("a file");
+    });
+    vec![deliveries, bench.arrivals().await, bench.claims().await]
 }
 
 struct Bench {
@@ -174,16 +194,7 @@ impl Bench {
             (self.receiver.count() >= ENDED).then_some(())
         })
         .await;
-        let mut times: Vec<_> = self
-            .receiver
-            .take()
-            .iter()
-            .map(|arrival| {
-                let ended: DateTime<Utc> = arrival.field("completedAt").parse().expect("a moment");
-                let waited = arrival.at.duration_since(SystemTime::from(ended)).unwrap_or_default();
-                waited.as_secs_f64() * 1e3
-            })
-            .collect();
+        let mut times: Vec<_> = self.receiver.take().iter().map(waited).collect();
         times.sort_by(f64::total_cmp);
         let at = |percent: usize| times[(times.len() - 1) * percent / 100];
         let (p50, p99) = (at(50), at(99));
@@ -247,6 +258,13 @@ impl Bench {
         let digest = adapters::sha256(&[key.as_slice(), b":avouch:seal"].concat());
         Arc::new(Seal::new(&digest))
     }
+}
+
+/// From the end of a session, as the body says it, to its arrival, in milliseconds.
+fn waited(arrival: &Arrival) -> f64 {
+    let ended: DateTime<Utc> = arrival.field("completedAt").parse().expect("a moment");
+    let waited = arrival.at.duration_since(SystemTime::from(ended)).unwrap_or_default();
+    waited.as_secs_f64() * 1e3
 }
 
 /// A second, between the first and the last.

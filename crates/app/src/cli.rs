@@ -3,7 +3,9 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use serde_json::json;
 use tracing_subscriber::EnvFilter;
 
@@ -95,6 +97,9 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     // Nobody but root looks into our memory, not even a browser that is the same user.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    // A call to a receiver is a file: 1024, which most systems give at first, would not do.
+    let files = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
     let mut terminate = signal(SignalKind::terminate())?;
     let service = Service::start(config, Parts::default()).await?;
     tokio::select! {

@@ -21,7 +21,7 @@ pub const CLAIM_MARGIN: TimeDelta = TimeDelta::seconds(15);
 pub trait DeliveryQueue: Send + Sync {
     /// Leases due deliveries, webhook after webhook, so that none is passed over however much
     /// another one is owed. Nothing is leased of webhooks that are inactive or in a pause; of one
-    /// that is being tried out, one delivery. A claim lasts for the webhook's timeout and
+    /// that is being tried out, one delivery, where the claimer has none of it. A claim lasts for the webhook's timeout and
     /// [`CLAIM_MARGIN`], then it is handed out again.
     async fn claim_deliveries(&self, ask: &Ask) -> Result<Claimed, StoreError>;
 
@@ -47,8 +47,16 @@ pub struct Ask {
     pub limit: u16,
     /// The most of a webhook that is not named in `room`.
     pub each: u16,
-    /// The most of these webhooks.
-    pub room: Vec<(WebhookId, u16)>,
+    pub room: Vec<Room>,
+}
+
+/// What a claimer has room for of one webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub webhook: WebhookId,
+    pub most: u16,
+    /// Whether it has some of it in hand: who is tried out is given no second one.
+    pub busy: bool,
 }
 
 /// What was claimed, and where to go on; none: from the first again.

@@ -102,15 +102,18 @@ pub(super) struct Share {
 
 /// What each webhook that has something due is to be given, in their order.
 pub(super) fn shares(ask: &Ask, lines: &[Line]) -> Vec<Share> {
-    let room: HashMap<_, _> = ask.room.iter().map(|(id, room)| (*id.as_uuid(), *room)).collect();
+    let known: HashMap<_, _> =
+        ask.room.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
     let ready = lines.iter().filter(|(row, due)| *due && row.active && row.health().open(ask.now));
     ready
         .filter_map(|(row, _)| {
-            let known = room.get(&row.id.0);
-            let room = known.copied().unwrap_or(ask.each);
-            // Who is tried out has nothing under way, and is given one.
-            let trial = row.health().on_trial();
-            let room = if trial && known.is_none() { room.min(1) } else { room };
+            let known = known.get(&row.id.0);
+            let room = known.map_or(ask.each, |room| room.most);
+            let room = match known {
+                Some(known) if row.health().on_trial() && known.busy => 0,
+                _ if row.health().on_trial() => room.min(1),
+                _ => room,
+            };
             let timeout = TimeDelta::milliseconds(row.timeout_ms.into());
             let lease = Moment(ask.now + timeout + CLAIM_MARGIN);
             (room > 0).then_some(Share { webhook: row.id, room: room.into(), lease })

@@ -7,12 +7,9 @@ use std::{
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, RunQueryDsl};
-use domain::{
-    id::WebhookId,
-    webhook::{Verdict, Webhook, pause_after, with_more},
-};
+use domain::webhook::{Verdict, Webhook};
 use ports::{
     StoreError,
     delivery::{Ask, Claimed, Delivery, DeliveryQueue, Settled, Tally},
@@ -22,7 +19,7 @@ use super::{
     claims::{Claim, Line, Lines, Share, Taken, next, shares},
     column::{Id, Moment},
     database::{SqliteConn, Store, failed, with_conn, with_lane},
-    schema::{deliveries, delivery_attempts, delivery_queue, notices, webhooks},
+    schema::{deliveries, delivery_attempts, delivery_queue, notices},
     settles::{AttemptRow, Settles, due},
 };
 
@@ -61,7 +58,7 @@ impl DeliveryQueue for Store {
         let shares = shares(ask, &lines);
         let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
         let next = next(ask, &lines, &taken);
-        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines)?, next })
+        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines), next })
     }
 
     async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError> {
@@ -184,70 +181,28 @@ impl Store {
         taken.map_err(failed("claim deliveries"))
     }
 
-    fn read_deliveries(
-        &self,
-        taken: Vec<Taken>,
-        lines: &[Line],
-    ) -> Result<Vec<Delivery>, StoreError> {
+    fn read_deliveries(&self, taken: Vec<Taken>, lines: &[Line]) -> Vec<Delivery> {
         let given: HashSet<_> = taken.iter().map(|row| row.webhook).collect();
         let mut webhooks: HashMap<Id, (Arc<Webhook>, bool)> = HashMap::new();
         for (row, _) in lines.iter().filter(|(row, _)| given.contains(&row.id)) {
             let ailing = row.health().failures > 0;
-            webhooks.insert(row.id, (Arc::new(self.read_webhook(row)?), ailing));
+            match self.read_webhook(row) {
+                Ok(webhook) => {
+                    webhooks.insert(row.id, (Arc::new(webhook), ailing));
+                }
+                // It holds up no other, and is looked at again when the claim has run out.
+                Err(error) => {
+                    let (webhook, error): (_, &dyn std::error::Error) = (row.id.0, &error);
+                    tracing::error!(%webhook, error, "what a webhook is owed cannot be sent");
+                }
+            }
         }
         // Only what was looked at is given something.
         let whole = taken.into_iter().filter_map(|row| {
             let (webhook, ailing) = webhooks.get(&row.webhook)?.clone();
             Some(row.read(webhook, ailing))
         });
-        Ok(whole.collect())
-    }
-
-    async fn note_success(&self, webhook: WebhookId) -> Result<(), StoreError> {
-        let ailing = webhooks::table
-            .filter(webhooks::id.eq(Id(*webhook.as_uuid())))
-            .filter(webhooks::failures.gt(0));
-        let well = (
-            webhooks::failures.eq(0),
-            webhooks::failing_since.eq(None::<Moment>),
-            webhooks::paused_until.eq(None::<Moment>),
-        );
-        let noted: QueryResult<usize> =
-            with_conn!(self, |conn| ::diesel::update(ailing).set(well).execute(conn).await);
-        noted.map(drop).map_err(failed("note a success"))
-    }
-
-    async fn note_failures(&self, tally: &Tally, now: DateTime<Utc>) -> Result<(), StoreError> {
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*tally.webhook.as_uuid())));
-        let noted: QueryResult<()> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let before: Option<(i32, Option<Moment>)> = this
-                    .select((webhooks::failures, webhooks::paused_until))
-                    .first(conn)
-                    .await
-                    .optional()?;
-                let Some((before, paused)) = before else { return Ok(()) };
-                if paused.is_some_and(|until| now < until.0) {
-                    // Of calls from before the pause.
-                    return Ok(());
-                }
-                let failures = with_more(u32::try_from(before).unwrap_or(0), tally.failures);
-                let pause = pause_after(failures);
-                let failures = i32::try_from(failures).unwrap_or(i32::MAX);
-                let pause = pause.and_then(|pause| TimeDelta::from_std(pause).ok());
-                let health = (
-                    webhooks::failures.eq(failures),
-                    webhooks::paused_until.eq(pause.map(|pause| Moment(now + pause))),
-                );
-                ::diesel::update(this).set(health).execute(conn).await?;
-                let well = this.filter(webhooks::failing_since.is_null());
-                let since = webhooks::failing_since.eq(Moment(now));
-                ::diesel::update(well).set(since).execute(conn).await?;
-                Ok(())
-            })
-            .await
-        });
-        noted.map_err(failed("note failures"))
+        whole.collect()
     }
 }
 

@@ -10,6 +10,7 @@ mod database;
 mod debts;
 mod deliveries;
 mod delivery_log;
+mod health;
 mod inserts;
 mod keys;
 mod lane;

@@ -19,7 +19,7 @@ use domain::{
 };
 use ports::{
     delivery::{Ask, Attempt, Claimed, Delivery, DeliveryQueue, Settled},
-    webhook_sender::{Answer, WebhookSender},
+    webhook_sender::{Answer, Cause, WebhookSender},
 };
 use tokio::{
     sync::{Notify, mpsc},
@@ -56,14 +56,21 @@ pub(crate) struct Courier {
 /// What the calls under way share.
 #[derive(Default)]
 struct Sky {
-    windows: Mutex<Windows>,
+    windows: Mutex<Windows<Delivery>>,
     /// Rung when a call has ended.
     landed: Notify,
 }
 
 impl Sky {
-    fn windows(&self) -> MutexGuard<'_, Windows> {
+    fn windows(&self) -> MutexGuard<'_, Windows<Delivery>> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, webhook: WebhookId) -> Option<Delivery> {
+        let mut windows = self.windows();
+        let next = windows.next(webhook, Instant::now().into_std());
+        metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(windows.flying()));
+        next
     }
 }
 
@@ -123,25 +130,39 @@ impl Courier {
         let starved = starved(&ask, &deliveries);
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
-            let mut windows = sky.windows();
-            windows.took(webhook);
-            metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(windows.flying()));
-            drop(windows);
-            let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
-            self.tasks.spawn(async move {
-                let outcome = me.call(&delivery).await;
-                let how = landing(&outcome.settled.attempt.call.answer);
-                sky.windows().landed(webhook, how);
-                sky.landed.notify_one();
-                // Full only where the database is slower than all receivers together.
-                let _ = send.send(outcome).await;
-            });
+            sky.windows().took(webhook, delivery, Instant::now().into_std());
+            self.take_off(sky, webhook, send);
         }
         Ok(match (next, from_the_first) {
             (Some(_), _) | (None, false) => Wait::Nothing,
             (None, true) if starved => Wait::Place,
             (None, true) => Wait::News,
         })
+    }
+
+    /// Begins the calls to a receiver that there are places for.
+    fn take_off(&self, sky: &Arc<Sky>, webhook: WebhookId, send: &mpsc::Sender<Outcome>) {
+        while let Some(delivery) = sky.next(webhook) {
+            let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
+            self.tasks.spawn(async move { me.fly(&sky, delivery, &send).await });
+        }
+    }
+
+    /// Makes a call, and those after it that wait for its place.
+    async fn fly(&self, sky: &Arc<Sky>, first: Delivery, send: &mpsc::Sender<Outcome>) {
+        let mut next = Some(first);
+        while let Some(delivery) = next {
+            let webhook = delivery.webhook.id;
+            let outcome = self.call(&delivery).await;
+            let attempt = &outcome.settled.attempt;
+            sky.windows().landed(webhook, landing(&attempt.call.answer), attempt.took);
+            next = sky.next(webhook);
+            // A success makes one place more.
+            self.take_off(sky, webhook, send);
+            sky.landed.notify_one();
+            // Full only where the database is slower than all receivers together.
+            let _ = send.send(outcome).await;
+        }
     }
 
     async fn call(&self, delivery: &Delivery) -> Outcome {
@@ -193,19 +214,19 @@ const fn landing(answer: &Answer) -> Landing {
     match answer {
         Answer::Status { code: 200..=299, .. } => Landing::Success,
         Answer::Status { code: 429 | 502..=504, .. } => Landing::Overrun,
-        Answer::Failed(class) if matches!(class.as_bytes(), b"timeout") => Landing::Overrun,
+        Answer::Failed(Cause::Timeout) => Landing::Overrun,
         Answer::Status { .. } | Answer::Failed(_) => Landing::Refused,
     }
 }
 
 /// Whether a webhook was given all that it had room for, and so may be owed more.
 fn starved(ask: &Ask, claimed: &[Delivery]) -> bool {
-    let mut left: HashMap<_, _> = ask.room.iter().copied().collect();
+    let mut left: HashMap<_, _> = ask.room.iter().map(|room| (room.webhook, room.most)).collect();
     claimed.iter().any(|delivery| {
         let room = left.entry(delivery.webhook.id).or_insert(ask.each);
         *room = room.saturating_sub(1);
         *room == 0
-    }) || ask.room.iter().any(|(_, room)| *room == 0)
+    }) || ask.room.iter().any(|room| room.most == 0)
 }
 
 fn tell(delivery: &Delivery, answer: &Answer) {
@@ -213,7 +234,7 @@ fn tell(delivery: &Delivery, answer: &Answer) {
     let outcome = match answer {
         Answer::Status { code: 200..=299, .. } => "delivered",
         Answer::Status { .. } => "refused",
-        Answer::Failed(class) => class,
+        Answer::Failed(cause) => cause.as_str(),
     };
     metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
     match answer {
@@ -225,8 +246,8 @@ fn tell(delivery: &Delivery, answer: &Answer) {
             delivery.id = %id, session.id = %session,
             "attempt {n} of delivery {id} was answered {code}"
         ),
-        Answer::Failed(class) => tracing::warn!(
-            delivery.id = %id, session.id = %session, class,
+        Answer::Failed(cause) => tracing::warn!(
+            delivery.id = %id, session.id = %session, class = cause.as_str(),
             "attempt {n} of delivery {id} failed"
         ),
     }

@@ -10,7 +10,7 @@ use domain::{id::WebhookId, webhook::Verdict};
 use ports::{
     clock::Clock,
     delivery::{DeliveryQueue, Settled, Tally},
-    webhook_sender::Answer,
+    webhook_sender::{Answer, Cause},
 };
 use tokio::{sync::mpsc, time::Instant};
 
@@ -83,12 +83,12 @@ impl Settler {
     }
 }
 
-/// Whether an answer says nothing about how a receiver does: there was no call, or it answered that
-/// it is not the one to be told (410), which ends the delivery.
-const fn says_nothing(answer: &Answer) -> bool {
-    match answer {
-        Answer::Failed(class) => matches!(class.as_bytes(), b"request"),
-        Answer::Status { code, .. } => *code == 410,
+/// Whether an answer is a success; none where it says nothing about how a receiver does: there was
+/// no call, or it answered that it is not the one to be told (410), which ends the delivery.
+fn success(settled: &Settled) -> Option<bool> {
+    match settled.attempt.call.answer {
+        Answer::Failed(Cause::Request) | Answer::Status { code: 410, .. } => None,
+        Answer::Failed(_) | Answer::Status { .. } => Some(settled.verdict == Verdict::Delivered),
     }
 }
 
@@ -96,25 +96,19 @@ const fn says_nothing(answer: &Answer) -> bool {
 fn tallies(batch: &[Outcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
     let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
     for Outcome { settled, ailing } in batch {
-        let success = settled.verdict == Verdict::Delivered;
-        let ailing = *ailing || failing.contains(&settled.webhook);
-        if (success && !ailing) || says_nothing(&settled.attempt.call.answer) {
-            // A success ends a row of failures within the batch, too.
-            if let Some(tally) = tallies.get_mut(&settled.webhook).filter(|_| success) {
-                *tally = Tally { failures: 0, success: true, ..*tally };
-            }
+        let webhook = settled.webhook;
+        let Some(success) = success(settled) else { continue };
+        let well = !*ailing && !failing.contains(&webhook) && !tallies.contains_key(&webhook);
+        if success && well {
             continue;
         }
-        let tally = tallies.entry(settled.webhook).or_insert(Tally {
-            webhook: settled.webhook,
-            failures: 0,
-            success: false,
-        });
-        *tally = if success {
-            Tally { failures: 0, success: true, ..*tally }
+        let blank = Tally { webhook, failures: 0, success: false };
+        let tally = tallies.entry(webhook).or_insert(blank);
+        if success {
+            (tally.failures, tally.success) = (0, true);
         } else {
-            Tally { failures: tally.failures.saturating_add(1), ..*tally }
-        };
+            tally.failures = tally.failures.saturating_add(1);
+        }
     }
     tallies.into_values().collect()
 }

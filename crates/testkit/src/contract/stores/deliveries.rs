@@ -8,8 +8,8 @@ use domain::{
     webhook::{Verdict, Webhook, pause_after},
 };
 use ports::{
-    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Settled, Tally},
-    webhook_sender::{Answer, Call},
+    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Room, Settled, Tally},
+    webhook_sender::{Answer, Call, Cause},
 };
 
 use super::{Backend, CLAIMERS, Household, ROUNDS, commit, ended, hash, household, inserted};
@@ -81,7 +81,7 @@ pub async fn passes_no_webhook_over(backend: &Backend) {
         count(&backend.deliveries.claim_deliveries(&few).await.unwrap().deliveries, first.id),
         2
     );
-    let full = Ask { room: vec![(first.id, 0), (second.id, 3)], ..few.clone() };
+    let full = Ask { room: vec![room(first.id, 0), room(second.id, 3)], ..few.clone() };
     let claimed = backend.deliveries.claim_deliveries(&full).await.unwrap();
     assert_eq!(
         (count(&claimed.deliveries, first.id), count(&claimed.deliveries, second.id)),
@@ -176,11 +176,33 @@ pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
     assert_eq!((health.failing_since, health.paused_until), (Some(noon()), Some(rested)));
 
     assert!(claim(backend, rested - TimeDelta::microseconds(1)).await.is_empty());
-    assert_eq!(claim(backend, rested).await.len(), 1, "it is tried out with one");
+    let busy = Ask { room: vec![Room { busy: true, ..room(hook.id, 3) }], ..ask(rested) };
+    let claimed = backend.deliveries.claim_deliveries(&busy).await.unwrap().deliveries;
+    assert!(claimed.is_empty(), "the one is under way");
+    let known = Ask { room: vec![room(hook.id, 3)], ..ask(rested) };
+    let claimed = backend.deliveries.claim_deliveries(&known).await.unwrap().deliveries;
+    assert_eq!(claimed.len(), 1, "it is tried out with one");
     note(tally(0, true)).await;
     let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
     assert_eq!((health.failures, health.failing_since, health.paused_until), (0, None, None));
     assert_eq!(claim(backend, rested).await.len(), 2);
+}
+
+pub async fn counts_the_failures_that_several_note_at_once(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    let notes = [(); CLAIMERS].map(|()| {
+        let (deliveries, webhook) = (backend.deliveries.clone(), hook.id);
+        tokio::spawn(async move {
+            let one = Tally { webhook, failures: 1, success: false };
+            deliveries.note_health(&[one], noon()).await.unwrap();
+        })
+    });
+    for note in notes {
+        note.await.unwrap();
+    }
+    let failures = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health.failures;
+    assert_eq!(usize::try_from(failures), Ok(CLAIMERS));
 }
 
 pub async fn keeps_what_an_inactive_webhook_is_owed(backend: &Backend) {
@@ -219,6 +241,10 @@ const fn ask(now: DateTime<Utc>) -> Ask {
     Ask { now, after: None, limit: 10, each: 10, room: vec![] }
 }
 
+const fn room(webhook: WebhookId, most: u16) -> Room {
+    Room { webhook, most, busy: false }
+}
+
 pub(super) async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<Delivery> {
     backend.deliveries.claim_deliveries(&ask(now)).await.unwrap().deliveries
 }
@@ -238,7 +264,7 @@ fn count(deliveries: &[Delivery], webhook: WebhookId) -> usize {
 }
 
 fn outcome(delivery: &Delivery, verdict: Verdict) -> Settled {
-    let call = Call { sent: "a: b\n".to_owned(), answer: Answer::Failed("connect") };
+    let call = Call { sent: "a: b\n".to_owned(), answer: Answer::Failed(Cause::Connect) };
     Settled {
         delivery: delivery.id,
         webhook: delivery.webhook.id,

@@ -1,0 +1,74 @@
+//! What receivers that hang cost the others: a hundred webhooks, of which half answer nothing.
+
+use std::time::Duration;
+
+use acceptance::{
+    database::Kind,
+    eventually,
+    receiver::{Receiver, Reply},
+    service::Deployment,
+};
+use serde_json::{Value, json};
+
+/// Receivers of each kind.
+const HALF: usize = 50;
+const HANG: Duration = Duration::from_secs(30);
+/// Sessions that end one after another; longer than a hanging receiver hangs, so that its time-outs
+/// and what is tried again fall into the run.
+const SESSIONS: usize = 180;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// From commit to arrival at the half that answers: with the other half off, then with it on.
+pub(crate) async fn isolation() -> Value {
+    let well = Receiver::start(|_| Reply::Status(204)).await;
+    let hanging = Receiver::start(|_| Reply::Hang(HANG)).await;
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_LOG", "off");
+    deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
+    let team = deployment.team.clone();
+    for number in 0..HALF {
+        for receiver in [&well, &hanging] {
+            let url = receiver.url(&number.to_string());
+            deployment.admin(&["create-webhook", "--team", &team, "--url", &url]);
+        }
+    }
+    let (database, connection) =
+        tokio_postgres::connect(&deployment.database.url, tokio_postgres::NoTls)
+            .await
+            .expect("a connection");
+    tokio::spawn(connection);
+    let mut p99 = vec![];
+    for ports in [vec![well.port], vec![well.port, hanging.port]] {
+        let active: Vec<_> = ports.iter().map(|port| format!("url LIKE '%:{port}/%'")).collect();
+        let switch = format!("UPDATE webhooks SET active = {}", active.join(" OR "));
+        database.batch_execute(&switch).await.expect("webhooks on and off");
+        deployment.run().await;
+        p99.push(run(&deployment, &well).await);
+        deployment.kill();
+    }
+    let ratio = p99[1] / p99[0];
+    let (alone, beside) = (p99[0], p99[1]);
+    println!(
+        "commit to arrival, p99 at {HALF} receivers: {beside:.1} ms with {HALF} more that hang \
+         (they were called {} times), {alone:.1} ms without; ratio {ratio:.2}",
+        hanging.count()
+    );
+    json!({ "name": "isolation", "p99Ms": beside, "base": "without those that hang",
+        "baseP99Ms": alone, "ratio": ratio })
+}
+
+/// The 99th percentile of one run, in milliseconds.
+async fn run(deployment: &Deployment, well: &Receiver) -> f64 {
+    for _ in 0..SESSIONS {
+        let session = deployment.create(&json!({})).await;
+        let id = session["sessionId"].as_str().expect("a session");
+        deployment.partner.delete(&format!("browser-session/{id}")).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    eventually("all deliveries", HANG, async || (well.count() >= SESSIONS * HALF).then_some(()))
+        .await;
+    let mut times: Vec<_> = well.take().iter().map(crate::waited).collect();
+    assert_eq!(times.len(), SESSIONS * HALF, "each once");
+    times.sort_by(f64::total_cmp);
+    times[(times.len() - 1) * 99 / 100]
+}
