@@ -129,19 +129,19 @@ impl QueryFragment<Pg> for Settles<'_> {
                  sent)), \
              gone AS (DELETE FROM delivery_queue q USING told t WHERE q.delivery = t.delivery \
                  AND q.claim = t.claim AND q.leased_until IS NOT NULL AND t.due IS NULL \
-                 RETURNING q.delivery, q.attempts + 1 AS attempt), \
+                 RETURNING t.*, q.attempts + 1 AS attempt), \
              later AS (UPDATE delivery_queue q SET due = t.due, leased_until = NULL, \
                  tries = q.tries + 1, attempts = q.attempts + 1 FROM told t \
-                 WHERE q.delivery = t.delivery AND q.claim = t.claim AND q.leased_until IS NOT NULL AND t.due IS NOT NULL \
-                 RETURNING q.delivery, q.attempts AS attempt), \
+                 WHERE q.delivery = t.delivery AND q.claim = t.claim \
+                 AND q.leased_until IS NOT NULL AND t.due IS NOT NULL \
+                 RETURNING t.*, q.attempts AS attempt), \
              held AS (SELECT * FROM gone UNION ALL SELECT * FROM later), \
-             given_up AS (UPDATE deliveries d SET exhausted_at = t.started_at \
-                 FROM told t JOIN held h ON h.delivery = t.delivery \
-                 WHERE t.exhausted AND d.id = t.delivery), \
+             given_up AS (UPDATE deliveries d SET exhausted_at = h.started_at \
+                 FROM held h WHERE h.exhausted AND d.id = h.delivery), \
              logged AS (INSERT INTO delivery_attempts (delivery, attempt, started_at, took_ms, \
                  status, error, answer, sent) \
-                 SELECT t.delivery, h.attempt, t.started_at, t.took_ms, t.status, t.error, \
-                 t.answer, t.sent FROM told t JOIN held h ON h.delivery = t.delivery) \
+                 SELECT delivery, attempt, started_at, took_ms, status, error, answer, sent \
+                 FROM held) \
              SELECT delivery FROM held",
         );
         Ok(())
