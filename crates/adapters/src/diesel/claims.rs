@@ -196,15 +196,20 @@ impl Query for Claim {
 
 impl QueryFragment<Pg> for Claim {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("WITH picked AS MATERIALIZED (SELECT p.delivery, shares.lease FROM unnest(");
+        out.push_sql("WITH shares AS MATERIALIZED (SELECT * FROM unnest(");
         out.push_bind_param::<Array<SqlId>, _>(&self.webhooks)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.rooms)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<SqlMoment>, _>(&self.leases)?;
+        // By their places in the table, since they are locked: whatever the planner believes of how
+        // many there are, it reads no others.
         out.push_sql(
-            ") AS shares (webhook, room, lease) CROSS JOIN LATERAL (\
-             SELECT q.delivery FROM delivery_queue q WHERE q.webhook = shares.webhook AND q.due <= ",
+            ") AS s (webhook, room, lease)) \
+             UPDATE delivery_queue q SET claim = q.claim + 1, leased_until = shares.lease \
+             FROM shares, notices n WHERE q.ctid = ANY (ARRAY(SELECT p.place FROM shares \
+             CROSS JOIN LATERAL (SELECT q.ctid AS place FROM delivery_queue q \
+             WHERE q.webhook = shares.webhook AND q.due <= ",
         );
         out.push_bind_param::<SqlMoment, _>(&self.now)?;
         out.push_sql(" AND (q.leased_until IS NULL OR q.leased_until <= ");
@@ -212,8 +217,7 @@ impl QueryFragment<Pg> for Claim {
         out.push_sql(") ORDER BY q.due LIMIT shares.room FOR UPDATE SKIP LOCKED) AS p LIMIT ");
         out.push_bind_param::<BigInt, _>(&self.limit)?;
         out.push_sql(
-            ") UPDATE delivery_queue q SET claim = q.claim + 1, leased_until = picked.lease \
-             FROM picked, notices n WHERE q.delivery = picked.delivery AND n.id = q.notice \
+            ")) AND shares.webhook = q.webhook AND n.id = q.notice \
              RETURNING q.delivery, q.webhook, q.session, n.body, q.since, q.due, q.single, q.tries, \
              q.claim",
         );

@@ -7,7 +7,7 @@
 //! Who answers quickly is also claimed ahead for: as many as are under way wait here, so that the
 //! next call begins as soon as one has landed, not when the database has been asked.
 //!
-//! All share so many places, of which nobody gets more than a quarter of those that are left (the
+//! All share so many places, of which nobody gets more than half of those that are left (the
 //! dynamic threshold of switches with one memory, Choudhury and Hahne 1998), and the last of which
 //! are for receivers with few: where many that were quick hang at once, there are some for the
 //! others.
@@ -26,12 +26,15 @@ const IN_ALL: u32 = 2048;
 /// Those of them that are kept for receivers with no more than the first few.
 const RESERVE: u32 = 512;
 /// The part of the others still free that one receiver may be given.
-const PART: u32 = 4;
+const PART: u32 = 2;
 /// The largest batch of one claim.
 const BATCH: u32 = 256;
 /// What a receiver begins with, and the most of one.
 const FIRST: u16 = 4;
 const MOST: u16 = 128;
+/// So many times as many as may be under way to one that is quick, it may have in hand: what waits
+/// lasts until the next claim has come.
+const AHEAD: u16 = 4;
 /// An answer within this time is quick.
 const QUICK: Duration = Duration::from_millis(250);
 /// What has waited for so long is let go: its claim would run out during the call. It is handed out
@@ -80,7 +83,7 @@ impl<T> Default for Window<T> {
 impl<T> Window<T> {
     /// How many more it may be given where nobody may have more than `most`, or than the first few.
     fn room(&self, most: u16) -> u16 {
-        let wanted = if self.quick { self.size.saturating_mul(2) } else { self.size };
+        let wanted = if self.quick { self.size.saturating_mul(AHEAD) } else { self.size };
         wanted.min(most.max(FIRST)).saturating_sub(self.in_hand())
     }
 
@@ -199,8 +202,8 @@ mod tests {
         for _ in 0..MOST {
             call(&mut windows, quick, Landing::Success, Duration::ZERO);
         }
-        assert_eq!(room(&windows, quick), 2 * MOST);
-        for _ in 0..2 * MOST {
+        assert_eq!(room(&windows, quick), AHEAD * MOST);
+        for _ in 0..AHEAD * MOST {
             windows.took(quick, (), now());
         }
         assert_eq!(room(&windows, quick), 0);
