@@ -4,8 +4,9 @@
 //! does not keep up, as a sender of TCP does (RFC 5681): who answers quickly is soon sent much, who
 //! hangs keeps a single place. A refusal that comes quickly holds nobody up and changes nothing.
 //!
-//! Who answers quickly is also claimed ahead for: as many as are under way wait here, so that the
-//! next call begins as soon as one has landed, not when the database has been asked.
+//! Who answers quickly is also claimed ahead for: three times as many as may be under way wait
+//! here, so that the next call begins as soon as one has landed, not when the database has been
+//! asked.
 //!
 //! All share so many places, of which nobody gets more than half of those that are left (the
 //! dynamic threshold of switches with one memory, Choudhury and Hahne 1998), and the last of which
