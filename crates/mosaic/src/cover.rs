@@ -2,7 +2,7 @@
 
 use crate::{
     picture::{Area, Number, Picture},
-    read::fold,
+    scan::fold,
 };
 
 impl Picture {

@@ -14,11 +14,14 @@ mod cover;
 mod huffman;
 mod picture;
 mod read;
+mod scan;
+mod series;
 mod write;
 
 pub use self::{
     canvas::{Canvas, Tile, Update},
     picture::{Area, Picture, Unreadable},
+    series::Series,
     write::Fineness,
 };
 

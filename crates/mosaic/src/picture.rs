@@ -1,6 +1,6 @@
 //! A picture as the numbers it was written with.
 
-use crate::{LONGEST_SIDE, read};
+use crate::{LONGEST_SIDE, series::Series};
 
 /// Why bytes give no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +95,9 @@ impl Picture {
     /// See [`Unreadable`]; whatever the bytes are, this ends within a time that grows with the
     /// size the picture claims, which [`LONGEST_SIDE`] bounds.
     pub fn read(jpeg: &[u8]) -> Result<Self, Unreadable> {
-        read::read(jpeg)
+        let mut alone = Series::default();
+        alone.read(jpeg)?;
+        alone.into_last().ok_or(Unreadable::Broken)
     }
 
     /// Pixels.
@@ -153,6 +155,37 @@ impl Picture {
 
     pub(crate) fn at(&self, x: u16, y: u16) -> usize {
         usize::from(y) * usize::from(self.units.0) + usize::from(x)
+    }
+
+    /// Forgets its units, but not its shape.
+    pub(crate) fn begin(&mut self) {
+        self.numbers.clear();
+        self.prints.clear();
+        self.starts.clear();
+        self.starts.push(0);
+    }
+
+    /// Makes room for what so many bytes can hold.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        let units = usize::from(self.units.0) * usize::from(self.units.1);
+        let blocks = self.planes.iter().map(|plane| usize::from(plane.across * plane.down));
+        self.numbers.reserve(units * blocks.sum::<usize>() + bytes);
+        self.prints.reserve_exact(units);
+        self.starts.reserve_exact(units);
+    }
+
+    /// Appends a row of units that another picture of its shape has.
+    pub(crate) fn copy_row(&mut self, other: &Self, row: usize) {
+        let across = usize::from(self.units.0);
+        let (from, to) = (row * across, (row + 1) * across);
+        self.prints.extend_from_slice(other.prints.get(from..to).unwrap_or_default());
+        let bounds = other.starts.get(from..=to).unwrap_or_default();
+        let [first, ends @ ..] = bounds else { return };
+        let begin = self.starts.last().copied().unwrap_or_default();
+        self.starts.extend(ends.iter().map(|end| begin + (end - first)));
+        let index = |start: u32| usize::try_from(start).unwrap_or(usize::MAX);
+        let range = index(*first)..bounds.last().copied().map_or(0, index);
+        self.numbers.extend_from_slice(other.numbers.get(range).unwrap_or_default());
     }
 
     /// The numbers of a unit, block after block.

@@ -1,20 +1,17 @@
-//! Reads a baseline JPEG (T.81, annex B) into its numbers.
+//! Reads what a baseline JPEG (T.81, annex B) says of itself before its numbers.
 
 use crate::{
     LONGEST_SIDE,
-    bits::Reader,
     huffman::Decoder,
-    picture::{Divisors, Number, Picture, Plane, Unreadable},
+    picture::{Divisors, Plane, Unreadable},
+    scan::Scan,
 };
 
 /// Headers read before the scan; an honest picture has about ten.
 const MOST_SEGMENTS: usize = 64;
-/// The largest mean of a block, and the largest other number (T.81, section F.1.2).
-const LARGEST_MEAN: i32 = 1023;
-const LARGEST_OTHER_BITS: u8 = 10;
-const LARGEST_STEP_BITS: u8 = 11;
 
-pub(crate) fn read(jpeg: &[u8]) -> Result<Picture, Unreadable> {
+/// Reads what stands before the numbers, and tells how many bytes that is.
+pub(crate) fn read(jpeg: &[u8]) -> Result<(Scan, usize), Unreadable> {
     let mut rest = jpeg.strip_prefix(&[0xff, 0xd8]).ok_or(Unreadable::Broken)?;
     let mut head = Head::default();
     for _ in 0..MOST_SEGMENTS {
@@ -24,7 +21,7 @@ pub(crate) fn read(jpeg: &[u8]) -> Result<Picture, Unreadable> {
         let (segment, after) = after.split_at_checked(length).ok_or(Unreadable::Broken)?;
         rest = after;
         match marker {
-            0xda => return head.begin_scan(segment)?.read(after),
+            0xda => return Ok((head.begin_scan(segment)?, jpeg.len() - after.len())),
             0xdb => head.divisors(segment)?,
             0xc0 => head.frame(segment)?,
             0xc4 => head.tables(segment)?,
@@ -40,16 +37,16 @@ pub(crate) fn read(jpeg: &[u8]) -> Result<Picture, Unreadable> {
 }
 
 #[derive(Default)]
-struct Head {
+pub(crate) struct Head {
     divisors: [Option<Divisors>; 4],
-    dc: [Option<Decoder>; 4],
-    ac: [Option<Decoder>; 4],
+    pub(crate) dc: [Option<Decoder>; 4],
+    pub(crate) ac: [Option<Decoder>; 4],
     frame: Option<Frame>,
 }
 
-struct Frame {
-    width: u16,
-    height: u16,
+pub(crate) struct Frame {
+    pub(crate) width: u16,
+    pub(crate) height: u16,
     /// Each plane under its name.
     planes: Vec<(u8, Plane)>,
 }
@@ -144,140 +141,4 @@ impl Head {
         }
         Scan::new(self, &frame, planes, divisors)
     }
-}
-
-/// A picture whose numbers are still to be read.
-struct Scan {
-    picture: Picture,
-    /// By block of a unit: the plane, and its two tables.
-    blocks: Vec<(usize, usize, usize)>,
-    dc: Vec<Decoder>,
-    ac: Vec<Decoder>,
-}
-
-impl Scan {
-    fn new(
-        mut head: Head,
-        frame: &Frame,
-        planes: Vec<(Plane, u8, u8)>,
-        divisors: Vec<Divisors>,
-    ) -> Result<Self, Unreadable> {
-        let (mut blocks, mut dc, mut ac) = (vec![], vec![], vec![]);
-        let (mut firsts, mut rests) = ([None; 4], [None; 4]);
-        for (at, (plane, first, others)) in planes.iter().enumerate() {
-            let first = taken(&mut head.dc, &mut firsts, *first, &mut dc)?;
-            let others = taken(&mut head.ac, &mut rests, *others, &mut ac)?;
-            let count = usize::from(plane.across) * usize::from(plane.down);
-            blocks.extend(std::iter::repeat_n((at, first, others), count));
-        }
-        let planes: Vec<_> = planes.into_iter().map(|(plane, ..)| plane).collect();
-        let side = |of: fn(&Plane) -> u8| planes.iter().map(of).max().unwrap_or(1);
-        let unit =
-            (8 * u16::from(side(|plane| plane.across)), 8 * u16::from(side(|plane| plane.down)));
-        let units = (frame.width.div_ceil(unit.0), frame.height.div_ceil(unit.1));
-        let picture = Picture {
-            width: frame.width,
-            height: frame.height,
-            planes,
-            divisors,
-            unit,
-            units,
-            numbers: vec![],
-            starts: vec![],
-            prints: vec![],
-        };
-        Ok(Self { picture, blocks, dc, ac })
-    }
-
-    fn read(self, entropy: &[u8]) -> Result<Picture, Unreadable> {
-        let Self { mut picture, blocks, dc, ac } = self;
-        let count = usize::from(picture.units.0) * usize::from(picture.units.1);
-        picture.starts.reserve_exact(count + 1);
-        picture.prints.reserve_exact(count);
-        picture.numbers.reserve(count * blocks.len() + entropy.len());
-        let mut bits = Reader::new(entropy);
-        let mut means = [0_i32; 3];
-        picture.starts.push(0);
-        for _ in 0..count {
-            let from = picture.numbers.len();
-            for (plane, first, others) in &blocks {
-                let tables = (dc.get(*first), ac.get(*others), means.get_mut(*plane));
-                let (Some(dc), Some(ac), Some(mean)) = tables else {
-                    return Err(Unreadable::Broken);
-                };
-                block(&mut bits, dc, ac, mean, &mut picture.numbers)?;
-            }
-            if bits.overrun() {
-                return Err(Unreadable::Broken);
-            }
-            let unit = picture.numbers.get(from..).unwrap_or_default();
-            picture.prints.push(unit.iter().copied().fold(1, fold));
-            let end = u32::try_from(picture.numbers.len()).map_err(|_| Unreadable::Size)?;
-            picture.starts.push(end);
-        }
-        Ok(picture)
-    }
-}
-
-/// Takes a table over once, however many planes use it.
-fn taken(
-    tables: &mut [Option<Decoder>; 4],
-    places: &mut [Option<usize>; 4],
-    chosen: u8,
-    into: &mut Vec<Decoder>,
-) -> Result<usize, Unreadable> {
-    let place = places.get_mut(usize::from(chosen)).ok_or(Unreadable::Broken)?;
-    if let Some(place) = place {
-        return Ok(*place);
-    }
-    let table = tables.get_mut(usize::from(chosen)).and_then(Option::take);
-    into.push(table.ok_or(Unreadable::Broken)?);
-    Ok(*place.insert(into.len() - 1))
-}
-
-/// One block (T.81, section F.2.2).
-#[inline]
-fn block(
-    bits: &mut Reader<'_>,
-    dc: &Decoder,
-    ac: &Decoder,
-    mean: &mut i32,
-    into: &mut Vec<Number>,
-) -> Result<(), Unreadable> {
-    let step = dc.symbol(bits)?;
-    if step > LARGEST_STEP_BITS {
-        return Err(Unreadable::Broken);
-    }
-    *mean += i32::from(bits.signed(u32::from(step)));
-    if !(-LARGEST_MEAN - 1..=LARGEST_MEAN).contains(mean) {
-        return Err(Unreadable::Broken);
-    }
-    let value = i16::try_from(*mean).map_err(|_| Unreadable::Broken)?;
-    into.push(Number { value, place: 0 });
-    let mut place = 0;
-    while place < 63 {
-        let symbol = ac.symbol(bits)?;
-        let (zeros, size) = (symbol >> 4, symbol & 15);
-        match (zeros, size) {
-            (15, 0) => {
-                place += 16;
-                continue;
-            }
-            (0, 0) => break,
-            _ if size == 0 || size > LARGEST_OTHER_BITS => return Err(Unreadable::Broken),
-            _ => place += zeros + 1,
-        }
-        if place > 63 {
-            return Err(Unreadable::Broken);
-        }
-        into.push(Number { value: bits.signed(u32::from(size)), place });
-    }
-    Ok(())
-}
-
-#[inline]
-pub(crate) fn fold(print: u64, number: Number) -> u64 {
-    let number = u64::from(number.place) << 16 | u64::from(number.value.cast_unsigned());
-    let mixed = (print ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 29
 }

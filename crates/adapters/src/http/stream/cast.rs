@@ -1,9 +1,9 @@
 //! What one viewer is sent of the page: what changed, as finely as the way there bears, and all of
 //! it once the page stands still.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use mosaic::{Canvas, Fineness, Picture, Update};
+use mosaic::{Canvas, Fineness, Picture, Series, Update};
 use ports::browser::Frame;
 use tokio::time::Instant;
 
@@ -36,8 +36,9 @@ pub(super) struct Cast {
     canvas: Canvas,
     /// What the viewer puts before the numbers of each tile.
     head: Vec<u8>,
+    pictures: Series,
     /// The newest frame that the viewer was told of.
-    last: Option<(Arc<Frame>, Option<Picture>)>,
+    last: Option<Arc<Frame>>,
     seq: u32,
     on_their_way: VecDeque<(u32, Instant)>,
     /// A running mean of the time from sending to drawing.
@@ -60,42 +61,52 @@ impl Cast {
 
     /// The messages that bring the viewer from the last frame to this one.
     pub(super) fn picture(&mut self, frame: Arc<Frame>, now: Instant) -> Vec<Vec<u8>> {
+        let mut pictures = mem::take(&mut self.pictures);
+        let messages = if let Ok(picture) = pictures.read(&frame.jpeg) {
+            self.follow(&frame, picture, now)
+        } else {
+            // Of a kind that we do not take apart; the viewer's browser may know it.
+            self.came = Some(now);
+            self.canvas.clear();
+            let mut message = self.message(&frame, WHOLE | COMPLETE, (0, 0), now);
+            append(&mut message, &frame.jpeg);
+            vec![message]
+        };
+        self.pictures = pictures;
+        self.last = Some(frame);
+        messages
+    }
+
+    fn follow(&mut self, frame: &Frame, picture: &Picture, now: Instant) -> Vec<Vec<u8>> {
         let moving = self.came.replace(now).is_some_and(|came| now - came < MOVING);
         let elsewhere = self
             .last
             .as_ref()
-            .is_none_or(|(last, _)| last.origin != frame.origin || last.viewport != frame.viewport);
-        let Ok(picture) = Picture::read(&frame.jpeg) else {
-            // Of a kind that we do not take apart; the viewer's browser may know it.
-            self.canvas.clear();
-            let mut message = self.message(&frame, WHOLE | COMPLETE, (0, 0), now);
-            append(&mut message, &frame.jpeg);
-            self.last = Some((frame, None));
-            return vec![message];
-        };
-        let large = moving && self.canvas.stale(&picture) * LARGE_PART > picture.whole().units();
+            .is_none_or(|last| last.origin != frame.origin || last.viewport != frame.viewport);
+        let large = moving && self.canvas.stale(picture) * LARGE_PART > picture.whole().units();
         let step = if large { self.step.max(MOVEMENT) } else { self.step };
         let fineness = LADDER.get(step).copied().map_or(Fineness::FULL, Fineness::coarser);
-        let update = self.canvas.update(&picture, fineness);
+        let update = self.canvas.update(picture, fineness);
         let update = update.or_else(|| elsewhere.then(Update::default));
-        let messages = update.map(|update| self.tell((&frame, &picture), &update, fineness, now));
+        let messages = update.map(|update| self.tell((frame, picture), &update, fineness, now));
         if !self.canvas.is_coarse() {
             self.settles = None;
         } else if fineness > Fineness::FULL || self.settles.is_none() {
             self.settles = Some(now + STILL);
         }
-        self.last = Some((frame, Some(picture)));
         messages.unwrap_or_default()
     }
 
     /// Sends what is coarse as it is.
     pub(super) fn settle(&mut self, now: Instant) -> Vec<Vec<u8>> {
         self.settles = None;
-        let Some((frame, Some(picture))) = self.last.take() else { return vec![] };
-        let update = self.canvas.settle(&picture);
-        let messages =
-            update.map(|update| self.tell((&frame, &picture), &update, Fineness::FULL, now));
-        self.last = Some((frame, Some(picture)));
+        let Some(frame) = self.last.clone() else { return vec![] };
+        let pictures = mem::take(&mut self.pictures);
+        let messages = pictures.last().and_then(|picture| {
+            let update = self.canvas.settle(picture)?;
+            Some(self.tell((&frame, picture), &update, Fineness::FULL, now))
+        });
+        self.pictures = pictures;
         messages.unwrap_or_default()
     }
 
@@ -108,7 +119,7 @@ impl Cast {
         self.canvas.clear();
         self.head.clear();
         self.came = None;
-        self.last.take().map(|(frame, _)| self.picture(frame, now)).unwrap_or_default()
+        self.last.take().map(|frame| self.picture(frame, now)).unwrap_or_default()
     }
 
     /// The viewer has drawn a picture, and with it all before it.
