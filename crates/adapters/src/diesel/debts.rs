@@ -2,6 +2,7 @@
 
 use ::diesel::prelude::*;
 use chrono::TimeDelta;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{
     session::{Change, Effect},
     webhook,
@@ -11,6 +12,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use super::{
     column::{Id, Moment},
+    database::SqliteConn,
     outbox::NewEntry,
     reads::EventRow,
     schema::{deliveries, delivery_queue, notices},
@@ -18,6 +20,9 @@ use super::{
 
 /// What is recorded is written this soon.
 const LAST_SHOTS: TimeDelta = TimeDelta::seconds(3);
+
+/// Rows that one statement inserts; each has up to eight values, of which PostgreSQL takes 65,535.
+pub(super) const MOST_AT_ONCE: usize = 1000;
 
 #[derive(Insertable)]
 #[diesel(table_name = notices)]
@@ -83,6 +88,32 @@ fn id_at(at: Moment) -> Id {
     Id(Uuid::new_v7(stamp))
 }
 
+/// Inserts deliveries, and what is to be done for them, each in as few statements as there can be:
+/// a team may have many webhooks.
+pub(super) trait InsertOwed {
+    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()>;
+}
+
+impl InsertOwed for AsyncPgConnection {
+    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()> {
+        ::diesel::insert_into(deliveries::table).values(owed.0).execute(self).await?;
+        ::diesel::insert_into(delivery_queue::table).values(owed.1).execute(self).await?;
+        Ok(())
+    }
+}
+
+impl InsertOwed for SqliteConn {
+    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()> {
+        for delivery in owed.0 {
+            ::diesel::insert_into(deliveries::table).values(delivery).execute(self).await?;
+        }
+        for task in owed.1 {
+            ::diesel::insert_into(delivery_queue::table).values(task).execute(self).await?;
+        }
+        Ok(())
+    }
+}
+
 /// What a change writes besides the session itself.
 pub(super) struct Debts {
     pub(super) entries: Vec<NewEntry>,
@@ -132,11 +163,11 @@ impl Debts {
 macro_rules! owe {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::diesel::{
-            debts::Notice,
+            debts::{InsertOwed as _, MOST_AT_ONCE, Notice},
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
-                api_keys, deliveries, delivery_queue, notices, outbox, recordings, session_events,
-                webhook_keys, webhooks,
+                api_keys, deliveries, notices, outbox, recordings, session_events, webhook_keys,
+                webhooks,
             },
         };
         ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
@@ -162,10 +193,9 @@ macro_rules! owe {
             if !told.is_empty() {
                 ::diesel::insert_into(notices::table).values(&notice.row).execute($conn).await?;
             }
-            for webhook in told {
-                let (delivery, task) = notice.owed_to(webhook);
-                ::diesel::insert_into(deliveries::table).values(delivery).execute($conn).await?;
-                ::diesel::insert_into(delivery_queue::table).values(task).execute($conn).await?;
+            for told in told.chunks(MOST_AT_ONCE) {
+                let owed = told.iter().map(|webhook| notice.owed_to(*webhook)).unzip();
+                $conn.insert_owed(owed).await?;
             }
         }
         if let Some(body) = &$debts.erased {

@@ -82,15 +82,8 @@ impl DeliveryQueue for Store {
     }
 
     async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError> {
-        for tally in tallies {
-            if tally.success {
-                self.note_success(tally.webhook).await?;
-            }
-            if tally.failures > 0 {
-                self.note_failures(tally, now).await?;
-            }
-        }
-        Ok(())
+        self.note_successes(tallies).await?;
+        self.note_failures(tallies, now).await
     }
 
     async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError> {
