@@ -18,7 +18,7 @@ use domain::{
     webhook::{Backoff, Effort, MOST_AGE, Reply, Verdict},
 };
 use ports::{
-    delivery::{Ask, Attempt, Claimed, Delivery, DeliveryQueue, Settled},
+    delivery::{Attempt, Claimed, Delivery, DeliveryQueue, Settled},
     webhook_sender::{Answer, Cause, WebhookSender},
 };
 use tokio::{
@@ -57,7 +57,7 @@ pub(crate) struct Courier {
 #[derive(Default)]
 struct Sky {
     windows: Mutex<Windows<Delivery>>,
-    /// Rung when a call has ended.
+    /// Rung when there is a place that somebody waits for.
     landed: Notify,
 }
 
@@ -74,16 +74,6 @@ impl Sky {
     }
 }
 
-/// What to wait for before the next claim.
-enum Wait {
-    /// There is more at once.
-    Nothing,
-    /// A place, since there may be more than there were places for; or something new.
-    Place,
-    /// Something new, or something that becomes due.
-    News,
-}
-
 impl Courier {
     /// Never ends; calls under way when it is dropped come to their end.
     pub(crate) async fn deliver(&self) {
@@ -94,50 +84,45 @@ impl Courier {
         let sky = Arc::new(Sky::default());
         let mut after = None;
         loop {
-            let wait = match self.claim(&sky, &mut after, &send).await {
-                Ok(wait) => wait,
-                Err(error) => {
-                    complain(&error, "deliveries could not be claimed");
-                    tokio::time::sleep(POLL).await;
-                    continue;
-                }
-            };
-            match wait {
-                Wait::Nothing => (),
-                Wait::Place => tokio::select! {
+            match self.claim(&sky, &mut after, &send).await {
+                Ok(true) => (),
+                Ok(false) => tokio::select! {
                     () = sky.landed.notified() => tokio::time::sleep(GATHER).await,
                     () = self.core.deliveries.notified() => (),
                     () = tokio::time::sleep(POLL) => (),
                 },
-                Wait::News => {
-                    let _ = tokio::time::timeout(POLL, self.core.deliveries.notified()).await;
+                Err(error) => {
+                    complain(&error, "deliveries could not be claimed");
+                    tokio::time::sleep(POLL).await;
                 }
             }
         }
     }
 
+    /// Whether there may be more at once.
     async fn claim(
         &self,
         sky: &Arc<Sky>,
         after: &mut Option<WebhookId>,
         send: &mpsc::Sender<Outcome>,
-    ) -> Result<Wait, ports::StoreError> {
+    ) -> Result<bool, ports::StoreError> {
         let ask = sky.windows().ask(self.core.clock.now(), *after);
-        let Some(ask) = ask else { return Ok(Wait::Place) };
+        let Some(ask) = ask else { return Ok(false) };
         let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
-        let from_the_first = after.is_none();
+        let to_the_end = after.is_none() && next.is_none();
         *after = next;
-        let starved = starved(&ask, &deliveries);
+        let mut given = HashMap::<_, u16>::new();
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
+            let count = given.entry(webhook).or_default();
+            *count = count.saturating_add(1);
             sky.windows().took(webhook, delivery, Instant::now().into_std());
             self.take_off(sky, webhook, send);
         }
-        Ok(match (next, from_the_first) {
-            (Some(_), _) | (None, false) => Wait::Nothing,
-            (None, true) if starved => Wait::Place,
-            (None, true) => Wait::News,
-        })
+        if sky.windows().note_starved(&ask, &given) {
+            sky.landed.notify_one();
+        }
+        Ok(!to_the_end)
     }
 
     /// Begins the calls to a receiver that there are places for.
@@ -155,13 +140,16 @@ impl Courier {
             let webhook = delivery.webhook.id;
             let outcome = self.call(&delivery).await;
             let attempt = &outcome.settled.attempt;
-            sky.windows().landed(webhook, landing(&attempt.call.answer), attempt.took);
+            let how = landing(&attempt.call.answer);
+            if sky.windows().landed(webhook, how, attempt.took) {
+                sky.landed.notify_one();
+            }
+            // Full only where the database is slower than all receivers together; what waits is
+            // taken after it, since its claim may run out meanwhile.
+            let _ = send.send(outcome).await;
             next = sky.next(webhook);
             // A success makes one place more.
             self.take_off(sky, webhook, send);
-            sky.landed.notify_one();
-            // Full only where the database is slower than all receivers together.
-            let _ = send.send(outcome).await;
         }
     }
 
@@ -217,16 +205,6 @@ const fn landing(answer: &Answer) -> Landing {
         Answer::Failed(Cause::Timeout) => Landing::Overrun,
         Answer::Status { .. } | Answer::Failed(_) => Landing::Refused,
     }
-}
-
-/// Whether a webhook was given all that it had room for, and so may be owed more.
-fn starved(ask: &Ask, claimed: &[Delivery]) -> bool {
-    let mut left: HashMap<_, _> = ask.room.iter().map(|room| (room.webhook, room.most)).collect();
-    claimed.iter().any(|delivery| {
-        let room = left.entry(delivery.webhook.id).or_insert(ask.each);
-        *room = room.saturating_sub(1);
-        *room == 0
-    }) || ask.room.iter().any(|room| room.most == 0)
 }
 
 fn tell(delivery: &Delivery, answer: &Answer) {

@@ -58,6 +58,8 @@ pub(super) struct Windows<T> {
     by: HashMap<WebhookId, Window<T>>,
     flying: u32,
     waiting: u32,
+    /// Whether there was no place at all when one was last looked for.
+    full: bool,
 }
 
 struct Window<T> {
@@ -65,19 +67,21 @@ struct Window<T> {
     flying: u16,
     /// Whether the last call was a success and quick.
     quick: bool,
+    /// Whether it may be owed more than it was given.
+    starved: bool,
     /// Since when, the oldest first.
     waiting: VecDeque<(Instant, T)>,
 }
 
 impl<T> Default for Windows<T> {
     fn default() -> Self {
-        Self { by: HashMap::new(), flying: 0, waiting: 0 }
+        Self { by: HashMap::new(), flying: 0, waiting: 0, full: false }
     }
 }
 
 impl<T> Default for Window<T> {
     fn default() -> Self {
-        Self { size: FIRST, flying: 0, quick: false, waiting: VecDeque::new() }
+        Self { size: FIRST, flying: 0, quick: false, starved: false, waiting: VecDeque::new() }
     }
 }
 
@@ -96,10 +100,11 @@ impl<T> Window<T> {
 
 impl<T> Windows<T> {
     /// What there is room for; none where all places are taken.
-    pub(super) fn ask(&self, now: DateTime<Utc>, after: Option<WebhookId>) -> Option<Ask> {
-        let free = IN_ALL.saturating_sub(self.flying).saturating_sub(self.waiting);
+    pub(super) fn ask(&mut self, now: DateTime<Utc>, after: Option<WebhookId>) -> Option<Ask> {
+        let free = self.free();
+        self.full = free == 0;
         let limit = u16::try_from(free.min(BATCH)).ok().filter(|limit| *limit > 0)?;
-        let most = u16::try_from(free.saturating_sub(RESERVE) / PART).unwrap_or(u16::MAX);
+        let most = most(free);
         let room = |(webhook, window): (&WebhookId, &Window<T>)| Room {
             webhook: *webhook,
             most: window.room(most),
@@ -107,6 +112,22 @@ impl<T> Windows<T> {
         };
         let room = self.by.iter().map(room).collect();
         Some(Ask { now, after, limit, each: FIRST, room })
+    }
+
+    const fn free(&self) -> u32 {
+        IN_ALL.saturating_sub(self.flying).saturating_sub(self.waiting)
+    }
+
+    /// Notes who was given all that there was room for, and so may be owed more; after what was
+    /// given has been taken. Whether there is room again for one of them.
+    pub(super) fn note_starved(&mut self, ask: &Ask, given: &HashMap<WebhookId, u16>) -> bool {
+        let most = most(self.free());
+        let asked: HashMap<_, _> = ask.room.iter().map(|room| (room.webhook, room.most)).collect();
+        self.by.iter_mut().fold(false, |again, (webhook, window)| {
+            let given = given.get(webhook).copied().unwrap_or_default();
+            window.starved = given >= asked.get(webhook).copied().unwrap_or(ask.each);
+            again || window.starved && window.room(most) > 0
+        })
     }
 
     /// Keeps what was claimed until [`Self::next`] hands it out.
@@ -131,9 +152,11 @@ impl<T> Windows<T> {
         None
     }
 
-    pub(super) fn landed(&mut self, webhook: WebhookId, how: Landing, took: Duration) {
+    /// Whether the place that gets free is one that somebody waits for.
+    pub(super) fn landed(&mut self, webhook: WebhookId, how: Landing, took: Duration) -> bool {
         self.flying = self.flying.saturating_sub(1);
-        let Some(window) = self.by.get_mut(&webhook) else { return };
+        let Some(window) = self.by.get_mut(&webhook) else { return self.full };
+        let wanted = self.full || window.starved;
         window.flying = window.flying.saturating_sub(1);
         window.quick = how == Landing::Success && took < QUICK;
         window.size = match how {
@@ -144,6 +167,7 @@ impl<T> Windows<T> {
         if self.by.len() > REMEMBERED {
             self.by.retain(|_, window| window.in_hand() > 0);
         }
+        wanted
     }
 
     pub(super) const fn flying(&self) -> u32 {
@@ -151,122 +175,10 @@ impl<T> Windows<T> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::LazyLock;
-
-    use super::*;
-    use uuid::Uuid;
-
-    fn hook(number: u128) -> WebhookId {
-        WebhookId::from_uuid(Uuid::from_u128(number))
-    }
-
-    fn now() -> Instant {
-        static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
-        *NOW
-    }
-
-    fn room(windows: &Windows<()>, webhook: WebhookId) -> u16 {
-        let ask = windows.ask(DateTime::UNIX_EPOCH, None).unwrap();
-        ask.room.iter().find(|room| room.webhook == webhook).map_or(ask.each, |room| room.most)
-    }
-
-    fn call(windows: &mut Windows<()>, webhook: WebhookId, how: Landing, took: Duration) {
-        windows.took(webhook, (), now());
-        windows.next(webhook, now()).unwrap();
-        windows.landed(webhook, how, took);
-    }
-
-    #[test]
-    fn who_answers_is_sent_more_and_who_hangs_keeps_one_place() {
-        let (mut windows, able, dead) = (Windows::default(), hook(1), hook(2));
-        let refusing = hook(3);
-        assert_eq!(room(&windows, able), FIRST);
-        for _ in 0..1000 {
-            call(&mut windows, able, Landing::Success, QUICK);
-            call(&mut windows, dead, Landing::Overrun, QUICK);
-            call(&mut windows, refusing, Landing::Refused, Duration::ZERO);
-        }
-        assert_eq!((room(&windows, able), room(&windows, dead)), (MOST, 1));
-        assert_eq!(room(&windows, refusing), FIRST);
-        windows.took(dead, (), now());
-        windows.next(dead, now()).unwrap();
-        assert_eq!((room(&windows, able), room(&windows, dead)), (MOST, 0));
-        windows.landed(dead, Landing::Success, QUICK);
-        assert_eq!(room(&windows, dead), 2);
-    }
-
-    #[test]
-    fn who_answers_quickly_is_claimed_ahead_for() {
-        let (mut windows, quick) = (Windows::default(), hook(1));
-        for _ in 0..MOST {
-            call(&mut windows, quick, Landing::Success, Duration::ZERO);
-        }
-        assert_eq!(room(&windows, quick), AHEAD * MOST);
-        for _ in 0..AHEAD * MOST {
-            windows.took(quick, (), now());
-        }
-        assert_eq!(room(&windows, quick), 0);
-        let begun = std::iter::from_fn(|| windows.next(quick, now())).count();
-        assert_eq!(begun, usize::from(MOST));
-        windows.landed(quick, Landing::Success, Duration::ZERO);
-        assert!(windows.next(quick, now()).is_some());
-        assert!(windows.next(quick, now()).is_none());
-        assert_eq!(room(&windows, quick), 1);
-        // One that is slow once is not claimed ahead for until it is quick again.
-        windows.landed(quick, Landing::Success, QUICK);
-        assert_eq!(room(&windows, quick), 0);
-    }
-
-    #[test]
-    fn what_has_waited_for_too_long_is_let_go() {
-        let (mut windows, slow) = (Windows::default(), hook(1));
-        for _ in 0..2 * FIRST {
-            windows.took(slow, (), now());
-        }
-        while windows.next(slow, now()).is_some() {}
-        windows.landed(slow, Landing::Success, STALE);
-        assert!(windows.next(slow, now() + STALE).is_none());
-        assert_eq!((windows.flying(), windows.waiting), (u32::from(FIRST) - 1, 0));
-    }
-
-    #[test]
-    fn where_many_that_were_quick_hang_at_once_there_are_places_for_others() {
-        let mut windows = Windows::default();
-        for number in 0..100 {
-            for _ in 0..MOST {
-                call(&mut windows, hook(number), Landing::Success, Duration::ZERO);
-            }
-        }
-        for number in (0..100).cycle().take(1000) {
-            for _ in 0..room(&windows, hook(number)) {
-                windows.took(hook(number), (), now());
-            }
-            while windows.next(hook(number), now()).is_some() {}
-        }
-        assert_eq!(room(&windows, hook(100)), FIRST);
-    }
-
-    #[test]
-    fn there_are_only_so_many_places() {
-        let mut windows = Windows::default();
-        for number in 0..IN_ALL {
-            windows.took(hook(number.into()), (), now());
-            windows.next(hook(number.into()), now()).unwrap();
-        }
-        assert_eq!(windows.ask(DateTime::UNIX_EPOCH, None), None);
-        windows.landed(hook(0), Landing::Success, Duration::ZERO);
-        assert_eq!(windows.ask(DateTime::UNIX_EPOCH, None).map(|ask| ask.limit), Some(1));
-    }
-
-    #[test]
-    fn few_are_remembered() {
-        let mut windows = Windows::default();
-        for number in 0..10_000 {
-            call(&mut windows, hook(number), Landing::Success, Duration::ZERO);
-        }
-        assert!(windows.by.len() <= REMEMBERED + 1, "{}", windows.by.len());
-        assert_eq!(windows.flying(), 0);
-    }
+/// The most that one receiver may have of so many places.
+fn most(free: u32) -> u16 {
+    u16::try_from(free.saturating_sub(RESERVE) / PART).unwrap_or(u16::MAX)
 }
+
+#[cfg(test)]
+mod tests;
