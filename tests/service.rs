@@ -202,7 +202,7 @@ impl Deployment {
         line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
     }
 
-    fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.envs(self.settings.iter().cloned());
         command

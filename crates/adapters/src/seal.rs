@@ -1,55 +1,131 @@
 //! Encrypts what must be kept but not be readable at rest.
 
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
 use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
     aead::{Aead as _, Payload},
 };
 
 const NONCE: usize = 24;
+/// The number of a deployment's own key.
+const OWN: u8 = 0;
+const MOST_KEYS: usize = 16;
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
-/// Authenticated encryption (XChaCha20-Poly1305) with one key. The name of the place where a
-/// value is kept is bound to it, so that a value moved elsewhere is refused.
+/// Authenticated encryption (XChaCha20-Poly1305). The name of the place where a value is kept is
+/// bound to it, so that a value moved elsewhere is refused. Each value says which key closed it:
+/// the first of them closes, all open.
 pub struct Seal {
-    cipher: XChaCha20Poly1305,
+    ciphers: Vec<(u8, XChaCha20Poly1305)>,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a sealed value does not open: it was damaged, or the key is another")]
-pub struct Broken;
+pub enum Broken {
+    #[error("a sealed value does not open: it was damaged or moved, or its key is another")]
+    Damaged,
+    #[error("a sealed value does not open: there is no key {0}")]
+    NoKey(u8),
+}
+
+/// Keys that an operator gives: `NUMBER=KEY` with commas in between, a number from 1 to 255 and 32
+/// bytes in base64 each. The first one closes.
+#[derive(Clone, Default)]
+pub struct SealKeys(Vec<(u8, [u8; 32])>);
+
+/// Why a text names no keys; it does not repeat them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadKeys {
+    #[error("must be NUMBER=KEY with commas in between, with numbers from 1 to 255")]
+    Form,
+    #[error("key {0} must be 32 bytes in base64")]
+    Length(u8),
+    #[error("there are two keys {0}")]
+    Twice(u8),
+    #[error("there are more than {MOST_KEYS} keys")]
+    Many,
+}
+
+impl FromStr for SealKeys {
+    type Err = BadKeys;
+
+    fn from_str(text: &str) -> Result<Self, BadKeys> {
+        let (mut keys, mut numbers) = (vec![], BTreeSet::new());
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (number, key) = part.split_once('=').ok_or(BadKeys::Form)?;
+            let number = number.trim().parse().ok().filter(|number| *number != OWN);
+            let number: u8 = number.ok_or(BadKeys::Form)?;
+            let key = BASE64.decode(key.trim()).ok().and_then(|key| key.try_into().ok());
+            if !numbers.insert(number) {
+                return Err(BadKeys::Twice(number));
+            }
+            keys.push((number, key.ok_or(BadKeys::Length(number))?));
+        }
+        if keys.len() > MOST_KEYS { Err(BadKeys::Many) } else { Ok(Self(keys)) }
+    }
+}
+
+impl fmt::Debug for SealKeys {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.0.iter().map(|(number, _)| number)).finish()
+    }
+}
 
 impl Seal {
+    /// With a deployment's own key alone.
     #[must_use]
-    pub fn new(key: &[u8; 32]) -> Self {
-        Self { cipher: XChaCha20Poly1305::new(key.into()) }
+    pub fn new(own: &[u8; 32]) -> Self {
+        Self::with(own, &SealKeys::default())
     }
 
-    /// Nonce and ciphertext, in this order.
+    /// With the keys that an operator gives; the own one opens what it closed before them.
+    #[must_use]
+    pub fn with(own: &[u8; 32], keys: &SealKeys) -> Self {
+        let all = keys.0.iter().map(|(number, key)| (*number, key)).chain([(OWN, own)]);
+        let ciphers = all.map(|(number, key)| (number, XChaCha20Poly1305::new(key.into())));
+        Self { ciphers: ciphers.collect() }
+    }
+
+    /// Whether it was closed with the key that closes now.
+    #[must_use]
+    pub fn is_current(&self, sealed: &[u8]) -> bool {
+        self.ciphers.first().map(|(number, _)| number) == sealed.first()
+    }
+
+    /// The key's number, nonce and ciphertext, in this order.
     pub fn close(&self, place: &str, plain: &str) -> Result<Vec<u8>, Broken> {
         self.close_bytes(place, plain.as_bytes())
     }
 
     pub fn close_bytes(&self, place: &str, plain: &[u8]) -> Result<Vec<u8>, Broken> {
-        let mut sealed = vec![0; NONCE];
-        getrandom::fill(&mut sealed).map_err(|_| Broken)?;
-        let nonce = nonce(&sealed)?;
+        let (number, cipher) = self.ciphers.first().ok_or(Broken::NoKey(OWN))?;
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).map_err(|_| Broken::Damaged)?;
         let payload = Payload { msg: plain, aad: place.as_bytes() };
-        sealed.extend(self.cipher.encrypt(&nonce, payload).map_err(|_| Broken)?);
-        Ok(sealed)
+        let closed = cipher.encrypt(&XNonce::from(nonce), payload);
+        let closed = closed.map_err(|_| Broken::Damaged)?;
+        Ok([&[*number], nonce.as_slice(), &closed].concat())
     }
 
     pub fn open(&self, place: &str, sealed: &[u8]) -> Result<String, Broken> {
-        String::from_utf8(self.open_bytes(place, sealed)?).map_err(|_| Broken)
+        String::from_utf8(self.open_bytes(place, sealed)?).map_err(|_| Broken::Damaged)
     }
 
     pub fn open_bytes(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
-        let (nonce_part, msg) = sealed.split_at_checked(NONCE).ok_or(Broken)?;
+        let (number, rest) = sealed.split_first().ok_or(Broken::Damaged)?;
+        let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(Broken::Damaged)?;
+        let cipher = self.ciphers.iter().find(|(known, _)| known == number);
+        let (_, cipher) = cipher.ok_or(Broken::NoKey(*number))?;
         let payload = Payload { msg, aad: place.as_bytes() };
-        self.cipher.decrypt(&nonce(nonce_part)?, payload).map_err(|_| Broken)
+        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| Broken::Damaged)
     }
-}
-
-fn nonce(bytes: &[u8]) -> Result<XNonce, Broken> {
-    XNonce::try_from(bytes).map_err(|_| Broken)
 }
 
 #[cfg(test)]
@@ -67,5 +143,40 @@ mod tests {
         sealed[30] ^= 1;
         assert!(seal.open("webhooks.secret", &sealed).is_err());
         assert!(seal.open("webhooks.secret", &[1, 2]).is_err());
+        assert!(seal.open("webhooks.secret", &[]).is_err());
+    }
+
+    #[test]
+    fn the_first_key_closes_and_all_open() {
+        let key = |byte| BASE64.encode([byte; 32]);
+        let old = Seal::new(&[7; 32]);
+        let before = old.close("place", "kept").unwrap();
+        let keys = format!("2={}, 1={}", key(2), key(1).trim_end_matches('='));
+        let new = Seal::with(&[7; 32], &keys.parse().unwrap());
+        assert_eq!(new.open("place", &before).unwrap(), "kept");
+        let after = new.close("place", "kept").unwrap();
+        assert_eq!((new.is_current(&before), new.is_current(&after)), (false, true));
+        assert!(matches!(old.open("place", &after), Err(Broken::NoKey(2))));
+        let mut moved = after.clone();
+        moved[0] = 1;
+        assert!(matches!(new.open("place", &moved), Err(Broken::Damaged)));
+        let without = Seal::with(&[9; 32], &format!("2={}", key(2)).parse().unwrap());
+        assert_eq!(without.open("place", &after).unwrap(), "kept");
+        assert!(matches!(without.open("place", &before), Err(Broken::Damaged)));
+    }
+
+    #[test]
+    fn keys_are_checked_and_not_repeated() {
+        let key = BASE64.encode([3; 32]);
+        let bad = |text: &str| text.parse::<SealKeys>().unwrap_err();
+        for form in [&key, "x=y", &format!("0={key}"), &format!("256={key}")] {
+            assert_eq!(bad(form), BadKeys::Form, "{form}");
+        }
+        assert_eq!(bad("1=AAAA"), BadKeys::Length(1));
+        assert_eq!(bad(&format!("1={key},1={key}")), BadKeys::Twice(1));
+        let many: Vec<_> = (1..=17).map(|number| format!("{number}={key}")).collect();
+        assert_eq!(bad(&many.join(",")), BadKeys::Many);
+        let keys: SealKeys = format!("9={key}").parse().unwrap();
+        assert_eq!(format!("{keys:?}"), "[9]");
     }
 }

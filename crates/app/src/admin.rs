@@ -18,6 +18,7 @@ use ports::{
     catalogue::Catalogue as _,
     clock::{Chance as _, Clock as _},
     key_store::KeyStore as _,
+    webhook_store::WebhookStore as _,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,6 +33,8 @@ use crate::{
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const RESEAL_BATCH: u16 = 200;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
@@ -58,6 +61,8 @@ pub(crate) enum Admin {
     RevokeKey { key_id: ApiKeyId },
     #[command(flatten)]
     Webhooks(WebhookCommand),
+    /// Encrypts anew, with the first of the configured keys, what other keys closed; prints {"resealed"}
+    Reseal,
     /// Publishes a platform definition; prints {"platformId","version"}
     PublishPlatform { file: PathBuf },
 }
@@ -104,6 +109,7 @@ impl Admin {
                 Ok(json!({ "keyId": key_id }))
             }
             Self::Webhooks(command) => command.run(config, store).await,
+            Self::Reseal => reseal(&store).await,
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
                 let (id, pinned) = store.publish(&definition, now).await.map_err(explain)?;
@@ -132,6 +138,24 @@ async fn set_ancestors(
     known(store.set_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
     let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(json!({ "teamId": team, "origins": origins }))
+}
+
+async fn reseal(store: &Store) -> Result<Value, Failure> {
+    let (mut resealed, mut unreadable, mut after) = (0, vec![], None);
+    loop {
+        let done = store.reseal(after, RESEAL_BATCH).await.map_err(explain)?;
+        resealed += done.changed;
+        unreadable.extend(done.unreadable.iter().map(ToString::to_string));
+        after = done.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if unreadable.is_empty() {
+        return Ok(json!({ "resealed": resealed }));
+    }
+    let which = unreadable.join(", ");
+    Err(format!("{resealed} resealed, but no key opens what these webhooks have: {which}").into())
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

@@ -21,7 +21,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32])
     fs::create_dir_all(&config.data_dir)
         .map_err(|error| format!("cannot make {}: {error}", config.data_dir.display()))?;
     let key = secret_key(&config.data_dir.join("secret.key"))?;
-    let seal = Seal::new(&derive(&key, "seal"));
+    let seal = Seal::with(&derive(&key, "seal"), &config.seal_keys);
     let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
     Ok((Arc::new(store), key))
 }

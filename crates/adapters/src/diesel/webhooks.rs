@@ -13,7 +13,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    webhook_store::{KeptWebhook, WebhookStore},
+    webhook_store::{KeptWebhook, Resealed, WebhookStore},
 };
 
 use super::{
@@ -122,6 +122,40 @@ impl WebhookStore for Store {
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         Ok(changed.map_err(failed("rotate a webhook's secret"))? > 0)
     }
+
+    async fn reseal(&self, after: Option<WebhookId>, limit: u16) -> Result<Resealed, StoreError> {
+        let after = after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
+        let some = webhooks::table
+            .filter(webhooks::id.gt(Id(after)))
+            .order(webhooks::id)
+            .limit(limit.into());
+        let rows: QueryResult<Vec<WebhookRow>> =
+            with_conn!(self, |conn| some.select(WebhookRow::as_select()).load(conn).await);
+        let rows = rows.map_err(failed("read webhooks"))?;
+        let mut done = Resealed::default();
+        for row in rows.iter().filter(|row| !self.is_current(row)) {
+            let Ok(webhook) = self.read_webhook(row) else {
+                done.unreadable.push(WebhookId::from_uuid(row.id.0));
+                continue;
+            };
+            let anew = self.webhook_row(&webhook, row.created_at.0)?;
+            // Who got a new secret meanwhile keeps it.
+            let this = webhooks::table
+                .filter(webhooks::id.eq(row.id))
+                .filter(webhooks::secret.eq(&row.secret));
+            let change = (
+                webhooks::secret.eq(&anew.secret),
+                webhooks::header_value.eq(&anew.header_value),
+                webhooks::retiring_secret.eq(&anew.retiring_secret),
+            );
+            let changed: QueryResult<usize> =
+                with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+            done.changed += changed.map_err(failed("seal a webhook's secret anew"))?;
+        }
+        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
+        done.next = last.map(|row| WebhookId::from_uuid(row.id.0));
+        Ok(done)
+    }
 }
 
 impl WebhookRow {
@@ -135,6 +169,11 @@ impl WebhookRow {
 }
 
 impl Store {
+    fn is_current(&self, row: &WebhookRow) -> bool {
+        let others = [&row.header_value, &row.retiring_secret].into_iter().flatten();
+        others.chain([&row.secret]).all(|sealed| self.seal.is_current(sealed))
+    }
+
     fn webhook_row(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<WebhookRow, StoreError> {
         let unfit = failed("seal a webhook's secret");
         let header = webhook.header.as_ref();

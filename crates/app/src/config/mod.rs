@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::recordings::Storage;
+use adapters::{recordings::Storage, seal::SealKeys};
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
@@ -39,6 +39,8 @@ pub struct Config {
     pub addresses: Addresses,
     pub data_dir: PathBuf,
     pub database_url: String,
+    /// What closes secrets in the database, before the key in the data folder.
+    pub seal_keys: SealKeys,
     /// Where recordings are kept.
     pub storage: Storage,
     pub browser: Browsers,
@@ -84,6 +86,7 @@ const KEYS: &[&str] = &[
     "regions",
     "data_dir",
     "database_url",
+    "seal_keys",
     "storage_url",
     "browser",
     "browsers",
@@ -155,6 +158,8 @@ impl Config {
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
+        let seal_keys = text("seal_keys", "").parse::<SealKeys>();
+        let seal_keys = seal_keys.map_err(|error| faults.push(format!("seal_keys: {error}")));
         let browser = browsers(values, faults);
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
@@ -175,6 +180,7 @@ impl Config {
             addresses,
             data_dir,
             database_url,
+            seal_keys: seal_keys.unwrap_or_default(),
             storage,
             browser,
             browsers: usize::try_from(most).unwrap_or(1),
