@@ -13,6 +13,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("testkit", &["domain", "ports"]),
     ("embed", &[]),
     ("mosaic", &[]),
+    ("attestation", &[]),
+    ("avouch-verify", &["attestation"]),
     ("cdp", &["domain", "ports"]),
     ("adapters", &["domain", "embed", "mosaic", "ports"]),
     ("app", &["adapters", "cdp", "domain", "mosaic", "ports"]),
@@ -28,6 +30,20 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
     ("embed", &["sha2"]),
     ("mosaic", &["thiserror"]),
+    (
+        "attestation",
+        &[
+            "ed25519-dalek",
+            "minicbor",
+            "ring",
+            "rustls-pki-types",
+            "rustls-webpki",
+            "serde",
+            "serde_json",
+            "subtle",
+            "thiserror",
+        ],
+    ),
 ];
 
 /// Words of a technology, and the only folders whose code may have them.

@@ -1,0 +1,261 @@
+//! From what was found in a connection to what is signed of it, and what opens it later.
+
+use minicbor::{Decode, Encode};
+
+use crate::{
+    body::{
+        Body, Build, CaptureHash, Claim, ED25519, Hidden, LogPlace, Proof, Request, Response,
+        Server, Time, Tls, VERSION,
+    },
+    commitment::{Kind, Opening, root},
+    descriptor::{Descriptor, Mode},
+    full_reveal::{Capture, Findings},
+    signed::{self, BadAttestation},
+    tls::flight::sha256,
+};
+
+const CAPTURE: &[u8] = b"avouch/attestation-capture/v1\0";
+const SESSION: &[u8] = b"avouch/attestation-session/v1\0";
+const TLS13: u16 = 0x0304;
+/// Bytes of the response's body that are committed to together.
+const PART: usize = 64;
+/// The longest disclosure.
+pub const LONGEST_DISCLOSURE: usize = 8 * 1024 * 1024;
+
+/// What only the attestor knows of an attestation.
+#[derive(Debug, Clone)]
+pub struct Circumstances {
+    pub id: [u8; 16],
+    pub issuer: [u8; 32],
+    pub session: [u8; 32],
+    pub challenge: [u8; 32],
+    pub server_address: Vec<u8>,
+    pub egress: u8,
+    pub resolver: u8,
+    pub roots_sha256: [u8; 32],
+    pub time: Time,
+    pub attestor: Build,
+    pub log: LogPlace,
+    pub blind: [u8; 32],
+}
+
+/// What opens an attestation, as far as somebody is to be shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Disclosure {
+    /// The commitments to the request's opened lines, in their order.
+    #[n(0)]
+    pub request: Vec<Leaf>,
+    /// The commitments to the lines of the response's head and to the parts of its body.
+    #[n(1)]
+    pub response: Vec<Leaf>,
+    #[n(2)]
+    pub openings: Vec<Opening>,
+}
+
+/// A commitment in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Leaf(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
+
+/// Why a disclosure does not open an attestation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadDisclosure {
+    #[error("it is longer than {LONGEST_DISCLOSURE} bytes")]
+    Long,
+    #[error("it cannot be read: {0}")]
+    Form(#[from] BadAttestation),
+    #[error("its commitments are not those that were signed")]
+    Root,
+    #[error("what it opens at {1} as {0:?} was not committed to there")]
+    Opening(Kind, u32),
+}
+
+/// The name of what was recorded of a connection.
+#[must_use]
+pub fn capture_hash(id: &[u8; 16], capture: Capture<'_>) -> [u8; 32] {
+    let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes();
+    let (client, server) = (capture.client, capture.server);
+    sha256(&[CAPTURE, id, &length(client), client, &length(server), server].concat())
+}
+
+/// The name that a session has in an attestation; only who has the salt can tell which it is.
+#[must_use]
+pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
+    sha256(&[SESSION, salt, session].concat())
+}
+
+/// What is to be signed of a connection in which everything was opened. `salt` answers random bytes.
+pub fn attest(
+    found: &Findings,
+    capture: Capture<'_>,
+    descriptor: &Descriptor,
+    circumstances: Circumstances,
+    salt: impl FnMut() -> [u8; 16],
+) -> (Body, Disclosure) {
+    let Openings { asked, answered, claimed } = Openings::of(found, salt);
+    let leaves = |openings: &[Opening]| {
+        openings.iter().map(|opening| Leaf(opening.commitment())).collect::<Vec<_>>()
+    };
+    let (asked_leaves, answered_leaves) = (leaves(&asked), leaves(&answered));
+    let claims = descriptor.claims.iter().zip(&claimed);
+    let claims = claims.map(|(claim, opening)| Claim {
+        field: claim.field.clone(),
+        pointer: claim.pointer.clone(),
+        commitment: opening.commitment(),
+    });
+    let capture_hash = CaptureHash {
+        client_length: number(capture.client.len()),
+        server_length: number(capture.server.len()),
+        sha256: capture_hash(&circumstances.id, capture),
+    };
+    let body = Body {
+        version: VERSION,
+        id: circumstances.id,
+        issuer: circumstances.issuer,
+        algorithm: ED25519,
+        mode: Mode::FullReveal.number(),
+        session: circumstances.session,
+        challenge: circumstances.challenge,
+        descriptor: descriptor.name(),
+        server: Server {
+            name: descriptor.host.clone(),
+            port: 443,
+            address: circumstances.server_address,
+            egress: circumstances.egress,
+            resolver: circumstances.resolver,
+        },
+        tls: tls(found, circumstances.roots_sha256),
+        time: circumstances.time,
+        capture: capture_hash,
+        request: asked_for(found, descriptor, tree(&asked_leaves)),
+        response: answered_with(found, descriptor, tree(&answered_leaves)),
+        claims: claims.collect(),
+        proof: Proof::default(),
+        attestor: circumstances.attestor,
+        log: circumstances.log,
+        blind: circumstances.blind,
+    };
+    let openings = asked.into_iter().chain(answered).chain(claimed).collect();
+    (body, Disclosure { request: asked_leaves, response: answered_leaves, openings })
+}
+
+/// Everything that is committed to.
+struct Openings {
+    asked: Vec<Opening>,
+    answered: Vec<Opening>,
+    claimed: Vec<Opening>,
+}
+
+impl Openings {
+    fn of(found: &Findings, mut salt: impl FnMut() -> [u8; 16]) -> Self {
+        let mut open = |kind, values: Vec<&[u8]>, first: u32| -> Vec<Opening> {
+            let places = first..;
+            let opening = |(index, value): (u32, &[u8])| Opening {
+                kind,
+                index,
+                salt: salt(),
+                value: value.to_vec(),
+            };
+            places.zip(values).map(opening).collect()
+        };
+        let asked = found.request.opened.iter();
+        let asked = asked.map(|line| found.said.get(line.clone()).unwrap_or_default()).collect();
+        let head: Vec<_> = found.response.lines.iter().map(Vec::as_slice).collect();
+        let lines = number(head.len());
+        let asked = open(Kind::RequestLine, asked, 0);
+        let mut answered = open(Kind::ResponseLine, head, 0);
+        answered.extend(open(Kind::BodyPart, found.response.body.chunks(PART).collect(), lines));
+        let values = found.claims.iter().map(|(_, value)| value.as_bytes()).collect();
+        Self { asked, answered, claimed: open(Kind::Claim, values, 0) }
+    }
+}
+
+fn tls(found: &Findings, roots_sha256: [u8; 32]) -> Tls {
+    let connection = &found.connection;
+    Tls {
+        version: TLS13,
+        suite: connection.suite.number(),
+        group: connection.group,
+        scheme: connection.scheme,
+        leaf_key_sha256: connection.leaf_key_sha256,
+        chain_sha256: connection.chain_sha256,
+        roots_sha256,
+        transcript: connection.transcript.clone(),
+    }
+}
+
+fn asked_for(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> Request {
+    let hidden = found.request.hidden.iter().map(|hidden| Hidden {
+        start: number(hidden.range.start),
+        length: number(hidden.range.len()),
+        header: hidden.header.clone(),
+    });
+    Request {
+        method: "GET".into(),
+        target: descriptor.target.clone(),
+        length: number(found.said.len()),
+        hidden: hidden.collect(),
+        root,
+    }
+}
+
+fn answered_with(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> Response {
+    Response {
+        status: 200,
+        content_type: descriptor.content_type.clone(),
+        head_length: number(found.response.head_length),
+        body_length: number(found.response.body.len()),
+        root,
+    }
+}
+
+impl Disclosure {
+    /// Reads one; holding it against an attestation is [`Self::opens`].
+    pub fn read(bytes: &[u8]) -> Result<Self, BadDisclosure> {
+        if bytes.len() > LONGEST_DISCLOSURE {
+            return Err(BadDisclosure::Long);
+        }
+        Ok(signed::read(bytes)?)
+    }
+
+    pub fn write(&self) -> Result<Vec<u8>, BadDisclosure> {
+        Ok(signed::write(self)?)
+    }
+
+    /// Whether all that it tells is what a body committed to.
+    pub fn opens(&self, body: &Body) -> Result<(), BadDisclosure> {
+        if tree(&self.request) != body.request.root || tree(&self.response) != body.response.root {
+            return Err(BadDisclosure::Root);
+        }
+        for opening in &self.openings {
+            let at = usize::try_from(opening.index).unwrap_or(usize::MAX);
+            let committed = match opening.kind {
+                Kind::RequestLine => self.request.get(at).map(|leaf| leaf.0),
+                Kind::ResponseLine | Kind::BodyPart => self.response.get(at).map(|leaf| leaf.0),
+                Kind::Claim => body.claims.get(at).map(|claim| claim.commitment),
+            };
+            if committed != Some(opening.commitment()) {
+                return Err(BadDisclosure::Opening(opening.kind, opening.index));
+            }
+        }
+        Ok(())
+    }
+
+    /// A claim's value as JSON text, where it opens it.
+    #[must_use]
+    pub fn claim(&self, at: u32) -> Option<&str> {
+        let mut claims = self.openings.iter().filter(|opening| opening.kind == Kind::Claim);
+        let opening = claims.find(|opening| opening.index == at)?;
+        std::str::from_utf8(&opening.value).ok()
+    }
+}
+
+fn tree(leaves: &[Leaf]) -> [u8; 32] {
+    root(&leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())
+}
+
+/// Everything that is counted here was bounded where it was read.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,228 @@
+//! What is signed: an array of a fixed order in the one CBOR form that it can have (RFC 8949,
+//! section 4.2), so that its hash names it.
+
+use minicbor::{Decode, Encode};
+
+/// The version of this form.
+pub const VERSION: u8 = 1;
+/// The number of Ed25519 (RFC 8032).
+pub const ED25519: u8 = 1;
+
+/// An attestation without its signature.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Body {
+    #[n(0)]
+    pub version: u8,
+    /// Chosen by the attestor.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub id: [u8; 16],
+    /// [`crate::signed::key_id`] of the attestor's key.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub issuer: [u8; 32],
+    #[n(3)]
+    pub algorithm: u8,
+    #[n(4)]
+    pub mode: u8,
+    /// A hash of the session's identifier with a salt that the service keeps.
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub session: [u8; 32],
+    /// A number that somebody gave to be found here; 32 zeros where nobody did.
+    #[cbor(n(6), with = "minicbor::bytes")]
+    pub challenge: [u8; 32],
+    #[n(7)]
+    pub descriptor: DescriptorName,
+    #[n(8)]
+    pub server: Server,
+    #[n(9)]
+    pub tls: Tls,
+    #[n(10)]
+    pub time: Time,
+    #[n(11)]
+    pub capture: CaptureHash,
+    #[n(12)]
+    pub request: Request,
+    #[n(13)]
+    pub response: Response,
+    /// In the order of the descriptor.
+    #[n(14)]
+    pub claims: Vec<Claim>,
+    #[n(15)]
+    pub proof: Proof,
+    #[n(16)]
+    pub attestor: Build,
+    #[n(17)]
+    pub log: LogPlace,
+    /// Random, so that the hash of what can be guessed cannot be.
+    #[cbor(n(18), with = "minicbor::bytes")]
+    pub blind: [u8; 32],
+}
+
+/// Which descriptor the request was held against.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct DescriptorName {
+    #[n(0)]
+    pub platform: u32,
+    #[n(1)]
+    pub version: u32,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub sha256: [u8; 32],
+}
+
+/// Where the attestor connected to, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Server {
+    #[n(0)]
+    pub name: String,
+    #[n(1)]
+    pub port: u16,
+    /// 4 or 16 bytes.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub address: Vec<u8>,
+    /// 0: directly; 1: through a proxy that the attestor contracted itself.
+    #[n(3)]
+    pub egress: u8,
+    /// 0: resolved by the attestor's own resolver.
+    #[n(4)]
+    pub resolver: u8,
+}
+
+/// What the two sides of the connection agreed on, and who the server proved to be.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Tls {
+    #[n(0)]
+    pub version: u16,
+    #[n(1)]
+    pub suite: u16,
+    #[n(2)]
+    pub group: u16,
+    #[n(3)]
+    pub scheme: u16,
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub leaf_key_sha256: [u8; 32],
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub chain_sha256: [u8; 32],
+    #[cbor(n(6), with = "minicbor::bytes")]
+    pub roots_sha256: [u8; 32],
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub transcript: Vec<u8>,
+}
+
+/// The attestor's clock, in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Time {
+    #[n(0)]
+    pub opened: u64,
+    #[n(1)]
+    pub closed: u64,
+    #[n(2)]
+    pub signed: u64,
+}
+
+/// What was recorded of the connection.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct CaptureHash {
+    #[n(0)]
+    pub client_length: u32,
+    #[n(1)]
+    pub server_length: u32,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub sha256: [u8; 32],
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Request {
+    #[n(0)]
+    pub method: String,
+    #[n(1)]
+    pub target: String,
+    #[n(2)]
+    pub length: u32,
+    #[n(3)]
+    pub hidden: Vec<Hidden>,
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub root: [u8; 32],
+}
+
+/// A part of the request that the attestor did not see.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Hidden {
+    #[n(0)]
+    pub start: u32,
+    #[n(1)]
+    pub length: u32,
+    #[n(2)]
+    pub header: String,
+}
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Response {
+    #[n(0)]
+    pub status: u16,
+    #[n(1)]
+    pub content_type: String,
+    #[n(2)]
+    pub head_length: u32,
+    /// Without the framing of chunks.
+    #[n(3)]
+    pub body_length: u32,
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub root: [u8; 32],
+}
+
+/// A value that the response holds.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Claim {
+    #[n(0)]
+    pub field: String,
+    #[n(1)]
+    pub pointer: String,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub commitment: [u8; 32],
+}
+
+/// The zero-knowledge proof that the hidden parts are what they have to be; empty where nothing
+/// was hidden.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Proof {
+    #[n(0)]
+    pub system: String,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub circuit: [u8; 32],
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub sha256: [u8; 32],
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub public_sha256: [u8; 32],
+}
+
+/// The program that attested.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Build {
+    #[n(0)]
+    pub version: String,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub sha256: [u8; 32],
+}
+
+/// The place in the attestor's log, which is a chain of hashes.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct LogPlace {
+    #[n(0)]
+    pub index: u64,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub before: [u8; 32],
+}

@@ -1,0 +1,183 @@
+//! What a witness is willing to attest: one request to one host, and which values of its answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{body::DescriptorName, http::is_token, tls::flight::sha256};
+
+const LONGEST_TEXT: usize = 2000;
+const MOST_HEADERS: usize = 32;
+const MOST_CLAIMS: usize = 32;
+
+/// Header names that no descriptor may allow: they are in the fixed beginning of every request,
+/// say where it ends, change what is asked for, or claim to come from somebody else.
+const NEVER: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "range",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+const NEVER_BEGINNING: &[&str] =
+    &["if-", "x-forwarded-", "x-http-method", "x-method", "x-original-", "x-rewrite-"];
+
+/// How much of a connection is opened to the witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Everything, credentials too. This is no zkTLS: nothing is hidden.
+    FullReveal,
+    /// Everything but the credentials in the request.
+    ZktlsRequest,
+}
+
+impl Mode {
+    /// Its number in an attestation.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::FullReveal => 0,
+            Self::ZktlsRequest => 1,
+        }
+    }
+}
+
+/// One request that may be attested. It is named by its hash: whoever verifies needs the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Descriptor {
+    pub platform: u32,
+    pub version: u32,
+    /// Lower case, as in the certificate; the port is 443.
+    pub host: String,
+    /// Path and query, exactly: `/api/me?fields=id`.
+    pub target: String,
+    /// Names of headers that the request may have, in lower case.
+    pub headers: Vec<String>,
+    /// Those of them whose values the witness must not see.
+    #[serde(default)]
+    pub hidden: Vec<String>,
+    /// Of the response, without parameters: `application/json`.
+    pub content_type: String,
+    pub modes: Vec<Mode>,
+    pub claims: Vec<Claim>,
+}
+
+/// A value that is taken from the response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    pub field: String,
+    /// A JSON pointer (RFC 6901) to a string, number, boolean or null.
+    pub pointer: String,
+}
+
+/// Why a descriptor is not one that a witness takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadDescriptor {
+    #[error("the host must be a DNS name in lower case")]
+    Host,
+    #[error(
+        "the target must be a path with visible ASCII, without `//`, dots or escapes that climb"
+    )]
+    Target,
+    #[error("header `{0}` cannot be allowed")]
+    Header(String),
+    #[error("hidden header `{0}` is not among the allowed ones")]
+    Hidden(String),
+    #[error("the content type must be application/json")]
+    ContentType,
+    #[error("claim `{0}` is empty, twice there, or its pointer is none")]
+    Claim(String),
+    #[error("there are too many headers or claims, or no mode or claim")]
+    Count,
+}
+
+impl Descriptor {
+    /// What it is named by: the hash of its JSON in the order of the fields above, without spaces.
+    #[must_use]
+    pub fn sha256(&self) -> [u8; 32] {
+        // A structure of texts and numbers is always written.
+        sha256(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// How an attestation names it.
+    #[must_use]
+    pub fn name(&self) -> DescriptorName {
+        let (platform, version, sha256) = (self.platform, self.version, self.sha256());
+        DescriptorName { platform, version, sha256 }
+    }
+
+    /// Checks everything that its types leave open.
+    pub fn check(&self) -> Result<(), BadDescriptor> {
+        let label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        if self.host.len() > 253 || !self.host.contains('.') || !self.host.split('.').all(label) {
+            return Err(BadDescriptor::Host);
+        }
+        if !is_plain_target(&self.target) {
+            return Err(BadDescriptor::Target);
+        }
+        let counts = [self.headers.len() <= MOST_HEADERS, self.claims.len() <= MOST_CLAIMS];
+        if counts.contains(&false) || self.claims.is_empty() || self.modes.is_empty() {
+            return Err(BadDescriptor::Count);
+        }
+        for (at, name) in self.headers.iter().enumerate() {
+            let plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
+            let never = NEVER.contains(&name.as_str())
+                || NEVER_BEGINNING.iter().any(|beginning| name.starts_with(beginning));
+            let twice = self.headers.iter().take(at).any(|other| other == name);
+            if name.is_empty() || name.len() > 64 || !plain || never || twice {
+                return Err(BadDescriptor::Header(name.clone()));
+            }
+        }
+        if let Some(name) = self.hidden.iter().find(|name| !self.headers.contains(name)) {
+            return Err(BadDescriptor::Hidden(name.clone()));
+        }
+        if self.content_type != "application/json" {
+            return Err(BadDescriptor::ContentType);
+        }
+        for (at, Claim { field, pointer }) in self.claims.iter().enumerate() {
+            let twice = self.claims.iter().take(at).any(|other| other.field == *field);
+            let bounds = (1..=100).contains(&field.len()) && pointer.len() <= LONGEST_TEXT;
+            if !bounds || twice || !pointer.starts_with('/') {
+                return Err(BadDescriptor::Claim(field.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A target that every server reads alike: no empty or dotted segment, nothing escaped that would
+/// be one, no parameters of segments, no fragment.
+fn is_plain_target(target: &str) -> bool {
+    let visible = target.bytes().all(|byte| byte.is_ascii_graphic());
+    let (path, _) = target.split_once('?').unwrap_or((target, ""));
+    let Some(path) = path.strip_prefix('/') else { return false };
+    let lower = path.to_ascii_lowercase();
+    let escapes = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|escape| lower.contains(escape));
+    let mut segments = path.split('/').peekable();
+    let plain = path.is_empty()
+        || std::iter::from_fn(|| {
+            segments.next().map(|segment| (segment, segments.peek().is_none()))
+        })
+        .all(|(segment, last)| (last || !segment.is_empty()) && !matches!(segment, "." | ".."));
+    visible
+        && plain
+        && !escapes
+        && !target.contains(['\\', ';', '#'])
+        && target.len() <= LONGEST_TEXT
+}

@@ -1,0 +1,108 @@
+//! Everything opened: the witness is given the handshake secret, after the connection is over, and
+//! reads both directions with it. Nothing is hidden from it, credentials neither; this is no zkTLS.
+//!
+//! **Why a wrong secret cannot work.** The hellos are seen in clear. Under the secret the server's
+//! flight has to open, its signature has to cover exactly what was said, and its Finished has to
+//! be right; another secret would have to give the same keystream over kilobytes. The handshake
+//! secret is fixed with it, since HMAC has no two keys for one result that anybody could find, and
+//! every later key is a function of it and of public hashes.
+
+use crate::{
+    descriptor::{Descriptor, Mode},
+    http::{
+        request::{self, Request, Seen},
+        response::{self, Response},
+    },
+    json,
+    refusal::Refusal,
+    tls::{
+        flight::{self, Trust},
+        hello,
+        open::{client_data, server_data},
+        schedule::Suite,
+        wire::Wire,
+    },
+};
+
+/// The bytes of a connection, as they passed the witness.
+#[derive(Debug, Clone, Copy)]
+pub struct Capture<'a> {
+    /// From the client to the server, and back.
+    pub client: &'a [u8],
+    pub server: &'a [u8],
+}
+
+/// What is known of a connection's TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    pub suite: Suite,
+    pub group: u16,
+    pub scheme: u16,
+    pub leaf_key_sha256: [u8; 32],
+    /// Over each certificate with its length before it, in 4 bytes.
+    pub chain_sha256: [u8; 32],
+    /// The hash of all up to the server's Finished.
+    pub transcript: Vec<u8>,
+}
+
+/// What a witness found in a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    pub connection: Connection,
+    pub request: Request,
+    /// What the client sent.
+    pub said: Vec<u8>,
+    pub response: Response,
+    /// By claim of the descriptor: the value as JSON text.
+    pub claims: Vec<(String, String)>,
+}
+
+/// The suites that are read where everything is opened.
+const SUITES: &[Suite] =
+    &[Suite::ChaCha20Poly1305Sha256, Suite::Aes128GcmSha256, Suite::Aes256GcmSha384];
+
+/// Examines a connection that is over, with its handshake secret.
+///
+/// # Errors
+/// The first check that fails.
+pub fn examine(
+    capture: Capture<'_>,
+    handshake_secret: &[u8],
+    descriptor: &Descriptor,
+    trust: &Trust<'_>,
+) -> Result<Findings, Refusal> {
+    if !descriptor.modes.contains(&Mode::FullReveal) {
+        return Err(Refusal::Mode);
+    }
+    let wire = Wire::read(capture.client, capture.server)?;
+    let agreed = hello::agreed(wire.client.hello, wire.server.hello, &descriptor.host, SUITES)?;
+    let suite = agreed.suite;
+    if handshake_secret.len() != suite.hash_length() {
+        return Err(Refusal::SecretLength);
+    }
+    let hellos = suite.hash(&[wire.client.hello, wire.server.hello]);
+    let handshake = suite.handshake_traffic(handshake_secret, &hellos);
+    let server = flight::server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
+    let sealed = &wire.client.sealed;
+    flight::client_finished(suite, &handshake.client, sealed, &server.transcript)?;
+    let data = suite.application_traffic(handshake_secret, &server.transcript);
+    let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
+    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+    let answered = server_data(suite, &data.server, rest)?;
+    let request = request::read(Seen { bytes: &said, hidden: &[] }, descriptor)?;
+    let response = response::read(&answered, &descriptor.content_type)?;
+    let claims = claims(&response.body, descriptor)?;
+    let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
+    let group = agreed.group;
+    let connection = Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
+    Ok(Findings { connection, request, said, response, claims })
+}
+
+/// The values that a descriptor claims, in its order.
+fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
+    let whole = json::read(body)?;
+    let claim = |claim: &crate::descriptor::Claim| {
+        Ok((claim.field.clone(), json::value(&whole, &claim.pointer)?))
+    };
+    descriptor.claims.iter().map(claim).collect()
+}

@@ -1,0 +1,139 @@
+//! Requests: the bytes that a client sent, some of which the witness may not see.
+
+use std::ops::Range;
+
+use super::is_token;
+use crate::descriptor::Descriptor;
+
+/// The longest request.
+pub(crate) const LONGEST: usize = 64 * 1024;
+
+/// A request with parts that are hidden. Hidden bytes are proved to be no control characters, so
+/// that no line can begin or end among them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// What is hidden stands there as zeros.
+    pub(crate) bytes: &'a [u8],
+    /// In their order, none empty, none touching another.
+    pub(crate) hidden: &'a [Range<usize>],
+}
+
+/// A request that is what its descriptor says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its request line and header lines, without their CRLF; those with hidden parts left out.
+    pub opened: Vec<Range<usize>>,
+    pub hidden: Vec<Hidden>,
+}
+
+/// A part that the witness did not see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hidden {
+    pub range: Range<usize>,
+    /// The header in whose value it is.
+    pub header: String,
+}
+
+/// Why a request is not the one that its descriptor says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRequest {
+    #[error("it is too long")]
+    Long,
+    #[error("it does not begin with the request line, Host, Connection and Accept-Encoding")]
+    Beginning,
+    #[error("its headers do not end, or a line is broken")]
+    Line,
+    #[error("a header's name is none, or its value has characters that must not be there")]
+    Header,
+    #[error("header `{0}` is not allowed")]
+    NotAllowed(String),
+    #[error("header `{0}` comes twice")]
+    Twice(String),
+    #[error("something is hidden outside of the values that may be")]
+    HiddenElsewhere,
+    #[error("something stands behind its end")]
+    More,
+}
+
+/// Reads a request and holds it against a descriptor.
+pub(crate) fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadRequest> {
+    if seen.bytes.len() > LONGEST {
+        return Err(BadRequest::Long);
+    }
+    let Descriptor { target, host, .. } = descriptor;
+    let first = format!("GET {target} HTTP/1.1\r\n");
+    let beginning =
+        format!("{first}Host: {host}\r\nConnection: close\r\nAccept-Encoding: identity\r\n");
+    let hidden_within = |range: &Range<usize>| {
+        seen.hidden.iter().any(|hidden| hidden.start < range.end && range.start < hidden.end)
+    };
+    if !seen.bytes.starts_with(beginning.as_bytes()) || hidden_within(&(0..beginning.len())) {
+        return Err(BadRequest::Beginning);
+    }
+    let mut request = Request { opened: lines_of(&beginning), hidden: vec![] };
+    let (mut at, mut names) = (beginning.len(), vec![]);
+    loop {
+        let rest = seen.bytes.get(at..).unwrap_or_default();
+        let length = rest.windows(2).position(|pair| pair == b"\r\n").ok_or(BadRequest::Line)?;
+        let line = at..at + length;
+        at = line.end + 2;
+        if line.is_empty() {
+            break;
+        }
+        let (name, hidden) = header(seen, &line)?;
+        if !descriptor.headers.contains(&name) {
+            return Err(BadRequest::NotAllowed(name));
+        }
+        if names.contains(&name) {
+            return Err(BadRequest::Twice(name));
+        }
+        if hidden.is_empty() {
+            request.opened.push(line);
+        } else if !descriptor.hidden.contains(&name) {
+            return Err(BadRequest::HiddenElsewhere);
+        }
+        let hide = |range| Hidden { range, header: name.clone() };
+        request.hidden.extend(hidden.into_iter().map(hide));
+        names.push(name);
+    }
+    if at < seen.bytes.len() || hidden_within(&(at..usize::MAX)) {
+        return Err(BadRequest::More);
+    }
+    if request.hidden.len() != seen.hidden.len() {
+        return Err(BadRequest::HiddenElsewhere);
+    }
+    Ok(request)
+}
+
+/// A header's name in lower case, and what is hidden of its value: nothing is hidden of the line
+/// but that, and all that is not hidden can be seen.
+fn header(seen: Seen<'_>, line: &Range<usize>) -> Result<(String, Vec<Range<usize>>), BadRequest> {
+    let text = seen.bytes.get(line.clone()).unwrap_or_default();
+    let colon = text.windows(2).position(|pair| pair == b": ").ok_or(BadRequest::Header)?;
+    let (name, value) = text.split_at_checked(colon + 2).ok_or(BadRequest::Header)?;
+    let value_at = line.start + name.len()..line.end;
+    let name = name.get(..colon).unwrap_or_default();
+    // The two bytes of its CRLF count to a line.
+    let begins = |hidden: &&Range<usize>| (line.start..line.end + 2).contains(&hidden.start);
+    let hidden: Vec<_> = seen.hidden.iter().filter(begins).cloned().collect();
+    if hidden.iter().any(|part| part.start < value_at.start || part.end > value_at.end) {
+        return Err(BadRequest::HiddenElsewhere);
+    }
+    let mut shown =
+        value.iter().zip(value_at).filter(|(_, at)| !hidden.iter().any(|part| part.contains(at)));
+    let visible = shown.all(|(byte, _)| (0x20..0x7f).contains(byte));
+    if name.is_empty() || !name.iter().copied().all(is_token) || !visible {
+        return Err(BadRequest::Header);
+    }
+    Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), hidden))
+}
+
+fn lines_of(text: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let lines = text.split_terminator("\r\n").map(|line| {
+        let range = at..at + line.len();
+        at += line.len() + 2;
+        range
+    });
+    lines.collect()
+}

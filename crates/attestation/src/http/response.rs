@@ -1,0 +1,155 @@
+//! Responses: exactly one, whole, and with a length that is told in one way.
+
+use super::{is_token, line};
+
+/// The longest response, and the longest head of one.
+pub(crate) const LONGEST: usize = 1024 * 1024;
+const LONGEST_HEAD: usize = 64 * 1024;
+const LONGEST_CHUNK_LINE: usize = 8;
+
+/// A response that was read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Its status line and header lines, without their CRLF.
+    pub lines: Vec<Vec<u8>>,
+    pub head_length: usize,
+    pub body: Vec<u8>,
+}
+
+/// Why a response is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadResponse {
+    #[error("it is too long")]
+    Long,
+    #[error("its status line is none")]
+    StatusLine,
+    #[error("its status is {0}, not 200")]
+    Status(String),
+    #[error("its head does not end, or a line is broken")]
+    Line,
+    #[error("header `{0}` comes twice")]
+    Twice(String),
+    #[error("its length is told in no way, or in two")]
+    Length,
+    #[error("its chunks are broken, or have extensions or trailers")]
+    Chunk,
+    #[error("it is encoded")]
+    Encoded,
+    #[error("its content type is another")]
+    ContentType,
+    #[error("it is cut off")]
+    CutOff,
+    #[error("something stands behind its end")]
+    More,
+}
+
+/// Headers of which two would be read in two ways.
+const ONCE: &[&str] = &["content-encoding", "content-length", "content-type", "transfer-encoding"];
+
+/// Reads a response with this content type.
+pub(crate) fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
+    if bytes.len() > LONGEST {
+        return Err(BadResponse::Long);
+    }
+    let (status, mut rest) = line(bytes).ok_or(BadResponse::StatusLine)?;
+    status_line(status)?;
+    let (mut lines, mut headers) = (vec![status.to_vec()], vec![]);
+    loop {
+        let (line, after) = line(rest).ok_or(BadResponse::Line)?;
+        rest = after;
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = header(line)?;
+        if ONCE.contains(&name.as_str()) && headers.iter().any(|(known, _)| *known == name) {
+            return Err(BadResponse::Twice(name));
+        }
+        headers.push((name, value));
+        lines.push(line.to_vec());
+    }
+    let head_length = bytes.len() - rest.len();
+    if head_length > LONGEST_HEAD {
+        return Err(BadResponse::Long);
+    }
+    let find =
+        |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+    if find("content-encoding").is_some_and(|value| value != b"identity") {
+        return Err(BadResponse::Encoded);
+    }
+    if !find("content-type").is_some_and(|value| is_type(value, content_type)) {
+        return Err(BadResponse::ContentType);
+    }
+    let body = match (find("content-length"), find("transfer-encoding")) {
+        (Some(length), None) => counted(rest, length)?,
+        (None, Some(coding)) if coding.eq_ignore_ascii_case(b"chunked") => chunked(rest)?,
+        _ => return Err(BadResponse::Length),
+    };
+    Ok(Response { lines, head_length, body })
+}
+
+fn status_line(line: &[u8]) -> Result<(), BadResponse> {
+    let rest = line.strip_prefix(b"HTTP/1.1 ").ok_or(BadResponse::StatusLine)?;
+    let (status, reason) = rest.split_at_checked(3).ok_or(BadResponse::StatusLine)?;
+    let fine = status.iter().all(u8::is_ascii_digit)
+        && (reason.is_empty() || reason.starts_with(b" "))
+        && reason.iter().all(|byte| (0x20..0x7f).contains(byte));
+    if !fine {
+        return Err(BadResponse::StatusLine);
+    }
+    if status == b"200" {
+        Ok(())
+    } else {
+        Err(BadResponse::Status(String::from_utf8_lossy(status).into_owned()))
+    }
+}
+
+/// A name in lower case and its value; no folding, no space before the colon.
+fn header(line: &[u8]) -> Result<(String, &[u8]), BadResponse> {
+    let colon = line.iter().position(|byte| *byte == b':').ok_or(BadResponse::Line)?;
+    let (name, value) = line.split_at_checked(colon).ok_or(BadResponse::Line)?;
+    let value = value.get(1..).unwrap_or_default().trim_ascii();
+    let legible = |byte: &u8| *byte == b'\t' || *byte >= 0x20 && *byte != 0x7f;
+    if name.is_empty() || !name.iter().copied().all(is_token) || !value.iter().all(legible) {
+        return Err(BadResponse::Line);
+    }
+    Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), value))
+}
+
+/// The type itself, or with UTF-8 as its character set.
+fn is_type(value: &[u8], content_type: &str) -> bool {
+    let Ok(value) = std::str::from_utf8(value) else { return false };
+    let (essence, parameters) = value.split_once(';').unwrap_or((value, ""));
+    let parameters = parameters.trim().to_ascii_lowercase();
+    essence.trim().eq_ignore_ascii_case(content_type)
+        && matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\"")
+}
+
+fn counted(rest: &[u8], length: &[u8]) -> Result<Vec<u8>, BadResponse> {
+    let digits = (1..=9).contains(&length.len()) && length.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(length).ok().filter(|_| digits);
+    let length: usize = text.and_then(|text| text.parse().ok()).ok_or(BadResponse::Length)?;
+    if rest.len() > length {
+        return Err(BadResponse::More);
+    }
+    if rest.len() < length { Err(BadResponse::CutOff) } else { Ok(rest.to_vec()) }
+}
+
+/// Chunks (RFC 9112, section 7.1) without extensions and trailers.
+fn chunked(mut rest: &[u8]) -> Result<Vec<u8>, BadResponse> {
+    let mut body = vec![];
+    loop {
+        let (size, after) = line(rest).ok_or(BadResponse::CutOff)?;
+        let digits = (1..=LONGEST_CHUNK_LINE).contains(&size.len())
+            && size.iter().all(u8::is_ascii_hexdigit);
+        let text = std::str::from_utf8(size).ok().filter(|_| digits);
+        let size = text.and_then(|text| usize::from_str_radix(text, 16).ok());
+        let size = size.ok_or(BadResponse::Chunk)?;
+        let (chunk, after) = after.split_at_checked(size).ok_or(BadResponse::CutOff)?;
+        rest = after.strip_prefix(b"\r\n").ok_or(BadResponse::Chunk)?;
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(chunk);
+    }
+    if rest.is_empty() { Ok(body) } else { Err(BadResponse::More) }
+}

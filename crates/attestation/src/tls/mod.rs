@@ -1,0 +1,23 @@
+//! TLS 1.3 as a witness reads it: from the bytes of both directions, with secrets that were told
+//! after the connection was over, and nothing believed that the bytes do not show.
+
+pub(crate) mod flight;
+pub(crate) mod hello;
+pub(crate) mod open;
+pub(crate) mod schedule;
+pub(crate) mod wire;
+
+/// Content types (RFC 8446, section 5.1).
+pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;
+pub(crate) const ALERT: u8 = 21;
+pub(crate) const HANDSHAKE: u8 = 22;
+pub(crate) const APPLICATION_DATA: u8 = 23;
+
+/// Handshake messages (RFC 8446, section 4).
+pub(crate) const CLIENT_HELLO: u8 = 1;
+pub(crate) const SERVER_HELLO: u8 = 2;
+pub(crate) const NEW_SESSION_TICKET: u8 = 4;
+pub(crate) const ENCRYPTED_EXTENSIONS: u8 = 8;
+pub(crate) const CERTIFICATE: u8 = 11;
+pub(crate) const CERTIFICATE_VERIFY: u8 = 15;
+pub(crate) const FINISHED: u8 = 20;

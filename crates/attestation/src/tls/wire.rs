@@ -1,0 +1,98 @@
+//! Records (RFC 8446, section 5.1): what each direction is made of.
+
+use super::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, CLIENT_HELLO, HANDSHAKE, SERVER_HELLO};
+use crate::{bytes::Bytes, refusal::Refusal};
+
+const HEADER: usize = 5;
+/// Of an encrypted record (RFC 8446, section 5.2).
+const LONGEST: usize = (1 << 14) + 256;
+/// More records than an honest exchange of the largest allowed size has.
+const MOST_RECORDS: usize = 4096;
+const LEGACY_VERSION: [u8; 2] = [3, 3];
+/// What a first `ClientHello` carries instead (RFC 8446, section 5.1).
+const FIRST_VERSION: [u8; 2] = [3, 1];
+
+/// A record with its header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub(crate) header: [u8; HEADER],
+    pub(crate) body: &'a [u8],
+}
+
+/// One direction: its hello, and the encrypted records after it.
+#[derive(Debug)]
+pub(crate) struct Direction<'a> {
+    /// The whole message, with its header.
+    pub(crate) hello: &'a [u8],
+    pub(crate) sealed: Vec<Record<'a>>,
+}
+
+/// Both directions of a connection.
+#[derive(Debug)]
+pub(crate) struct Wire<'a> {
+    pub(crate) client: Direction<'a>,
+    pub(crate) server: Direction<'a>,
+}
+
+impl<'a> Wire<'a> {
+    pub(crate) fn read(client: &'a [u8], server: &'a [u8]) -> Result<Self, Refusal> {
+        Ok(Self {
+            client: direction(client, CLIENT_HELLO)?,
+            server: direction(server, SERVER_HELLO)?,
+        })
+    }
+}
+
+fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
+    let mut rest = Bytes(bytes);
+    let first = record(&mut rest)?;
+    let [content, major, minor, ..] = first.header;
+    // Nothing signs this version: it has to be the one that our client writes, so that no byte is
+    // left that anybody could choose.
+    let version = if kind == CLIENT_HELLO { FIRST_VERSION } else { LEGACY_VERSION };
+    if content != HANDSHAKE || [major, minor] != version {
+        return Err(Refusal::NoHello);
+    }
+    let mut message = Bytes(first.body);
+    if message.u8() != Some(kind) {
+        return Err(Refusal::NoHello);
+    }
+    // A hello in two records, or with something behind it in the same, could be read in two ways.
+    if message.vector24().is_none() || !message.is_empty() {
+        return Err(Refusal::HelloInPieces);
+    }
+    let (mut sealed, mut compatible) = (vec![], false);
+    while !rest.is_empty() {
+        let record = record(&mut rest)?;
+        let [content, major, minor, ..] = record.header;
+        if [major, minor] != LEGACY_VERSION {
+            return Err(Refusal::RecordVersion);
+        }
+        match content {
+            APPLICATION_DATA => sealed.push(record),
+            // For middleboxes, once, before anything is encrypted (RFC 8446, appendix D.4).
+            CHANGE_CIPHER_SPEC if record.body == [1] && sealed.is_empty() && !compatible => {
+                compatible = true;
+            }
+            other => return Err(Refusal::PlaintextRecord(other)),
+        }
+        if sealed.len() > MOST_RECORDS {
+            return Err(Refusal::TooManyRecords);
+        }
+    }
+    Ok(Direction { hello: first.body, sealed })
+}
+
+fn record<'a>(rest: &mut Bytes<'a>) -> Result<Record<'a>, Refusal> {
+    let header: [u8; HEADER] = rest.array().ok_or(Refusal::RecordCutOff)?;
+    let [.., high, low] = header;
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length > LONGEST {
+        return Err(Refusal::RecordTooLong);
+    }
+    if length == 0 {
+        return Err(Refusal::RecordEmpty);
+    }
+    let body = rest.take(length).ok_or(Refusal::RecordCutOff)?;
+    Ok(Record { header, body })
+}

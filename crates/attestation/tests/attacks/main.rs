@@ -1,0 +1,17 @@
+//! Attacks on the witness of a connection, each refused for a reason of its own. The numbers are
+//! those of the list of attacks that the design of attestations was made against.
+#![expect(
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests panic to fail"
+)]
+
+mod anybody;
+mod changed;
+mod forge;
+mod handshake;
+mod messages;
+mod scene;
+mod signed;
+mod target;

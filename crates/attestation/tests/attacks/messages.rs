@@ -1,0 +1,225 @@
+//! Attacks on what was asked and answered: HTTP and JSON that could be read in two ways.
+
+use attestation::{
+    BadJson, Refusal,
+    http::{request::BadRequest, response::BadResponse},
+};
+
+use crate::{
+    forge::Inner,
+    scene::{Scene, Session, descriptor, request, request_with},
+};
+
+const JSON: &str = "{\"user\":{\"id\":\"a\",\"verified\":true}}";
+
+fn asked(request: &[u8]) -> Result<(), BadRequest> {
+    let session = Scene::default().play();
+    let session = session.with(|parts| parts.client = data(request));
+    match session.examine() {
+        Ok(_) => Ok(()),
+        Err(Refusal::Request(bad)) => Err(bad),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn answered(response: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
+    let session = Scene::default().play();
+    let session = session.with(|parts| parts.server = data(response));
+    session.examine().map(|found| found.claims)
+}
+
+fn data(bytes: &[u8]) -> Vec<Inner> {
+    let records = bytes.chunks(1000).map(|chunk| Inner::new(23, chunk));
+    records.chain([Inner::new(21, &[1, 0])]).collect()
+}
+
+fn refused(response: &str) -> BadResponse {
+    match answered(response.as_bytes()) {
+        Err(Refusal::Response(bad)) => bad,
+        other => panic!("{other:?} for {response:?}"),
+    }
+}
+
+fn unread(body: &str) -> BadJson {
+    match answered(counted(body).as_bytes()) {
+        Err(Refusal::Body(bad)) => bad,
+        other => panic!("{other:?} for {body:?}"),
+    }
+}
+
+fn counted(body: &str) -> String {
+    with_headers(&format!("Content-Length: {}\r\n", body.len()), body)
+}
+
+fn with_headers(headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{headers}\r\n{body}")
+}
+
+fn chunked(body: &str) -> String {
+    with_headers("Transfer-Encoding: chunked\r\n", body)
+}
+
+/// Attack 23.
+#[test]
+fn a_second_request_is_refused() {
+    asked(&request()).unwrap();
+    let two = [request(), request()].concat();
+    assert_eq!(asked(&two), Err(BadRequest::More));
+    let other = b"GET /evil HTTP/1.1\r\nHost: platform.test\r\n\r\n".to_vec();
+    assert_eq!(asked(&[other.clone(), request()].concat()), Err(BadRequest::Beginning));
+    assert_eq!(asked(&[request(), other].concat()), Err(BadRequest::More));
+    assert_eq!(asked(&[request(), b"x".to_vec()].concat()), Err(BadRequest::More));
+}
+
+/// Attack 24.
+#[test]
+fn requests_that_are_read_in_two_ways_are_refused() {
+    let headers = |text: &str| asked(&request_with(text));
+    let not_allowed = |name: &str| Err(BadRequest::NotAllowed(name.into()));
+    assert_eq!(headers("Content-Length: 5\r\n"), not_allowed("content-length"));
+    assert_eq!(headers("Transfer-Encoding: chunked\r\n"), not_allowed("transfer-encoding"));
+    assert_eq!(headers("X-Original-URL: /evil\r\n"), not_allowed("x-original-url"));
+    assert_eq!(headers("X-HTTP-Method-Override: PUT\r\n"), not_allowed("x-http-method-override"));
+    assert_eq!(headers("X-Forwarded-For: 1.2.3.4\r\n"), not_allowed("x-forwarded-for"));
+    assert_eq!(headers("Host: other.test\r\n"), not_allowed("host"));
+    assert_eq!(headers("Range: bytes=0-3\r\n"), not_allowed("range"));
+    assert_eq!(headers("Cookie: a\r\nCOOKIE: b\r\n"), Err(BadRequest::Twice("cookie".into())));
+    assert_eq!(headers("Cookie : a\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Coo kie: a\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Cookie:a\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Cookie: a\nHost: evil\r\n"), Err(BadRequest::Header), "a bare LF");
+    assert_eq!(headers("Cookie: a\rb\r\n"), Err(BadRequest::Header), "a bare CR");
+    assert_eq!(headers("Cookie: a\r\n folded: b\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Cookie: a\0b\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Cookie: a\tb\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers("Cookie: \u{e4}\r\n"), Err(BadRequest::Header));
+    assert_eq!(headers(": a\r\n"), Err(BadRequest::Header));
+    let text = String::from_utf8(request()).unwrap();
+    let changed = |from: &str, to: &str| asked(text.replacen(from, to, 1).as_bytes());
+    for (from, to) in [
+        ("GET", "POST"),
+        ("GET ", "GET  "),
+        ("/api/v1/me", "https://platform.test/api/v1/me"),
+        ("HTTP/1.1", "HTTP/1.0"),
+        ("Host: platform.test", "Host: other.test"),
+        ("Host: platform.test", "host: platform.test"),
+        ("Connection: close\r\n", ""),
+        ("identity", "gzip"),
+        ("GET", "\r\nGET"),
+    ] {
+        assert_eq!(changed(from, to), Err(BadRequest::Beginning), "{from} to {to}");
+    }
+    assert_eq!(asked(&request()[..request().len() - 2]), Err(BadRequest::Line));
+    let long = format!("Cookie: {}\r\n", "a".repeat(65 * 1024));
+    assert_eq!(headers(&long), Err(BadRequest::Long));
+}
+
+/// Attack 27.
+#[test]
+fn responses_that_are_not_exactly_one_are_refused() {
+    answered(counted(JSON).as_bytes()).unwrap();
+    let status = |line: &str| refused(&counted(JSON).replacen("HTTP/1.1 200 OK", line, 1));
+    for code in ["206", "304", "100", "103", "302", "404", "500"] {
+        assert_eq!(status(&format!("HTTP/1.1 {code} X")), BadResponse::Status(code.into()));
+    }
+    for line in ["HTTP/1.0 200 OK", "HTTP/2 200", "HTTP/1.1  200 OK", "HTTP/1.1 20", "ICY 200 OK"] {
+        assert_eq!(status(line), BadResponse::StatusLine, "{line}");
+    }
+    assert_eq!(refused(&(counted(JSON) + &counted(JSON))), BadResponse::More);
+    assert_eq!(refused(&(counted(JSON) + "x")), BadResponse::More);
+    assert_eq!(refused(&counted(JSON)[..100]), BadResponse::CutOff);
+    assert_eq!(refused(&with_headers("", JSON)), BadResponse::Length);
+    let both = "Content-Length: 35\r\nTransfer-Encoding: chunked\r\n";
+    assert_eq!(refused(&with_headers(both, JSON)), BadResponse::Length);
+    let twice = "Content-Length: 35\r\nContent-Length: 36\r\n";
+    assert_eq!(refused(&with_headers(twice, JSON)), BadResponse::Twice("content-length".into()));
+    for length in ["+35", "0x23", "35, 35", "-1", "", "99999999999"] {
+        let headers = format!("Content-Length: {length}\r\n");
+        assert_eq!(refused(&with_headers(&headers, JSON)), BadResponse::Length, "{length}");
+    }
+    for header in ["X : a", " folded", "X\u{1}: a", "no colon", "X: a\u{0}b", ": a", "X: a\nY: b"] {
+        let headers = format!("{header}\r\nContent-Length: {}\r\n", JSON.len());
+        assert_eq!(refused(&with_headers(&headers, JSON)), BadResponse::Line, "{header:?}");
+    }
+}
+
+/// Attack 28.
+#[test]
+fn chunks_are_read_in_one_way_alone() {
+    let (one, two) = JSON.split_at(20);
+    let whole = format!("{:x}\r\n{one}\r\n{:X}\r\n{two}\r\n0\r\n\r\n", one.len(), two.len());
+    let claims = answered(chunked(&whole).as_bytes()).unwrap();
+    assert_eq!(claims[0].1, "\"a\"", "a claim may lie in two chunks");
+    let length = JSON.len();
+    for broken in [
+        format!("{length:x};a=b\r\n{JSON}\r\n0\r\n\r\n"),
+        format!("{length:09x}\r\n{JSON}\r\n0\r\n\r\n"),
+        format!(" {length:x}\r\n{JSON}\r\n0\r\n\r\n"),
+        format!("0x{length:x}\r\n{JSON}\r\n0\r\n\r\n"),
+        format!("{:x}\r\n{JSON}\r\n0\r\n\r\n", length - 1),
+        format!("{length:x}\r\n{JSON}\r\n0\r\nTrailer: a\r\n\r\n"),
+        format!("{length:x}\r\n{JSON}\r\n-0\r\n\r\n"),
+    ] {
+        assert_eq!(refused(&chunked(&broken)), BadResponse::Chunk, "{broken:?}");
+    }
+    let cut = format!("{length:x}\r\n{JSON}\r\n");
+    assert_eq!(refused(&chunked(&cut)), BadResponse::CutOff);
+    assert_eq!(refused(&chunked("ffffffff\r\n")), BadResponse::CutOff);
+    assert_eq!(refused(&chunked(&format!("{whole}x"))), BadResponse::More);
+    let headers = "Transfer-Encoding: gzip, chunked\r\n";
+    assert_eq!(refused(&with_headers(headers, &whole)), BadResponse::Length);
+}
+
+/// Attack 29, and 30: what a page echoes stays the text that it is.
+#[test]
+fn bodies_are_read_in_one_way_alone() {
+    let encoded = |coding: &str| {
+        let headers = format!("Content-Encoding: {coding}\r\nContent-Length: {}\r\n", JSON.len());
+        refused(&with_headers(&headers, JSON))
+    };
+    assert_eq!(encoded("gzip"), BadResponse::Encoded);
+    assert_eq!(encoded("br"), BadResponse::Encoded);
+    for other in [
+        "text/html",
+        "application/json; charset=utf-16",
+        "application/jsonp",
+        "application/json; a=b",
+    ] {
+        let text = counted(JSON).replacen("application/json", other, 1);
+        assert_eq!(refused(&text), BadResponse::ContentType, "{other}");
+    }
+    for body in [
+        "\u{feff}{\"user\":{\"id\":\"a\",\"verified\":true}}",
+        "{\"user\":{\"id\":\"a\",\"id\":\"b\",\"verified\":true}}",
+        "{\"user\":{\"id\":\"a\",\"\\u0069d\":\"b\",\"verified\":true}}",
+        "{\"user\":{\"id\":\"a\",\"verified\":true}} {}",
+        "{'user':{}}",
+        "{\"user\":{\"id\":\"a\",\"verified\":true},}",
+        "{\"user\":{\"id\":NaN}}",
+        "{\"user\":{\"id\":1e999}}",
+    ] {
+        assert!(matches!(unread(body), BadJson::Text(_)), "{body}");
+    }
+    let deep = format!("{}1{}", "[".repeat(65), "]".repeat(65));
+    assert!(matches!(unread(&deep), BadJson::Text(_)), "too deep");
+    assert!(matches!(unread("{\"id\":\"a\"}"), BadJson::Missing(_)), "in another place");
+    assert!(matches!(unread("{\"user\":{\"id\":{\"x\":1}}}"), BadJson::Compound(_)));
+    let number =
+        answered(counted("{\"user\":{\"id\":7,\"verified\":\"true\"}}").as_bytes()).unwrap();
+    assert_eq!((number[0].1.as_str(), number[1].1.as_str()), ("7", "\"true\""), "types are kept");
+    let echo = "{\"echo\":\"\\\",\\\"user\\\":{\\\"id\\\":\\\"evil\\\"}\",\"user\":{\"id\":\"a\",\"verified\":true}}";
+    assert_eq!(answered(counted(echo).as_bytes()).unwrap()[0].1, "\"a\"");
+    let not_utf8 = [with_headers("Content-Length: 4\r\n", "").as_bytes(), b"\"\xff\xfe\""].concat();
+    assert!(matches!(answered(&not_utf8), Err(Refusal::Body(BadJson::Text(_)))));
+}
+
+/// Attack 43: as much as a connection may carry, and more.
+#[test]
+fn there_is_an_end_to_what_is_read() {
+    let body = format!("\"{}\"", "a".repeat(1024 * 1024));
+    assert_eq!(refused(&counted(&body)), BadResponse::Long);
+    let head = format!("X: {}\r\nContent-Length: 2\r\n", "a".repeat(70 * 1024));
+    assert_eq!(refused(&with_headers(&head, "{}")), BadResponse::Long);
+    let session: Session = Scene::default().play();
+    session.examine_as(&descriptor()).unwrap();
+}

@@ -1,0 +1,168 @@
+//! Attacks on what was signed: other forms of the same words, other keys, other openings.
+
+use attestation::{
+    attest::{BadDisclosure, Circumstances, Disclosure, attest, capture_hash, session_name},
+    body::{Body, Build, LogPlace, Time},
+    commitment::Kind,
+    full_reveal::Capture,
+    signed::{BadAttestation, Issuer, hex, key_id, sign, verify},
+};
+use ed25519_dalek::SigningKey;
+
+use crate::scene::{Scene, Session, descriptor};
+
+const NOON: u64 = 1_790_000_000_000;
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[7; 32])
+}
+
+fn issuer() -> Issuer {
+    Issuer {
+        name: "test".into(),
+        public_key: hex(key().verifying_key().as_bytes()),
+        valid_from: NOON - 1000,
+        valid_to: NOON + 1000,
+        revoked_at: None,
+    }
+}
+
+fn circumstances() -> Circumstances {
+    Circumstances {
+        id: [1; 16],
+        issuer: key_id(key().verifying_key().as_bytes()),
+        session: session_name(&[2; 32], &[3; 16]),
+        challenge: [0; 32],
+        server_address: vec![192, 0, 2, 1],
+        egress: 0,
+        resolver: 0,
+        roots_sha256: [4; 32],
+        time: Time { opened: NOON - 20, closed: NOON - 10, signed: NOON },
+        attestor: Build { version: "0.1.0".into(), sha256: [5; 32] },
+        log: LogPlace { index: 9, before: [6; 32] },
+        blind: [8; 32],
+    }
+}
+
+fn attested() -> (Body, Disclosure, Session) {
+    let session = Scene::default().play();
+    let found = session.examine().unwrap();
+    let capture = Capture { client: &session.client, server: &session.server };
+    let mut count = 0;
+    let salt = || {
+        count += 1;
+        [count; 16]
+    };
+    let (body, disclosure) = attest(&found, capture, &descriptor(), circumstances(), salt);
+    (body, disclosure, session)
+}
+
+#[test]
+fn an_attestation_is_verified_and_opened() {
+    let (body, disclosure, session) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let verified = verify(&bytes, &[issuer()]).unwrap();
+    assert_eq!((verified.body, verified.proof_hash.len()), (body.clone(), 64));
+    assert_eq!(Disclosure::read(&disclosure.write().unwrap()).unwrap(), disclosure);
+    disclosure.opens(&body).unwrap();
+    let claims = [0, 1, 2].map(|at| disclosure.claim(at));
+    assert_eq!(claims, [Some("\"acct-829137\""), Some("true"), None]);
+    let capture = Capture { client: &session.client, server: &session.server };
+    assert_eq!(body.capture.sha256, capture_hash(&[1; 16], capture));
+    let some = Disclosure { openings: disclosure.openings[..1].to_vec(), ..disclosure };
+    some.opens(&body).unwrap();
+    assert_eq!(some.claim(0), None);
+}
+
+/// Attack 35.
+#[test]
+fn an_attestation_has_one_form() {
+    let (body, ..) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let refused = |bytes: &[u8]| verify(bytes, &[issuer()]).unwrap_err();
+    assert_eq!(refused(&[&bytes[..], &[0]].concat()), BadAttestation::NotCanonical);
+    // The array's head in two bytes instead of one, and with no length.
+    assert_eq!(refused(&[&[0x98, 2], &bytes[1..]].concat()), BadAttestation::NotCanonical);
+    let endless = refused(&[&[0x9f], &bytes[1..], &[0xff]].concat());
+    assert_eq!(endless, BadAttestation::NotCanonical);
+    assert!(matches!(refused(&[]), BadAttestation::Form(_)));
+    assert!(matches!(refused(&[0xff; 40]), BadAttestation::Form(_)));
+    assert!(matches!(
+        refused(&[0x9b, 255, 255, 255, 255, 255, 255, 255, 255]),
+        BadAttestation::Form(_)
+    ));
+    assert_eq!(refused(&vec![0; 300 * 1024]), BadAttestation::Long);
+    for bit in 0..8 * bytes.len() {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(verify(&changed, &[issuer()]).is_err(), "bit {bit} is free");
+    }
+    let unknown = Body { version: 2, ..body.clone() };
+    let refused_version = refused(&sign(&unknown, &key()).unwrap());
+    assert_eq!(refused_version, BadAttestation::Unknown(2, 1));
+}
+
+/// Attack 35: a key of small order, for which one signature fits everything.
+#[test]
+fn a_key_of_small_order_signs_nothing() {
+    let (body, ..) = attested();
+    let mut small = [0; 32];
+    small[0] = 1;
+    let body = Body { issuer: key_id(&small), ..body };
+    let honest = sign(&body, &key()).unwrap();
+    // The neutral element as R, and zero as S: a verification that is not strict accepts it.
+    let mut forged = honest.clone();
+    let at = forged.len() - 64;
+    forged[at..].fill(0);
+    forged[at] = 1;
+    let issuer = Issuer { public_key: hex(&small), ..issuer() };
+    assert_eq!(verify(&forged, &[issuer]), Err(BadAttestation::Signature));
+}
+
+/// Attack 38.
+#[test]
+fn keys_that_are_not_believed_are_refused() {
+    let (body, ..) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let refused = |issuer: Issuer| verify(&bytes, &[issuer]).unwrap_err();
+    assert_eq!(verify(&bytes, &[]), Err(BadAttestation::Issuer));
+    let late = Issuer { valid_from: NOON + 1, ..issuer() };
+    assert_eq!(refused(late), BadAttestation::NotValid);
+    let early = Issuer { valid_to: NOON, ..issuer() };
+    assert_eq!(refused(early), BadAttestation::NotValid);
+    let revoked = Issuer { revoked_at: Some(NOON + 5), ..issuer() };
+    assert_eq!(refused(revoked), BadAttestation::Revoked);
+    for public_key in ["", "zz", &hex(&[1; 31]), &issuer().public_key.to_ascii_uppercase()] {
+        let odd = Issuer { public_key: public_key.into(), ..issuer() };
+        assert_eq!(refused(odd), BadAttestation::Issuer);
+    }
+    let other = SigningKey::from_bytes(&[9; 32]);
+    let forged = sign(&body, &other).unwrap();
+    assert_eq!(verify(&forged, &[issuer()]), Err(BadAttestation::Signature));
+}
+
+/// Attacks 36 and 37.
+#[test]
+fn openings_stand_for_nothing_else() {
+    let (body, disclosure, _) = attested();
+    let claim = disclosure.openings.iter().position(|one| one.kind == Kind::Claim).unwrap();
+    let changed = |change: &dyn Fn(&mut Disclosure)| {
+        let mut changed = disclosure.clone();
+        change(&mut changed);
+        changed.opens(&body).unwrap_err()
+    };
+    let wrong = |index| BadDisclosure::Opening(Kind::Claim, index);
+    assert_eq!(changed(&|all| all.openings[claim].value = b"\"evil\"".to_vec()), wrong(0));
+    assert_eq!(changed(&|all| all.openings[claim].salt[0] ^= 1), wrong(0));
+    assert_eq!(changed(&|all| all.openings[claim].index = 1), wrong(1));
+    assert_eq!(changed(&|all| all.openings[claim].index = 77), wrong(77));
+    let as_line = changed(&|all| all.openings[claim].kind = Kind::RequestLine);
+    assert_eq!(as_line, BadDisclosure::Opening(Kind::RequestLine, 0));
+    assert_eq!(changed(&|all| all.request[0].0[0] ^= 1), BadDisclosure::Root);
+    assert_eq!(changed(&|all| all.response.swap(0, 1)), BadDisclosure::Root);
+    assert_eq!(changed(&|all| all.response.truncate(1)), BadDisclosure::Root);
+    let (other, ..) = attested();
+    assert_ne!(sign(&other, &key()).unwrap(), sign(&body, &key()).unwrap(), "another connection");
+    assert!(matches!(Disclosure::read(&vec![0; 9 << 20]), Err(BadDisclosure::Long)));
+    assert!(matches!(Disclosure::read(&[1, 2, 3]), Err(BadDisclosure::Form(_))));
+}

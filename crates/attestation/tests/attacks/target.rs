@@ -1,0 +1,85 @@
+//! What a descriptor may say: no target or header that servers read in more than one way.
+
+use attestation::descriptor::{BadDescriptor, Descriptor};
+
+use crate::scene::descriptor;
+
+/// Attack 26.
+#[test]
+fn targets_that_lead_elsewhere_are_refused() {
+    let with = |target: &str| Descriptor { target: target.into(), ..descriptor() }.check();
+    for target in ["/", "/api/me", "/api/me/", "/a?x=1&y=../z", "/a?next=//b"] {
+        assert_eq!(with(target), Ok(()), "{target}");
+    }
+    for target in [
+        "",
+        "api",
+        "/api/me/../x",
+        "/..",
+        "/./x",
+        "/a/%2e%2e/b",
+        "/a%2Fb",
+        "/a;v=1/b",
+        "/a//b",
+        "//a",
+        "/a#b",
+        "/a b",
+        "/a\r\nX: y",
+        "/\u{e4}",
+        "/a\\b",
+        "/%252e/",
+        "/%00",
+        "*",
+        "https://other.test/",
+    ] {
+        assert_eq!(with(target), Err(BadDescriptor::Target), "{target}");
+    }
+    assert_eq!(with(&format!("/{}", "a".repeat(2001))), Err(BadDescriptor::Target));
+}
+
+#[test]
+fn headers_that_change_what_is_asked_for_are_refused() {
+    for name in [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "x-forwarded-for",
+        "x-original-url",
+        "expect",
+        "x-http-method-override",
+        "range",
+        "if-none-match",
+        "te",
+        "Cookie",
+        "",
+        "a b",
+        "a:",
+    ] {
+        let headers = vec!["cookie".into(), name.into()];
+        let refused = Descriptor { headers, ..descriptor() }.check();
+        assert_eq!(refused, Err(BadDescriptor::Header(name.into())), "{name}");
+    }
+    let twice = Descriptor { headers: vec!["cookie".into(); 2], ..descriptor() };
+    assert_eq!(twice.check(), Err(BadDescriptor::Header("cookie".into())));
+    let hidden = Descriptor { hidden: vec!["authorization".into()], ..descriptor() };
+    assert_eq!(hidden.check(), Err(BadDescriptor::Hidden("authorization".into())));
+}
+
+#[test]
+fn descriptors_say_everything_and_nothing_twice() {
+    assert_eq!(descriptor().check(), Ok(()));
+    for host in
+        ["", "localhost", "Platform.test", "a..b", "-a.test", "a.test.", "a_b.test", "1.2.3.4:80"]
+    {
+        let refused = Descriptor { host: host.into(), ..descriptor() }.check();
+        assert_eq!(refused, Err(BadDescriptor::Host), "{host}");
+    }
+    assert_eq!(Descriptor { modes: vec![], ..descriptor() }.check(), Err(BadDescriptor::Count));
+    assert_eq!(Descriptor { claims: vec![], ..descriptor() }.check(), Err(BadDescriptor::Count));
+    let mut twice = descriptor();
+    twice.claims[1].field = "user_id".into();
+    assert_eq!(twice.check(), Err(BadDescriptor::Claim("user_id".into())));
+    let text = serde_json::to_string(&descriptor()).unwrap();
+    assert_eq!(serde_json::from_str::<Descriptor>(&text).unwrap(), descriptor());
+    assert!(serde_json::from_str::<Descriptor>(&text.replace("\"host\"", "\"hast\"")).is_err());
+}

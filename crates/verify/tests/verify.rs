@@ -1,0 +1,201 @@
+//! The program as an auditor runs it: files in, JSON or one line and a code out.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
+
+use std::{fs, path::Path, process::Command};
+
+use attestation::{
+    attest::{Disclosure, Leaf},
+    body::{
+        Body, Build, CaptureHash, Claim, DescriptorName, ED25519, LogPlace, Proof, Request,
+        Response, Server, Time, Tls, VERSION,
+    },
+    commitment::{Kind, Opening, root},
+    signed::{hex, key_id, sign},
+};
+use ed25519_dalek::SigningKey;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const NOON: u64 = 1_790_000_000_000;
+
+/// A folder with an attestation, what opens it, and the keys that are believed.
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        let (body, disclosure) = attested();
+        let files = Self { folder: tempfile::tempdir().unwrap() };
+        files.write("attestation.cbor", &sign(&body, &key()).unwrap());
+        files.write("disclosure.cbor", &disclosure.write().unwrap());
+        files.issue(&json!({}));
+        files
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.folder.path().join(name), bytes).unwrap();
+    }
+
+    /// Writes the list of keys, with changes to the only one.
+    fn issue(&self, changes: &Value) {
+        let mut issuer = json!({
+            "name": "the test's", "publicKey": hex(key().verifying_key().as_bytes()),
+            "validFrom": NOON - 1, "validTo": NOON + 1,
+        });
+        for (name, value) in changes.as_object().unwrap() {
+            issuer[name] = value.clone();
+        }
+        self.write("keys.json", json!({ "issuers": [issuer] }).to_string().as_bytes());
+    }
+
+    /// Runs the program there; its code, and what it said.
+    fn verify(&self, more: &[&str]) -> (i32, String) {
+        let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
+        let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
+        let output = Command::new(program).args(order).current_dir(&self.folder).output().unwrap();
+        let (said, complained) = (output.stdout, output.stderr);
+        let text = String::from_utf8([said, complained].concat()).unwrap();
+        (output.status.code().unwrap(), text)
+    }
+
+    fn report(&self, more: &[&str]) -> Value {
+        let (code, text) = self.verify(more);
+        assert_eq!(code, 0, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[7; 32])
+}
+
+fn attested() -> (Body, Disclosure) {
+    let opening = |kind, index, value: &str| Opening {
+        kind,
+        index,
+        salt: [9; 16],
+        value: value.as_bytes().to_vec(),
+    };
+    let line = opening(Kind::RequestLine, 0, "GET /me HTTP/1.1");
+    let part = opening(Kind::BodyPart, 0, "{\"id\":\"a\"}");
+    let claim = opening(Kind::Claim, 0, "\"a\"");
+    let body = Body {
+        version: VERSION,
+        id: [1; 16],
+        issuer: key_id(key().verifying_key().as_bytes()),
+        algorithm: ED25519,
+        mode: 0,
+        session: [2; 32],
+        challenge: [0; 32],
+        descriptor: DescriptorName { platform: 1, version: 2, sha256: [3; 32] },
+        server: Server {
+            name: "platform.test".into(),
+            port: 443,
+            address: vec![192, 0, 2, 1],
+            egress: 0,
+            resolver: 0,
+        },
+        tls: tls(),
+        time: Time { opened: NOON - 20, closed: NOON - 10, signed: NOON },
+        capture: CaptureHash { client_length: 1, server_length: 2, sha256: [8; 32] },
+        request: Request {
+            method: "GET".into(),
+            target: "/me".into(),
+            length: 100,
+            hidden: vec![],
+            root: root(&[line.commitment()]),
+        },
+        response: Response {
+            status: 200,
+            content_type: "application/json".into(),
+            head_length: 50,
+            body_length: 10,
+            root: root(&[part.commitment()]),
+        },
+        claims: vec![Claim {
+            field: "user_id".into(),
+            pointer: "/id".into(),
+            commitment: claim.commitment(),
+        }],
+        proof: Proof::default(),
+        attestor: Build { version: "0.1.0".into(), sha256: [9; 32] },
+        log: LogPlace { index: 4, before: [10; 32] },
+        blind: [11; 32],
+    };
+    let disclosure = Disclosure {
+        request: vec![Leaf(line.commitment())],
+        response: vec![Leaf(part.commitment())],
+        openings: vec![line, part, claim],
+    };
+    (body, disclosure)
+}
+
+fn tls() -> Tls {
+    Tls {
+        version: 0x0304,
+        suite: 0x1303,
+        group: 29,
+        scheme: 0x0403,
+        leaf_key_sha256: [4; 32],
+        chain_sha256: [5; 32],
+        roots_sha256: [6; 32],
+        transcript: vec![7; 32],
+    }
+}
+
+#[test]
+fn what_is_proved_and_assumed_is_told() {
+    let files = Files::new();
+    let report = files.report(&[]);
+    assert_eq!(
+        (&report["level"], &report["attestationType"]),
+        (&json!("signature"), &json!("full-reveal"))
+    );
+    assert_eq!(report["claims"][0]["value"], Value::Null);
+    assert_eq!(report["issuer"]["name"], "the test's");
+    assert!(report["assumes"].as_array().unwrap().len() >= 5);
+    let opened = files.report(&["--disclosure", "disclosure.cbor"]);
+    assert_eq!(
+        (&opened["level"], &opened["claims"][0]["value"]),
+        (&json!("disclosure"), &json!("a"))
+    );
+    let hash = report["proofHash"].as_str().unwrap();
+    files.report(&["--expect-proof-hash", hash]);
+    assert_eq!(hash.len(), 64);
+}
+
+#[test]
+fn each_kind_of_failure_has_a_code_and_a_line() {
+    let files = Files::new();
+    let fails = |more: &[&str], expected: i32| {
+        let (code, text) = files.verify(more);
+        assert_eq!(code, expected, "{text}");
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    };
+    fails(&["--expect-proof-hash", &"0".repeat(64)], 5);
+    fails(&["--disclosure", "nowhere.cbor"], 1);
+    files.write("disclosure.cbor", b"x");
+    fails(&["--disclosure", "disclosure.cbor"], 6);
+    let (body, mut disclosure) = attested();
+    disclosure.openings[2].value = b"\"b\"".to_vec();
+    files.write("disclosure.cbor", &disclosure.write().unwrap());
+    fails(&["--disclosure", "disclosure.cbor"], 6);
+    files.issue(&json!({ "revokedAt": NOON }));
+    fails(&[], 3);
+    files.issue(&json!({ "validTo": NOON }));
+    fails(&[], 3);
+    files.issue(&json!({ "publicKey": "00".repeat(32) }));
+    fails(&[], 3);
+    files.issue(&json!({ "surprise": 1 }));
+    fails(&[], 1);
+    files.issue(&json!({}));
+    files.write("attestation.cbor", &sign(&body, &SigningKey::from_bytes(&[8; 32])).unwrap());
+    fails(&[], 4);
+    files.write("attestation.cbor", b"x");
+    fails(&[], 2);
+    files.write("attestation.cbor", &vec![0; 300 * 1024]);
+    fails(&[], 2);
+    let (code, _) = files.verify(&["--no-such-flag"]);
+    assert_eq!(code, 1);
+}
