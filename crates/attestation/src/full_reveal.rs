@@ -99,7 +99,10 @@ pub fn examine(
 }
 
 /// The values that a descriptor claims, in its order.
-fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
+pub(crate) fn claims(
+    body: &[u8],
+    descriptor: &Descriptor,
+) -> Result<Vec<(String, String)>, Refusal> {
     let whole = json::read(body)?;
     let claim = |claim: &crate::descriptor::Claim| {
         Ok((claim.field.clone(), json::value(&whole, &claim.pointer)?))

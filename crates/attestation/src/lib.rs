@@ -17,6 +17,8 @@ mod json;
 mod refusal;
 pub mod signed;
 mod tls;
+pub mod zk;
+pub mod zktls_request;
 
 pub use self::{
     json::BadJson,

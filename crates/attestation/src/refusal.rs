@@ -95,6 +95,11 @@ pub enum Refusal {
     LateHandshake(u8),
     #[error("the descriptor does not allow this mode")]
     Mode,
+    // What a prover tells, and proves.
+    #[error("what is told does not fit what was recorded, or can be told in another way")]
+    Reveal,
+    #[error("the proof is refused: {0}")]
+    Zk(#[from] crate::zk::ZkError),
     // HTTP/1.1 (RFC 9112) and JSON (RFC 8259).
     #[error("the request is refused: {0}")]
     Request(#[from] crate::http::request::BadRequest),

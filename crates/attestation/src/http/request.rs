@@ -109,13 +109,14 @@ pub(crate) fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, B
 /// but that, and all that is not hidden can be seen.
 fn header(seen: Seen<'_>, line: &Range<usize>) -> Result<(String, Vec<Range<usize>>), BadRequest> {
     let text = seen.bytes.get(line.clone()).unwrap_or_default();
-    let colon = text.windows(2).position(|pair| pair == b": ").ok_or(BadRequest::Header)?;
-    let (name, value) = text.split_at_checked(colon + 2).ok_or(BadRequest::Header)?;
-    let value_at = line.start + name.len()..line.end;
-    let name = name.get(..colon).unwrap_or_default();
     // The two bytes of its CRLF count to a line.
     let begins = |hidden: &&Range<usize>| (line.start..line.end + 2).contains(&hidden.start);
     let hidden: Vec<_> = seen.hidden.iter().filter(begins).cloned().collect();
+    let nameless = if hidden.is_empty() { BadRequest::Header } else { BadRequest::HiddenElsewhere };
+    let colon = text.windows(2).position(|pair| pair == b": ").ok_or(nameless)?;
+    let (name, value) = text.split_at_checked(colon + 2).ok_or(BadRequest::Header)?;
+    let value_at = line.start + name.len()..line.end;
+    let name = name.get(..colon).unwrap_or_default();
     if hidden.iter().any(|part| part.start < value_at.start || part.end > value_at.end) {
         return Err(BadRequest::HiddenElsewhere);
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{bytes::Bytes, refusal::Refusal};
 
 /// `close_notify`, a warning (RFC 8446, section 6.1).
-const CLOSE_NOTIFY: [u8; 2] = [1, 0];
+pub(crate) const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
 /// Opens one direction's records of one phase, in their order.
 pub(crate) struct Opener {

@@ -11,6 +11,7 @@ mod anybody;
 mod changed;
 mod forge;
 mod handshake;
+mod hidden;
 mod messages;
 mod scene;
 mod signed;

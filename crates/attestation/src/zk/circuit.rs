@@ -1,0 +1,149 @@
+//! The circuit: from the handshake secret, which is hidden, to the keys, and from there to every
+//! byte that is opened.
+
+use bellpepper::gadgets::{multieq::MultiEq, uint32::UInt32};
+use bellpepper_core::{ConstraintSystem, SynthesisError, boolean::Boolean};
+use ff::PrimeField;
+
+use super::{
+    Block, Statement,
+    sha::Key,
+    words::{Publisher, big_endian, constant, little_endian, turned},
+};
+use crate::tls::flight::sha256;
+
+/// "expand 32-byte k" (RFC 8439, section 2.3).
+const WORDS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+/// The quarter rounds of two rounds, by the places of their words, and the turns of each.
+const QUARTERS: [[usize; 4]; 8] = [
+    [0, 4, 8, 12],
+    [1, 5, 9, 13],
+    [2, 6, 10, 14],
+    [3, 7, 11, 15],
+    [0, 5, 10, 15],
+    [1, 6, 11, 12],
+    [2, 7, 8, 13],
+    [3, 4, 9, 14],
+];
+
+/// Lays the circuit down for a statement and the handshake secret that it is about.
+///
+/// # Errors
+/// Those of the constraint system.
+pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    statement: &Statement,
+    secret: &[u8; 32],
+) -> Result<(), SynthesisError> {
+    let mut publisher = Publisher::new();
+    let secret = big_endian(cs, "handshake secret", secret)?;
+    let hellos = big_endian(cs, "hellos", &statement.hellos)?;
+    let transcript = big_endian(cs, "transcript", &statement.transcript)?;
+    publisher.publish(cs, &turned(&hellos))?;
+    publisher.publish(cs, &turned(&transcript))?;
+    let handshake = Key::new(cs, "handshake", &secret)?;
+    let server = handshake.expand(cs, "s hs traffic", &hellos, 32)?;
+    publisher.publish(cs, &turned(&server))?;
+    let client = handshake.expand(cs, "c hs traffic", &hellos, 32)?;
+    publisher.publish(cs, &turned(&client))?;
+    let derived = handshake.expand(cs, "derived", &constant(&sha256(&[])), 32)?;
+    let master = Key::new(cs, "derived", &derived)?.mac(cs, "master", &constant(&[0; 32]))?;
+    let master = Key::new(cs, "master", &master)?;
+    let server = master.expand(cs, "s ap traffic", &transcript, 32)?;
+    publisher.publish(cs, &turned(&server))?;
+    let client = master.expand(cs, "c ap traffic", &transcript, 32)?;
+    let client = Key::new(cs, "client", &client)?;
+    let iv = client.expand(cs, "iv", &[], 12)?;
+    publisher.publish(cs, &turned(&iv))?;
+    let key = turned(&client.expand(cs, "key", &[], 32)?);
+    let key: Vec<_> = key.chunks(32).map(UInt32::from_bits).collect();
+    for (at, block) in statement.blocks.iter().enumerate() {
+        let mut cs = cs.namespace(|| format!("block {at}"));
+        self::block(&mut cs, block, &key, &mut publisher)?;
+    }
+    Ok(())
+}
+
+/// What is opened of a block is what the key makes of its ciphertext, and what is marked as
+/// printable has one of its three highest bits set: no CR, LF, NUL or tab.
+fn block<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    block: &Block,
+    key: &[UInt32],
+    publisher: &mut Publisher,
+) -> Result<(), SynthesisError> {
+    let [place, ciphertext, masks, _] = block.public();
+    let place = little_endian(cs, "nonce and counter", &place)?;
+    publisher.publish(cs, &place)?;
+    let ciphertext = little_endian(cs, "ciphertext", &ciphertext)?;
+    publisher.publish(cs, &ciphertext)?;
+    let masks = little_endian(cs, "masks", &masks)?;
+    publisher.publish(cs, &masks)?;
+    let words: Vec<_> = place.chunks(32).map(UInt32::from_bits).collect();
+    let (nonce, counter) = words.split_at_checked(3).ok_or(SynthesisError::Unsatisfiable)?;
+    let stream = chacha20(cs, key, counter, nonce)?;
+    let mut plain = vec![];
+    for (at, (stream, cipher)) in stream.iter().zip(&ciphertext).enumerate() {
+        plain.push(Boolean::xor(cs.namespace(|| format!("plain {at}")), stream, cipher)?);
+    }
+    let (opened, printable) = masks.split_at_checked(64).ok_or(SynthesisError::Unsatisfiable)?;
+    let mut shown = vec![];
+    for (at, bit) in plain.iter().enumerate() {
+        let mask = opened.get(at / 8).ok_or(SynthesisError::Unsatisfiable)?;
+        shown.push(Boolean::and(cs.namespace(|| format!("shown {at}")), bit, mask)?);
+    }
+    publisher.publish(cs, &shown)?;
+    for (at, (byte, mask)) in plain.chunks(8).zip(printable).enumerate() {
+        let [.., five, six, seven] = byte else { return Err(SynthesisError::Unsatisfiable) };
+        let low = Boolean::and(cs.namespace(|| format!("low {at}")), &seven.not(), &six.not())?;
+        let control = Boolean::and(cs.namespace(|| format!("control {at}")), &low, &five.not())?;
+        cs.enforce(
+            || format!("printable {at}"),
+            |_| control.lc(CS::one(), F::ONE),
+            |_| mask.lc(CS::one(), F::ONE),
+            |zero| zero,
+        );
+    }
+    Ok(())
+}
+
+/// One block of the stream as bits (RFC 8439, section 2.3).
+fn chacha20<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    key: &[UInt32],
+    counter: &[UInt32],
+    nonce: &[UInt32],
+) -> Result<Vec<Boolean>, SynthesisError> {
+    let mut cs = MultiEq::new(cs.namespace(|| "stream"));
+    let begin: Vec<_> = WORDS
+        .into_iter()
+        .map(UInt32::constant)
+        .chain(key.iter().chain(counter).chain(nonce).cloned())
+        .collect();
+    let mut state = begin.clone();
+    for round in 0..10 {
+        for [a, b, c, d] in QUARTERS {
+            for (sum, other, turned, turn) in
+                [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)]
+            {
+                let name = format!("{round} {a} {b} {c} {turn}");
+                let word = |at: usize| state.get(at).cloned().ok_or(SynthesisError::Unsatisfiable);
+                let added = [word(sum)?, word(other)?];
+                let added = UInt32::addmany(cs.namespace(|| format!("{name} sum")), &added)?;
+                let mixed = word(turned)?.xor(cs.namespace(|| format!("{name} mix")), &added)?;
+                if let Some(word) = state.get_mut(sum) {
+                    *word = added;
+                }
+                if let Some(word) = state.get_mut(turned) {
+                    *word = mixed.rotr(32 - turn);
+                }
+            }
+        }
+    }
+    let mut stream = vec![];
+    for (at, (word, begin)) in state.into_iter().zip(begin).enumerate() {
+        let sum = UInt32::addmany(cs.namespace(|| format!("end {at}")), &[word, begin])?;
+        stream.extend(sum.into_bits());
+    }
+    Ok(stream)
+}

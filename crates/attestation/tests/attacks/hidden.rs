@@ -1,0 +1,221 @@
+//! Attacks on what is hidden from the witness, and proved to it.
+
+use std::{ops::Range, sync::LazyLock};
+
+use attestation::{
+    Refusal, Trust,
+    descriptor::{Descriptor, Mode},
+    full_reveal::{Capture, Findings},
+    http::request::BadRequest,
+    zk::{Spartan, Statement, ZkBackend, ZkError},
+    zktls_request::{Reveal, examine, reveal},
+};
+use rustls::pki_types::UnixTime;
+
+use crate::{
+    forge::Inner,
+    scene::{HOST, Scene, Session, descriptor, request_with},
+};
+
+const COOKIE: &str = "sid=0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// The keys of a shape take seconds: made once.
+static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
+
+/// A connection, and what its prover tells.
+static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
+    let session = session();
+    let told = told(&session, find(COOKIE)).unwrap();
+    (session, told)
+});
+
+fn session() -> Session {
+    let request = request_with(&format!("Accept: application/json\r\nCookie: {COOKIE}\r\n"));
+    Scene { request, ..Scene::default() }.play()
+}
+
+fn hiding() -> Descriptor {
+    Descriptor { modes: vec![Mode::ZktlsRequest], ..descriptor() }
+}
+
+fn one(range: Range<usize>) -> Vec<Range<usize>> {
+    std::iter::once(range).collect()
+}
+
+/// Hides the first place that has this text.
+fn find(text: &'static str) -> impl Fn(&[u8]) -> Vec<Range<usize>> {
+    move |said| {
+        let at = said.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
+        one(at..at + text.len())
+    }
+}
+
+fn told(
+    session: &Session,
+    hide: impl FnOnce(&[u8]) -> Vec<Range<usize>>,
+) -> Result<Reveal, Refusal> {
+    told_by(&*SPARTAN, session, hide)
+}
+
+fn told_by(
+    backend: &dyn ZkBackend,
+    session: &Session,
+    hide: impl FnOnce(&[u8]) -> Vec<Range<usize>>,
+) -> Result<Reveal, Refusal> {
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let secret = session.secret.as_slice().try_into().unwrap();
+    reveal(capture, secret, hide, backend, HOST, &trust)
+}
+
+fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    examine(capture, told, &*SPARTAN, &hiding(), &trust)
+}
+
+fn changed(change: impl FnOnce(&mut Reveal)) -> Refusal {
+    let (session, told) = &*HONEST;
+    let mut told = told.clone();
+    change(&mut told);
+    examined(session, &told).unwrap_err()
+}
+
+const OTHER: Refusal = Refusal::Zk(ZkError::OtherStatement);
+
+#[test]
+fn the_witness_finds_everything_but_the_cookie() {
+    let (session, told) = &*HONEST;
+    let found = examined(session, told).unwrap();
+    assert_eq!(found.claims[0], ("user_id".into(), "\"acct-829137\"".into()));
+    assert_eq!(found.request.hidden.len(), 1);
+    assert_eq!(found.request.hidden[0].header, "cookie");
+    let said = String::from_utf8(found.said.clone()).unwrap();
+    assert!(said.contains("Cookie: \0") && !said.contains("sid="), "{said}");
+    let everything = [told.proof.as_slice(), &told.said].concat();
+    assert!(!everything.windows(8).any(|part| COOKIE.as_bytes().windows(8).any(|w| w == part)));
+    let full = Descriptor { modes: vec![Mode::FullReveal], ..descriptor() };
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    assert_eq!(examine(capture, told, &*SPARTAN, &full, &trust), Err(Refusal::Mode));
+}
+
+/// Attacks 1 to 5.
+#[test]
+fn what_is_told_is_what_was_proved() {
+    let byte = HONEST.1.said.windows(6).position(|part| part == b"Accept").unwrap();
+    assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "an opened byte");
+    assert_eq!(changed(|told| told.server_data[0] ^= 1), Refusal::Tag(0));
+    assert_eq!(changed(|told| told.client_iv[0] ^= 1), OTHER);
+    assert_eq!(changed(|told| told.server_handshake[0] ^= 1), Refusal::Tag(0));
+    assert_eq!(changed(|told| told.client_handshake[0] ^= 1), Refusal::Tag(0));
+    assert_eq!(changed(|told| told.tag_keys[0][0] ^= 1), Refusal::Tag(0));
+    assert_eq!(changed(|told| told.tag_keys.truncate(1)), Refusal::Reveal);
+    assert_eq!(changed(|told| told.said.truncate(9)), Refusal::Reveal);
+    assert_eq!(changed(|told| told.said.push(0)), Refusal::Reveal);
+    assert_eq!(changed(|told| told.hidden.insert(0, 0..26)), OTHER, "the request line hidden");
+    assert_eq!(changed(|told| told.hidden.clear()), OTHER, "what is hidden told as zeros");
+    assert_eq!(changed(|told| told.hidden[0].end -= 1), OTHER);
+    assert_eq!(changed(|told| told.hidden[0].end = 9999), Refusal::Reveal);
+    assert_eq!(changed(|told| told.hidden.push(told.hidden[0].clone())), Refusal::Reveal);
+    let (session, told) = &*HONEST;
+    let mut odd = told.clone();
+    let place = odd.hidden[0].start;
+    odd.said[place] = b'\r';
+    let found = examined(session, &odd).unwrap();
+    assert_eq!(found.said[place], 0, "what is told of hidden bytes is not looked at");
+}
+
+/// Attacks 6 and 25: hidden with a proof of its own.
+#[test]
+fn no_line_can_be_hidden_and_no_part_of_another() {
+    let session = session();
+    let with = |hide: fn(&[u8]) -> Vec<Range<usize>>| {
+        told(&session, hide).and_then(|told| examined(&session, &told)).unwrap_err()
+    };
+    let lines = with(|said| {
+        let at = said.windows(8).position(|part| part == b"\r\nCookie").unwrap();
+        one(at..at + 20)
+    });
+    assert!(matches!(lines, Refusal::Zk(ZkError::Prove(_) | ZkError::Proof)), "{lines}");
+    assert_eq!(with(|_| one(5..9)), Refusal::Request(BadRequest::Beginning), "in the target");
+    let name = with(|said| {
+        let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
+        one(at + 2..at + 20)
+    });
+    assert_eq!(name, Refusal::Request(BadRequest::HiddenElsewhere));
+}
+
+/// Attack 22: the type of what a record holds is opened, also where the next one begins hidden.
+#[test]
+fn a_record_may_begin_with_what_is_hidden() {
+    let session = session().with(|parts| {
+        let whole = parts.client.remove(0).content;
+        let at = find(COOKIE)(&whole)[0].start;
+        let (before, after) = whole.split_at(at);
+        parts.client.splice(0..0, [Inner::new(23, before), Inner::new(23, after)]);
+    });
+    let told = told(&session, find(COOKIE)).unwrap();
+    assert_eq!(told.tag_keys.len(), 3);
+    assert_eq!(examined(&session, &told).unwrap().request.hidden.len(), 1);
+}
+
+/// Attack 7: a proof for the words of this connection under another secret.
+#[test]
+fn another_secret_proves_nothing() {
+    struct Liar;
+    impl ZkBackend for Liar {
+        fn name(&self) -> &'static str {
+            SPARTAN.name()
+        }
+        fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
+            let mut secret = *secret;
+            secret[5] ^= 1;
+            SPARTAN.prove(statement, &secret)
+        }
+        fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
+            SPARTAN.verify(statement, proof)
+        }
+    }
+    let session = &HONEST.0;
+    let refused = told_by(&Liar, session, find(COOKIE)).and_then(|told| examined(session, &told));
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Refusal::Zk(ZkError::Prove(_) | ZkError::Proof | ZkError::OtherStatement)
+        ),
+        "{refused}"
+    );
+}
+
+/// Attacks 31 and 32.
+#[test]
+fn a_proof_is_good_for_its_own_connection_alone() {
+    let other = session();
+    let mut theirs = told(&other, find(COOKIE)).unwrap();
+    assert!(examined(&HONEST.0, &theirs).is_err());
+    let mut ours = HONEST.1.clone();
+    std::mem::swap(&mut ours.proof, &mut theirs.proof);
+    assert_eq!(examined(&HONEST.0, &ours), Err(OTHER));
+    assert_eq!(examined(&other, &theirs), Err(OTHER));
+}
+
+/// Attack 8, and proofs that are none.
+#[test]
+fn no_bit_of_a_proof_can_be_changed() {
+    let (session, told) = &*HONEST;
+    let mut told = told.clone();
+    let bits = 8 * told.proof.len();
+    for step in 0..60 {
+        let bit = step * (bits / 60) + step * 7 % 8;
+        told.proof[bit / 8] ^= 1 << (bit % 8);
+        let refused = examined(session, &told);
+        assert!(matches!(refused, Err(Refusal::Zk(_))), "bit {bit}: {refused:?}");
+        told.proof[bit / 8] ^= 1 << (bit % 8);
+    }
+    for proof in [vec![], vec![0; 1000], vec![0xff; 1000], vec![1; 600 * 1024]] {
+        assert_eq!(changed(|told| told.proof = proof), Refusal::Zk(ZkError::Form));
+    }
+    assert_eq!(changed(|told| told.proof.push(0)), Refusal::Zk(ZkError::Form));
+}
