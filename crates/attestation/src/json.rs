@@ -22,9 +22,10 @@ pub enum BadJson {
     Compound(String),
 }
 
-/// Reads a text; refuses what is no UTF-8, a key that comes twice, what is too deep, and anything
+/// Reads a text, its numbers as 64-bit integers where they are, else as the nearest doubles (IEEE
+/// 754), as a browser does; refuses what is no UTF-8, a key that comes twice, what is too deep, and anything
 /// behind the end.
-pub(crate) fn read(text: &[u8]) -> Result<Value, BadJson> {
+pub fn read(text: &[u8]) -> Result<Value, BadJson> {
     let bad = |error: serde_json::Error| BadJson::Text(error.to_string());
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Strict { deeper: DEEPEST }.deserialize(&mut reader).map_err(bad)?;

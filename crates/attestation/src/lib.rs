@@ -13,7 +13,7 @@ pub mod commitment;
 pub mod descriptor;
 pub mod full_reveal;
 pub mod http;
-mod json;
+pub mod json;
 mod refusal;
 pub mod signed;
 mod tls;
@@ -21,7 +21,6 @@ pub mod zk;
 pub mod zktls_request;
 
 pub use self::{
-    json::BadJson,
     refusal::Refusal,
     tls::{flight::Trust, schedule::Suite},
 };

@@ -6,16 +6,16 @@ use super::is_token;
 use crate::descriptor::Descriptor;
 
 /// The longest request.
-pub(crate) const LONGEST: usize = 64 * 1024;
+pub const LONGEST: usize = 64 * 1024;
 
 /// A request with parts that are hidden. Hidden bytes are proved to be no control characters, so
 /// that no line can begin or end among them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub struct Seen<'a> {
     /// What is hidden stands there as zeros.
-    pub(crate) bytes: &'a [u8],
+    pub bytes: &'a [u8],
     /// In their order, none empty, none touching another.
-    pub(crate) hidden: &'a [Range<usize>],
+    pub hidden: &'a [Range<usize>],
 }
 
 /// A request that is what its descriptor says.
@@ -56,7 +56,7 @@ pub enum BadRequest {
 }
 
 /// Reads a request and holds it against a descriptor.
-pub(crate) fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadRequest> {
+pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadRequest> {
     if seen.bytes.len() > LONGEST {
         return Err(BadRequest::Long);
     }

@@ -3,7 +3,7 @@
 use super::{is_token, line};
 
 /// The longest response, and the longest head of one.
-pub(crate) const LONGEST: usize = 1024 * 1024;
+pub const LONGEST: usize = 1024 * 1024;
 const LONGEST_HEAD: usize = 64 * 1024;
 const LONGEST_CHUNK_LINE: usize = 8;
 
@@ -47,7 +47,7 @@ pub enum BadResponse {
 const ONCE: &[&str] = &["content-encoding", "content-length", "content-type", "transfer-encoding"];
 
 /// Reads a response with this content type.
-pub(crate) fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
+pub fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
     if bytes.len() > LONGEST {
         return Err(BadResponse::Long);
     }

@@ -27,6 +27,8 @@ pub(crate) struct Parts {
     pub(crate) flight: Vec<Vec<u8>>,
     pub(crate) client: Vec<Inner>,
     pub(crate) server: Vec<Inner>,
+    /// The type of what the flight's records hold.
+    pub(crate) flight_kind: u8,
     /// Whether the server's Finished is made to fit.
     pub(crate) finish: bool,
     secret: Vec<u8>,
@@ -68,6 +70,7 @@ impl Session {
             client_hello,
             server_hello,
             flight,
+            flight_kind: 22,
             finish: true,
             secret: self.secret.clone(),
         }
@@ -108,8 +111,8 @@ impl Parts {
         client.extend(self.client.iter().flat_map(|inner| keys.seal(inner)));
         let mut server = plain(&self.server_hello);
         server.extend(ccs);
-        let mut keys = Keys::new(&server_secret);
-        server.extend(self.flight.iter().flat_map(|message| keys.seal(&Inner::new(22, message))));
+        let (mut keys, kind) = (Keys::new(&server_secret), self.flight_kind);
+        server.extend(self.flight.iter().flat_map(|message| keys.seal(&Inner::new(kind, message))));
         let mut keys = Keys::new(&derive(&master, "s ap traffic", &transcript));
         server.extend(self.server.iter().flat_map(|inner| keys.seal(inner)));
         (client, server)

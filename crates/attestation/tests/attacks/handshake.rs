@@ -91,6 +91,8 @@ fn flights_with_other_messages_are_refused() {
         parts.flight[3].extend([4, 0, 0, 0]);
     });
     assert_eq!(behind.examine(), Err(Refusal::AfterFinished));
+    let kind = session.with(|parts| parts.flight_kind = 23);
+    assert_eq!(kind.examine(), Err(Refusal::InnerType(23)));
     let protocol = session.with(|parts| parts.flight[0] = vec![8, 0, 0, 2, 0, 0]);
     assert_eq!(protocol.examine(), Err(Refusal::Protocol));
 }
@@ -108,6 +110,15 @@ fn hellos_that_offer_what_must_not_be_are_refused() {
     assert_eq!(offered(27, &[2, 0, 1]).examine(), Err(Refusal::ClientExtension(27)));
     assert_eq!(offered(49, &[]).examine(), Err(Refusal::ClientExtension(49)));
     assert_eq!(offered(16, b"\0\x03\x02h2").examine(), Err(Refusal::ExtensionTwice(16)));
+    let instead = |kind: u16, value: &[u8]| {
+        session.with(|parts| {
+            let hello = without_extension(&parts.client_hello, kind);
+            parts.client_hello = with_extension(&hello, kind, value);
+        })
+    };
+    assert_eq!(instead(43, &[4, 3, 4, 3, 3]).examine(), Err(Refusal::TlsVersion));
+    assert_eq!(instead(16, b"\0\x0c\x02h2\x08http/1.1").examine(), Err(Refusal::Protocol));
+    assert_eq!(instead(0, b"\0\x08\0\0\x05a.com").examine(), Err(Refusal::AnotherHost));
     let chosen = |kind: u16, value: &[u8]| {
         session.with(|parts| {
             let hello = &parts.server_hello;
@@ -152,6 +163,15 @@ fn other_versions_and_suites_are_refused() {
         parts.server_hello[at + 5] = 0x1e;
     });
     assert_eq!(group.examine(), Err(Refusal::KeyShare));
+    // A group that was offered, and is none of those that are read.
+    let both = session.with(|parts| {
+        let hello = without_extension(&parts.client_hello, 51);
+        let share = [&[0, 36, 0, 0x1e, 0, 32], [7; 32].as_slice()].concat();
+        parts.client_hello = with_extension(&hello, 51, &share);
+        let at = parts.server_hello.windows(4).position(|w| w == [0, 51, 0, 36]).unwrap();
+        parts.server_hello[at + 5] = 0x1e;
+    });
+    assert_eq!(both.examine(), Err(Refusal::KeyShare));
     let mut hidden = descriptor();
     hidden.modes = vec![Mode::ZktlsRequest];
     assert_eq!(session.examine_as(&hidden), Err(Refusal::Mode));
@@ -225,11 +245,29 @@ fn sealed(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// A client's hello with one more extension at its end.
 fn with_extension(hello: &[u8], kind: u16, value: &[u8]) -> Vec<u8> {
+    extended(hello, extensions_at(hello), kind, value)
+}
+
+/// The same without one that it has. Its lengths are put right when another is added.
+fn without_extension(hello: &[u8], kind: u16) -> Vec<u8> {
+    let at = extensions_at(hello);
+    let (mut kept, mut rest) = (hello[..at + 2].to_vec(), &hello[at + 2..]);
+    while !rest.is_empty() {
+        let length = 4 + usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+        if rest[..2] != kind.to_be_bytes() {
+            kept.extend(&rest[..length]);
+        }
+        rest = &rest[length..];
+    }
+    kept
+}
+
+/// Where the length of a client's extensions stands.
+fn extensions_at(hello: &[u8]) -> usize {
     let mut at = 4 + 2 + 32;
     at += 1 + usize::from(hello[at]);
     at += 2 + usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
-    at += 1 + usize::from(hello[at]);
-    extended(hello, at, kind, value)
+    at + 1 + usize::from(hello[at])
 }
 
 /// A message whose extensions begin there, with one more.

@@ -1,8 +1,9 @@
 //! Attacks on what was asked and answered: HTTP and JSON that could be read in two ways.
 
 use attestation::{
-    BadJson, Refusal,
+    Refusal,
     http::{request::BadRequest, response::BadResponse},
+    json::BadJson,
 };
 
 use crate::{
@@ -207,6 +208,13 @@ fn bodies_are_read_in_one_way_alone() {
     let number =
         answered(counted("{\"user\":{\"id\":7,\"verified\":\"true\"}}").as_bytes()).unwrap();
     assert_eq!((number[0].1.as_str(), number[1].1.as_str()), ("7", "\"true\""), "types are kept");
+    let precise = "{\"user\":{\"id\":66620000000000000000000001945661757,\"verified\":1.10}}";
+    let precise = answered(counted(precise).as_bytes()).unwrap();
+    assert_eq!(
+        (precise[0].1.as_str(), precise[1].1.as_str()),
+        ("6.662e+34", "1.1"),
+        "as a browser"
+    );
     let echo = "{\"echo\":\"\\\",\\\"user\\\":{\\\"id\\\":\\\"evil\\\"}\",\"user\":{\"id\":\"a\",\"verified\":true}}";
     assert_eq!(answered(counted(echo).as_bytes()).unwrap()[0].1, "\"a\"");
     let not_utf8 = [with_headers("Content-Length: 4\r\n", "").as_bytes(), b"\"\xff\xfe\""].concat();

@@ -1,0 +1,29 @@
+//! Any bytes of both directions, under any secret, are refused in peace: nobody has a certificate
+//! that is believed here.
+#![no_main]
+
+use attestation::{
+    Trust,
+    descriptor::{Claim, Descriptor, Mode},
+    full_reveal::{Capture, examine},
+};
+use libfuzzer_sys::fuzz_target;
+use rustls_pki_types::UnixTime;
+
+fuzz_target!(|input: (&[u8], &[u8], [u8; 32])| {
+    let (client, server, secret) = input;
+    let descriptor = Descriptor {
+        platform: 1,
+        version: 1,
+        host: "platform.test".into(),
+        target: "/me".into(),
+        headers: vec!["cookie".into()],
+        hidden: vec![],
+        content_type: "application/json".into(),
+        modes: vec![Mode::FullReveal],
+        claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+    };
+    let trust = Trust { roots: &[], now: UnixTime::since_unix_epoch(std::time::Duration::ZERO) };
+    let capture = Capture { client, server };
+    assert!(examine(capture, &secret, &descriptor, &trust).is_err());
+});

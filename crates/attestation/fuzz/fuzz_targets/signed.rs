@@ -1,0 +1,23 @@
+//! Any bytes are refused in peace: nobody has a key that is believed here. A disclosure that is
+//! read has one form.
+#![no_main]
+
+use attestation::{
+    attest::Disclosure,
+    signed::{Issuer, hex, verify},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let issuer = Issuer {
+        name: String::new(),
+        public_key: hex(&[3; 32]),
+        valid_from: 0,
+        valid_to: u64::MAX,
+        revoked_at: None,
+    };
+    assert!(verify(bytes, &[issuer]).is_err());
+    if let Ok(disclosure) = Disclosure::read(bytes) {
+        assert_eq!(disclosure.write().as_deref(), Ok(bytes));
+    }
+});
