@@ -144,6 +144,11 @@ fn no_line_can_be_hidden_and_no_part_of_another() {
         one(at + 2..at + 20)
     });
     assert_eq!(name, Refusal::Request(BadRequest::HiddenElsewhere));
+    let letters = with(|said| {
+        let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
+        one(at..at + 2)
+    });
+    assert_eq!(letters, Refusal::Request(BadRequest::HiddenElsewhere));
 }
 
 /// Attack 22: the type of what a record holds is opened, also where the next one begins hidden.
