@@ -82,8 +82,7 @@ impl DeliveryQueue for Store {
     }
 
     async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError> {
-        self.note_successes(tallies).await?;
-        self.note_failures(tallies, now).await
+        if tallies.is_empty() { Ok(()) } else { self.note_tallies(tallies, now).await }
     }
 
     async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError> {

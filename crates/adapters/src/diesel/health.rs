@@ -18,124 +18,117 @@ use super::{
 };
 
 impl Store {
-    pub(super) async fn note_successes(&self, tallies: &[Tally]) -> Result<(), StoreError> {
-        let well = tallies.iter().filter(|tally| tally.success);
-        let well: Vec<_> = well.map(|tally| Id(*tally.webhook.as_uuid())).collect();
-        if well.is_empty() {
-            return Ok(());
-        }
-        let ailing =
-            webhooks::table.filter(webhooks::id.eq_any(&well)).filter(webhooks::failures.gt(0));
-        let well = (
-            webhooks::failures.eq(0),
-            webhooks::failing_since.eq(None::<Moment>),
-            webhooks::paused_until.eq(None::<Moment>),
-        );
-        let noted: QueryResult<usize> =
-            with_conn!(self, |conn| ::diesel::update(ailing).set(well).execute(conn).await);
-        noted.map(drop).map_err(failed("note successes"))
-    }
-
-    pub(super) async fn note_failures(
+    pub(super) async fn note_tallies(
         &self,
         tallies: &[Tally],
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        let mut failing: Vec<_> = tallies.iter().filter(|tally| tally.failures > 0).collect();
-        if failing.is_empty() {
-            return Ok(());
-        }
-        failing.sort_by_key(|tally| tally.webhook);
-        let ids: Vec<_> = failing.iter().map(|tally| Id(*tally.webhook.as_uuid())).collect();
-        let before = webhooks::table
-            .filter(webhooks::id.eq_any(&ids))
-            .order(webhooks::id)
-            .select((webhooks::id, webhooks::failures, webhooks::paused_until));
+        let ids: Vec<_> = tallies.iter().map(|tally| Id(*tally.webhook.as_uuid())).collect();
+        let before = webhooks::table.filter(webhooks::id.eq_any(&ids)).order(webhooks::id).select(
+            (webhooks::id, webhooks::failures, webhooks::failing_since, webhooks::paused_until),
+        );
         let noted: QueryResult<()> = with_conn!(
             self,
             postgres | conn | {
                 conn.transaction(async |conn| {
                     // Locked, so that what two processes count adds up; in their order, so that
-                    // neither waits for the other.
-                    let before: Vec<Before> = before.for_update().load(conn).await?;
-                    Ailments::of(&before, &failing, now).execute(conn).await.map(drop)
+                    // neither waits for the other; and not against sessions that owe them something
+                    // meanwhile, which hold on to their keys alone.
+                    let before: Vec<Health> = before.for_no_key_update().load(conn).await?;
+                    let changed = Changed::of(&after(&before, tallies, now));
+                    changed.execute(conn).await.map(drop)
                 })
                 .await
             },
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
-                    let before: Vec<Before> = before.load(conn).await?;
-                    let ailments = Ailments::of(&before, &failing, now);
-                    let rows = ailments.ids.iter().zip(&ailments.failures).zip(&ailments.pauses);
-                    for ((id, failures), pause) in rows {
-                        let this = webhooks::table.filter(webhooks::id.eq(id));
-                        let health =
-                            (webhooks::failures.eq(failures), webhooks::paused_until.eq(pause));
-                        ::diesel::update(this).set(health).execute(conn).await?;
-                        let well = this.filter(webhooks::failing_since.is_null());
-                        let since = webhooks::failing_since.eq(ailments.now);
-                        ::diesel::update(well).set(since).execute(conn).await?;
+                    let before: Vec<Health> = before.load(conn).await?;
+                    for health in after(&before, tallies, now) {
+                        let this = webhooks::table.filter(webhooks::id.eq(health.id));
+                        ::diesel::update(this).set(&health).execute(conn).await?;
                     }
                     Ok(())
                 })
                 .await
             }
         );
-        noted.map_err(failed("note failures"))
+        noted.map_err(failed("note how receivers do"))
     }
 }
 
-/// A webhook, its failures so far, and until when it is paused.
-type Before = (Id, i32, Option<Moment>);
+#[derive(Clone, Copy, Queryable, AsChangeset)]
+#[diesel(table_name = webhooks)]
+#[diesel(treat_none_as_null = true)]
+struct Health {
+    #[diesel(skip_update)]
+    id: Id,
+    failures: i32,
+    failing_since: Option<Moment>,
+    paused_until: Option<Moment>,
+}
 
-/// What is to be written of webhooks that fail.
-struct Ailments {
+/// How those do that are not paused: what comes in a pause is of calls from before it, but for a
+/// success, which ends it.
+fn after(before: &[Health], tallies: &[Tally], now: DateTime<Utc>) -> Vec<Health> {
+    let changed = before.iter().filter_map(|health| {
+        let tally = tallies.iter().find(|tally| *tally.webhook.as_uuid() == health.id.0)?;
+        let mut health = *health;
+        if tally.success {
+            health = Health { failures: 0, failing_since: None, paused_until: None, ..health };
+        }
+        let paused = health.paused_until.is_some_and(|until| now < until.0);
+        if tally.failures > 0 && !paused {
+            let more = with_more(u32::try_from(health.failures).unwrap_or(0), tally.failures);
+            let pause = pause_after(more).and_then(|pause| TimeDelta::from_std(pause).ok());
+            health.failures = i32::try_from(more).unwrap_or(i32::MAX);
+            health.failing_since = health.failing_since.or(Some(Moment(now)));
+            health.paused_until = pause.map(|pause| Moment(now + pause));
+        }
+        Some(health)
+    });
+    changed.collect()
+}
+
+/// Writes how many webhooks do, on PostgreSQL.
+struct Changed {
     ids: Vec<Id>,
     failures: Vec<i32>,
+    since: Vec<Option<Moment>>,
     pauses: Vec<Option<Moment>>,
-    now: Moment,
 }
 
-impl Ailments {
-    fn of(before: &[Before], tallies: &[&Tally], now: DateTime<Utc>) -> Self {
-        let (mut ids, mut failures, mut pauses) = (vec![], vec![], vec![]);
-        for (id, count, paused) in before {
-            let tally = tallies.iter().find(|tally| *tally.webhook.as_uuid() == id.0);
-            // What comes in a pause is of calls from before it.
-            let Some(tally) = tally.filter(|_| paused.is_none_or(|until| now >= until.0)) else {
-                continue;
-            };
-            let more = with_more(u32::try_from(*count).unwrap_or(0), tally.failures);
-            let pause = pause_after(more).and_then(|pause| TimeDelta::from_std(pause).ok());
-            ids.push(*id);
-            failures.push(i32::try_from(more).unwrap_or(i32::MAX));
-            pauses.push(pause.map(|pause| Moment(now + pause)));
+impl Changed {
+    fn of(all: &[Health]) -> Self {
+        Self {
+            ids: all.iter().map(|health| health.id).collect(),
+            failures: all.iter().map(|health| health.failures).collect(),
+            since: all.iter().map(|health| health.failing_since).collect(),
+            pauses: all.iter().map(|health| health.paused_until).collect(),
         }
-        Self { ids, failures, pauses, now: Moment(now) }
     }
 }
 
-impl QueryId for Ailments {
+impl QueryId for Changed {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<Conn> diesel::RunQueryDsl<Conn> for Ailments {}
+impl<Conn> diesel::RunQueryDsl<Conn> for Changed {}
 
-impl QueryFragment<Pg> for Ailments {
+impl QueryFragment<Pg> for Changed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "UPDATE webhooks w SET failures = t.failures, paused_until = t.paused_until, \
-             failing_since = COALESCE(w.failing_since, ",
+            "UPDATE webhooks w SET failures = t.failures, failing_since = t.failing_since, \
+             paused_until = t.paused_until FROM unnest(",
         );
-        out.push_bind_param::<SqlMoment, _>(&self.now)?;
-        out.push_sql(") FROM unnest(");
         out.push_bind_param::<Array<SqlId>, _>(&self.ids)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.failures)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<SqlMoment>>, _>(&self.pauses)?;
-        out.push_sql(") AS t (id, failures, paused_until) WHERE w.id = t.id");
+        for moments in [&self.since, &self.pauses] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Nullable<SqlMoment>>, _>(moments)?;
+        }
+        out.push_sql(") AS t (id, failures, failing_since, paused_until) WHERE w.id = t.id");
         Ok(())
     }
 }

@@ -68,8 +68,9 @@ macro_rules! stores_contract {
             deliveries::hands_out_again_what_was_claimed_and_not_settled
             deliveries::settles_many_at_once
             deliveries::hands_out_no_settled_delivery
-            deliveries::lets_a_receiver_that_fails_rest
-            deliveries::counts_the_failures_that_several_note_at_once
+            health::lets_a_receiver_that_fails_rest
+            health::counts_the_failures_that_several_note_at_once
+            health::notes_health_while_sessions_end
             deliveries::keeps_what_an_inactive_webhook_is_owed
             deliveries::gives_up_on_what_is_too_old
             delivery_log::shows_deliveries_and_their_attempts

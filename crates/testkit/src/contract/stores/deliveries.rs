@@ -5,10 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{SessionId, WebhookId},
-    webhook::{Verdict, Webhook, pause_after},
+    webhook::{Verdict, Webhook},
 };
 use ports::{
-    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Room, Settled, Tally},
+    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Room, Settled},
     webhook_sender::{Answer, Call, Cause},
 };
 
@@ -160,51 +160,6 @@ pub async fn hands_out_no_settled_delivery(backend: &Backend) {
     }
 }
 
-pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
-    let home = household(backend).await;
-    let hook = add(backend, &home).await;
-    for _ in 0..3 {
-        ended_session(backend, &home).await;
-    }
-    let tally = |failures, success| Tally { webhook: hook.id, failures, success };
-    let note = async |tally| backend.deliveries.note_health(&[tally], noon()).await.unwrap();
-    note(tally(9, false)).await;
-    assert_eq!(backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health.failures, 9);
-    note(tally(1, false)).await;
-    let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
-    let rested = noon() + TimeDelta::from_std(pause_after(10).unwrap()).unwrap();
-    assert_eq!((health.failing_since, health.paused_until), (Some(noon()), Some(rested)));
-
-    assert!(claim(backend, rested - TimeDelta::microseconds(1)).await.is_empty());
-    let busy = Ask { room: vec![Room { busy: true, ..room(hook.id, 3) }], ..ask(rested) };
-    let claimed = backend.deliveries.claim_deliveries(&busy).await.unwrap().deliveries;
-    assert!(claimed.is_empty(), "the one is under way");
-    let known = Ask { room: vec![room(hook.id, 3)], ..ask(rested) };
-    let claimed = backend.deliveries.claim_deliveries(&known).await.unwrap().deliveries;
-    assert_eq!(claimed.len(), 1, "it is tried out with one");
-    note(tally(0, true)).await;
-    let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
-    assert_eq!((health.failures, health.failing_since, health.paused_until), (0, None, None));
-    assert_eq!(claim(backend, rested).await.len(), 2);
-}
-
-pub async fn counts_the_failures_that_several_note_at_once(backend: &Backend) {
-    let home = household(backend).await;
-    let hook = add(backend, &home).await;
-    let notes = [(); CLAIMERS].map(|()| {
-        let (deliveries, webhook) = (backend.deliveries.clone(), hook.id);
-        tokio::spawn(async move {
-            let one = Tally { webhook, failures: 1, success: false };
-            deliveries.note_health(&[one], noon()).await.unwrap();
-        })
-    });
-    for note in notes {
-        note.await.unwrap();
-    }
-    let failures = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health.failures;
-    assert_eq!(usize::try_from(failures), Ok(CLAIMERS));
-}
-
 pub async fn keeps_what_an_inactive_webhook_is_owed(backend: &Backend) {
     let home = household(backend).await;
     let hook = add(backend, &home).await;
@@ -237,11 +192,11 @@ pub(super) async fn ended_session(backend: &Backend, home: &Household) -> Sessio
     change.session.id
 }
 
-const fn ask(now: DateTime<Utc>) -> Ask {
+pub(super) const fn ask(now: DateTime<Utc>) -> Ask {
     Ask { now, after: None, limit: 10, each: 10, room: vec![] }
 }
 
-const fn room(webhook: WebhookId, most: u16) -> Room {
+pub(super) const fn room(webhook: WebhookId, most: u16) -> Room {
     Room { webhook, most, busy: false }
 }
 

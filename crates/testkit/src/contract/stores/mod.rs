@@ -3,6 +3,7 @@
 pub mod catalogue;
 pub mod deliveries;
 pub mod delivery_log;
+pub mod health;
 pub mod keys;
 pub mod outbox;
 pub mod partners;
