@@ -7,6 +7,8 @@
 //! secret is fixed with it, since HMAC has no two keys for one result that anybody could find, and
 //! every later key is a function of it and of public hashes.
 
+use std::ops::Range;
+
 use crate::{
     descriptor::{Descriptor, Mode},
     http::{
@@ -17,7 +19,7 @@ use crate::{
     refusal::Refusal,
     tls::{
         flight::{self, Trust},
-        hello,
+        hello::{self, Agreed},
         open::{client_data, server_data},
         schedule::Suite,
         wire::Wire,
@@ -89,20 +91,31 @@ pub fn examine(
     let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
     let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
     let answered = server_data(suite, &data.server, rest)?;
-    let request = request::read(Seen { bytes: &said, hidden: &[] }, descriptor)?;
-    let response = response::read(&answered, &descriptor.content_type)?;
-    let claims = claims(&response.body, descriptor)?;
-    let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
-    let group = agreed.group;
-    let connection = Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
-    Ok(Findings { connection, request, said, response, claims })
+    Findings::of((agreed, server), said, &[], &answered, descriptor)
+}
+
+impl Findings {
+    /// What both sides said, of which this was hidden, held against the descriptor.
+    pub(crate) fn of(
+        (agreed, server): (Agreed, flight::Server),
+        said: Vec<u8>,
+        hidden: &[Range<usize>],
+        answered: &[u8],
+        descriptor: &Descriptor,
+    ) -> Result<Self, Refusal> {
+        let request = request::read(Seen { bytes: &said, hidden }, descriptor)?;
+        let response = response::read(answered, &descriptor.content_type)?;
+        let claims = claims(&response.body, descriptor)?;
+        let Agreed { suite, group } = agreed;
+        let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
+        let connection =
+            Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
+        Ok(Self { connection, request, said, response, claims })
+    }
 }
 
 /// The values that a descriptor claims, in its order.
-pub(crate) fn claims(
-    body: &[u8],
-    descriptor: &Descriptor,
-) -> Result<Vec<(String, String)>, Refusal> {
+fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
     let whole = json::read(body)?;
     let claim = |claim: &crate::descriptor::Claim| {
         Ok((claim.field.clone(), json::value(&whole, &claim.pointer)?))

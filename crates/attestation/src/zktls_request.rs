@@ -19,17 +19,13 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{
     descriptor::{Descriptor, Mode},
-    full_reveal::{Capture, Connection, Findings, claims},
-    http::{
-        request::{self, Seen},
-        response,
-    },
+    full_reveal::{Capture, Findings},
     refusal::Refusal,
     tls::{
         ALERT, APPLICATION_DATA,
         flight::{self, Trust},
         hello,
-        open::{CLOSE_NOTIFY, client_data, server_data},
+        open::{CLOSE_NOTIFY, client_data, nonce, server_data},
         schedule::Suite,
         wire::{Record, Wire},
     },
@@ -79,14 +75,7 @@ pub fn examine(
     let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
     let answered = server_data(SUITE, &reveal.server_data, rest)?;
     backend.verify(&statement, &reveal.proof)?;
-    let said = shown(reveal);
-    let request = request::read(Seen { bytes: &said, hidden: &reveal.hidden }, descriptor)?;
-    let response = response::read(&answered, &descriptor.content_type)?;
-    let claims = claims(&response.body, descriptor)?;
-    let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
-    let (suite, group) = (SUITE, agreed.group);
-    let connection = Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
-    Ok(Findings { connection, request, said, response, claims })
+    Findings::of((agreed, server), shown(reveal), &reveal.hidden, &answered, descriptor)
 }
 
 /// What a prover who has the handshake secret tells of a connection, in which these parts of what
@@ -243,13 +232,6 @@ fn shown(reveal: &Reveal) -> Vec<u8> {
         said.get_mut(hidden.clone()).unwrap_or_default().fill(0);
     }
     said
-}
-
-fn nonce(mut iv: [u8; 12], sequence: u64) -> [u8; 12] {
-    for (byte, count) in iv.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
-        *byte ^= count;
-    }
-    iv
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Refusal> {

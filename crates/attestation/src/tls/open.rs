@@ -33,10 +33,7 @@ impl Opener {
     }
 
     pub(crate) fn open(&mut self, record: &Record<'_>) -> Result<Opened, Refusal> {
-        let mut nonce = self.iv;
-        for (byte, count) in nonce.iter_mut().skip(4).zip(self.sequence.to_be_bytes()) {
-            *byte ^= count;
-        }
+        let nonce = nonce(self.iv, self.sequence);
         let mut content = record.body.to_vec();
         let opened = self.key.open_in_place(
             Nonce::assume_unique_for_key(nonce),
@@ -52,6 +49,14 @@ impl Opener {
         content.truncate(end);
         Ok(Opened { kind, content, padding })
     }
+}
+
+/// The nonce of a record (RFC 8446, section 5.3).
+pub(crate) fn nonce(mut iv: [u8; NONCE_LEN], sequence: u64) -> [u8; NONCE_LEN] {
+    for (byte, count) in iv.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
+        *byte ^= count;
+    }
+    iv
 }
 
 /// What a client said: application data, then `close_notify`, nothing else.
