@@ -74,6 +74,25 @@ impl Sky {
     }
 }
 
+/// Where the claims of one round, from the first webhook to the last, have come to.
+#[derive(Default)]
+struct Round {
+    after: Option<WebhookId>,
+    /// Whether anything was claimed in it.
+    gave: bool,
+}
+
+impl Round {
+    /// Goes on; whether there may be more at once. A round of several claims that gave something
+    /// is followed by another: what came meanwhile may be for those whom it began with.
+    const fn go_on(&mut self, gave: bool, next: Option<WebhookId>) -> bool {
+        let begins = self.after.is_none();
+        self.gave = gave || self.gave && !begins;
+        self.after = next;
+        next.is_some() || self.gave && !begins
+    }
+}
+
 impl Courier {
     /// Never ends; calls under way when it is dropped come to their end.
     pub(crate) async fn deliver(&self) {
@@ -82,9 +101,9 @@ impl Courier {
         let failing = HashSet::new();
         self.tasks.spawn(Settler { log, clock, outcomes, failing }.run());
         let sky = Arc::new(Sky::default());
-        let mut after = None;
+        let mut round = Round::default();
         loop {
-            match self.claim(&sky, &mut after, &send).await {
+            match self.claim(&sky, &mut round, &send).await {
                 Ok(true) => (),
                 Ok(false) => tokio::select! {
                     () = sky.landed.notified() => tokio::time::sleep(GATHER).await,
@@ -103,14 +122,12 @@ impl Courier {
     async fn claim(
         &self,
         sky: &Arc<Sky>,
-        after: &mut Option<WebhookId>,
+        round: &mut Round,
         send: &mpsc::Sender<Outcome>,
     ) -> Result<bool, ports::StoreError> {
-        let ask = sky.windows().ask(self.core.clock.now(), *after);
+        let ask = sky.windows().ask(self.core.clock.now(), round.after);
         let Some(ask) = ask else { return Ok(false) };
         let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
-        let to_the_end = after.is_none() && next.is_none();
-        *after = next;
         let mut given = HashMap::<_, u16>::new();
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
@@ -119,10 +136,10 @@ impl Courier {
             sky.windows().took(webhook, delivery, Instant::now().into_std());
             self.take_off(sky, webhook, send);
         }
-        if sky.windows().note_starved(&ask, &given) {
+        if sky.windows().note_starved(&ask, &given, next) {
             sky.landed.notify_one();
         }
-        Ok(!to_the_end)
+        Ok(round.go_on(!given.is_empty(), next))
     }
 
     /// Begins the calls to a receiver that there are places for.
@@ -228,5 +245,23 @@ fn tell(delivery: &Delivery, answer: &Answer) {
             delivery.id = %id, session.id = %session, class = cause.as_str(),
             "attempt {n} of delivery {id} failed"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn rounds_come_to_an_end() {
+        let one = Some(WebhookId::from_uuid(Uuid::from_u128(1)));
+        let mut round = Round::default();
+        assert!(!round.go_on(true, None), "a landing or a notice says that there is more");
+        // Webhooks on two pages, none of which gets anything.
+        assert!(round.go_on(false, one) && !round.go_on(false, None));
+        // Once more where one got something.
+        assert!(round.go_on(true, one) && round.go_on(false, None));
+        assert!(round.go_on(false, one) && !round.go_on(false, None));
     }
 }

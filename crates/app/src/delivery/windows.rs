@@ -118,12 +118,23 @@ impl<T> Windows<T> {
         IN_ALL.saturating_sub(self.flying).saturating_sub(self.waiting)
     }
 
-    /// Notes who was given all that there was room for, and so may be owed more; after what was
-    /// given has been taken. Whether there is room again for one of them.
-    pub(super) fn note_starved(&mut self, ask: &Ask, given: &HashMap<WebhookId, u16>) -> bool {
+    /// Notes who was given all that there was room for, and so may be owed more, of those that a
+    /// claim looked at; after what was given has been taken. Whether there is room again for one
+    /// of them.
+    pub(super) fn note_starved(
+        &mut self,
+        ask: &Ask,
+        given: &HashMap<WebhookId, u16>,
+        next: Option<WebhookId>,
+    ) -> bool {
         let most = most(self.free());
         let asked: HashMap<_, _> = ask.room.iter().map(|room| (room.webhook, room.most)).collect();
-        self.by.iter_mut().fold(false, |again, (webhook, window)| {
+        let seen = |webhook: &WebhookId| {
+            ask.after.is_none_or(|after| *webhook > after)
+                && next.is_none_or(|next| *webhook <= next)
+        };
+        self.by.iter_mut().filter(|(webhook, _)| seen(webhook)).fold(false, |again, one| {
+            let (webhook, window) = one;
             let given = given.get(webhook).copied().unwrap_or_default();
             window.starved = given >= asked.get(webhook).copied().unwrap_or(ask.each);
             again || window.starved && window.room(most) > 0

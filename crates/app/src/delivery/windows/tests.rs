@@ -105,8 +105,10 @@ fn a_landing_rings_where_somebody_waits_for_the_place() {
         }
         while windows.next(webhook, now()).is_some() {}
     }
-    assert!(!windows.note_starved(&ask, &HashMap::from([(owed, FIRST), (done, FIRST - 1)])));
+    assert!(!windows.note_starved(&ask, &HashMap::from([(owed, FIRST), (done, FIRST - 1)]), None));
     assert!(!windows.landed(done, Landing::Success, QUICK), "all that it is owed is under way");
+    let page = Ask { after: Some(owed), ..ask.clone() };
+    assert!(!windows.note_starved(&page, &HashMap::new(), None), "of a page that it is not on");
     assert!(windows.landed(owed, Landing::Success, QUICK), "there may be more");
     // What was given nothing for want of room, and has room by the time that this is known.
     let mut hanging = Windows::default();
@@ -116,7 +118,7 @@ fn a_landing_rings_where_somebody_waits_for_the_place() {
     while hanging.next(owed, now()).is_some() {}
     let ask = hanging.ask(DateTime::UNIX_EPOCH, None).unwrap();
     hanging.landed(owed, Landing::Success, QUICK);
-    assert!(hanging.note_starved(&ask, &HashMap::new()));
+    assert!(hanging.note_starved(&ask, &HashMap::new(), None));
 }
 
 #[test]
