@@ -15,9 +15,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("mosaic", &[]),
     ("attestation", &[]),
     ("avouch-verify", &["attestation"]),
+    ("jobs", &[]),
+    ("attestor", &["attestation", "domain", "jobs"]),
+    ("prover", &["attestation", "domain", "jobs", "ports"]),
     ("cdp", &["domain", "ports"]),
     ("adapters", &["domain", "embed", "mosaic", "ports"]),
-    ("app", &["adapters", "cdp", "domain", "mosaic", "ports"]),
+    ("app", &["adapters", "attestation", "attestor", "cdp", "domain", "mosaic", "ports", "prover"]),
     ("demo", &[]),
     ("receiver", &[]),
     ("xtask", &[]),
@@ -30,6 +33,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
     ("embed", &["sha2"]),
     ("mosaic", &["thiserror"]),
+    ("jobs", &["rustix", "thiserror", "tokio"]),
     (
         "attestation",
         &[

@@ -11,7 +11,7 @@ use clap::Subcommand;
 use domain::{
     ancestors::{self, Ancestor},
     api_key::{ApiKey, Environment},
-    id::{ApiKeyId, TeamId},
+    id::{ApiKeyId, SessionId, TeamId},
     workflow::{Definition, check},
 };
 use ports::{
@@ -23,9 +23,10 @@ use ports::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod attestations;
 mod webhooks;
 
-use self::webhooks::WebhookCommand;
+use self::{attestations::export, webhooks::WebhookCommand};
 use crate::{
     config::Config,
     kept::{explain, open_store},
@@ -61,6 +62,13 @@ pub(crate) enum Admin {
     RevokeKey { key_id: ApiKeyId },
     #[command(flatten)]
     Webhooks(WebhookCommand),
+    /// Writes what belongs to a session's attestation to a folder, for `avouch-verify`; prints
+    /// {"proofHash","mode"}
+    ExportAttestation {
+        session_id: SessionId,
+        #[arg(long)]
+        out: PathBuf,
+    },
     /// Encrypts anew, with the first of the configured keys, what other keys closed; prints {"resealed"}
     Reseal,
     /// Publishes a platform definition; prints {"platformId","version"}
@@ -109,6 +117,9 @@ impl Admin {
                 Ok(json!({ "keyId": key_id }))
             }
             Self::Webhooks(command) => command.run(config, store).await,
+            Self::ExportAttestation { session_id, out } => {
+                export(config, &store, session_id, &out).await
+            }
             Self::Reseal => reseal(&store).await,
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
@@ -169,9 +180,12 @@ pub(crate) fn read_definition(file: &std::path::Path) -> Result<Definition, Fail
     let definition: Definition = serde_json::from_str(&text)
         .map_err(|error| format!("{} is no definition: {error}", file.display()))?;
     let flaws = check(&definition);
+    let mut flaws: Vec<_> = flaws.iter().map(ToString::to_string).collect();
+    if let Some(Err(error)) = prover::descriptor(&definition).map(|plan| plan.check()) {
+        flaws.push(format!("attest: {error}"));
+    }
     if flaws.is_empty() {
         return Ok(definition);
     }
-    let flaws: Vec<_> = flaws.iter().map(ToString::to_string).collect();
     Err(format!("{} has flaws: {}", file.display(), flaws.join("; ")).into())
 }

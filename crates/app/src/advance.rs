@@ -9,6 +9,7 @@ use domain::{
 };
 use ports::{
     StoreError,
+    attestor::{AttestationStore, Attestor},
     catalogue::Catalogue,
     clock::{Chance, Clock, Tokens},
     driving::{SessionError, SessionFace},
@@ -40,10 +41,17 @@ pub(crate) struct Core {
     pub(crate) chance: Arc<dyn Chance>,
     pub(crate) tokens: Arc<dyn Tokens>,
     pub(crate) rooms: Rooms,
+    pub(crate) witness: Witness,
     /// Rung when effects were saved.
     pub(crate) effects: Notify,
     /// Rung when deliveries may have been saved.
     pub(crate) deliveries: Notify,
+}
+
+/// Who attests, and where that is kept.
+pub(crate) struct Witness {
+    pub(crate) attestor: Arc<dyn Attestor>,
+    pub(crate) attestations: Arc<dyn AttestationStore>,
 }
 
 /// Why a session did not move.

@@ -49,6 +49,8 @@ enum Command {
 enum Workflow {
     /// Checks a definition; prints its flaws
     Check { file: PathBuf },
+    /// Prints what an attestor has to allow for a definition
+    Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link to play the applicant on stderr, and
     /// what came of it as JSON
     Run { file: PathBuf },
@@ -82,6 +84,13 @@ pub fn run() -> Result<(), Failure> {
             start_log(&config)?;
             let result = runtime.block_on(trial::run(config, &file))?;
             println!("{result}");
+            Ok(())
+        }
+        Command::Workflow(Workflow::Descriptor { file }) => {
+            let definition = read_definition(&file)?;
+            let descriptor = prover::descriptor(&definition);
+            let descriptor = descriptor.ok_or("the definition has no plan for attestations")?;
+            println!("{}", serde_json::to_string_pretty(&descriptor)?);
             Ok(())
         }
         Command::Workflow(Workflow::Check { file }) => {

@@ -15,10 +15,15 @@ mod live;
 mod partner;
 mod retention;
 mod service;
+mod site;
 mod trial;
 mod webhooks;
 mod whole;
+mod witness;
 mod workers;
+
+pub use attestor::EXAMINE;
+pub use prover::PROVE;
 
 pub use self::{
     jail::JAIL,

@@ -15,6 +15,11 @@ fn main() -> ExitCode {
     if arguments.next_if(|first| first == app::JAIL).is_some() {
         return cdp::enter_jail(arguments);
     }
+    match arguments.next_if(|first| first == app::PROVE || first == app::EXAMINE) {
+        Some(work) if work == app::PROVE => return prover::work(),
+        Some(_) => return attestor::work(),
+        None => (),
+    }
     match app::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -22,9 +22,9 @@ use adapters::{
     system::{KeyedTokens, SystemChance, SystemClock},
 };
 use cdp::ChromiumPool;
-use domain::{id::NodeId, workflow::Definition};
+use domain::id::NodeId;
 use ports::{
-    catalogue::{Catalogue as _, PublishError},
+    attestor::Attestor,
     clock::{Chance, Clock},
     rate_limiter::RateLimiter,
 };
@@ -33,7 +33,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
-    advance::Core,
+    advance::{Core, Witness},
     browsers::browser_pool,
     config::Config,
     delivery::Courier,
@@ -41,12 +41,12 @@ use crate::{
     kept::{Failure, derive, explain, open_store, recordings},
     live::{Applicants, Rooms, Watchers},
     partner::{Gatekeeper, Offers, Partners},
+    site::SandboxSite,
     whole::Whole,
+    witness::attestor,
     workers::Workers,
 };
 
-/// The sandbox's definition; published at each start, which changes nothing where it is known.
-const SANDBOX: &str = include_str!("../../domain/platforms/sandbox.json");
 const DRAIN: Duration = Duration::from_secs(8);
 
 /// What an embedder may put in the place of the real thing.
@@ -115,12 +115,20 @@ impl Shared {
     }
 }
 
-fn core(config: &Config, parts: Parts, node: NodeId, key: &[u8; 32], store: Arc<Store>) -> Core {
+fn core(
+    config: &Config,
+    parts: Parts,
+    node: NodeId,
+    key: &[u8; 32],
+    store: Arc<Store>,
+    attestor: Arc<dyn Attestor>,
+) -> Core {
     Core {
         node,
         runtime: Handle::current(),
         addresses: config.addresses.clone(),
         sessions: store.clone(),
+        witness: Witness { attestor, attestations: store.clone() },
         catalogue: store,
         clock: parts.clock,
         chance: Arc::new(SystemChance),
@@ -148,7 +156,7 @@ fn courier(
     })
 }
 
-fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
@@ -165,9 +173,8 @@ impl Service {
     pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
         let (store, key) = open_store(config).await?;
         let now = parts.clock.now();
-        publish_sandbox(&store, now).await?;
-        let sandbox_socket = TcpListener::bind("127.0.0.1:0")?;
-        let routes = HashMap::from([(sandbox::HOST.to_owned(), sandbox_socket.local_addr()?)]);
+        let site = SandboxSite::open(config, &store, now).await?;
+        let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
@@ -175,10 +182,11 @@ impl Service {
         let address = socket.local_addr()?;
         let metrics = Metrics::install().map_err(explain)?;
         let laned = Arc::new(store.with_lane(&config.database_url));
-        let core = Arc::new(core(config, parts, node, &key, laned));
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
+        let core = Arc::new(core(config, parts, node, &key, laned, attestor));
         let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
-        let tasks = TaskTracker::new();
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
@@ -190,7 +198,7 @@ impl Service {
             vault: vault.clone(),
             encoder: Arc::new(Ffmpeg::default()),
             retention: config.retention,
-            stop: CancellationToken::new(),
+            stop,
             tasks,
         };
         workers.start();
@@ -205,8 +213,11 @@ impl Service {
             metrics: metrics.clone(),
             films,
         };
-        let mut servers =
-            vec![sandbox::serve(sandbox_socket)?, http::serve(socket, move || shared.services())?];
+        let (for_browsers, over_tls, identity) = site.into_parts();
+        let mut servers = vec![
+            sandbox::serve(for_browsers, over_tls, identity)?,
+            http::serve(socket, move || shared.services())?,
+        ];
         if let Some(address) = config.metrics_listen {
             servers.push(http::serve_metrics(bind(address)?, metrics.clone())?);
         }
@@ -240,17 +251,5 @@ impl Service {
         }
         // What cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
-    }
-}
-
-async fn publish_sandbox(store: &Store, now: chrono::DateTime<chrono::Utc>) -> Result<(), Failure> {
-    let definition: Definition = serde_json::from_str(SANDBOX)?;
-    match store.publish(&definition, now).await {
-        Ok(_) => Ok(()),
-        Err(error @ PublishError::VersionTaken(_)) => {
-            tracing::warn!("the sandbox platform stays as it was: {error}");
-            Ok(())
-        }
-        Err(error) => Err(explain(error)),
     }
 }

@@ -4,8 +4,8 @@ use minicbor::{Decode, Encode};
 
 use crate::{
     body::{
-        Body, Build, CaptureHash, Claim, ED25519, Hidden, LogPlace, Proof, Request, Response,
-        Server, Time, Tls, VERSION,
+        Body, Build, CaptureHash, Claim, ED25519, Hidden, LogPlace, Request, Response, Server,
+        Time, Tls, VERSION,
     },
     commitment::{Kind, Opening, root},
     descriptor::{Descriptor, Mode},
@@ -85,7 +85,7 @@ pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
     sha256(&[SESSION, salt, session].concat())
 }
 
-/// What is to be signed of a connection in which everything was opened. `salt` answers random bytes.
+/// What is to be signed of what was found in a connection. `salt` answers random bytes.
 pub fn attest(
     found: &Findings,
     capture: Capture<'_>,
@@ -109,12 +109,13 @@ pub fn attest(
         server_length: number(capture.server.len()),
         sha256: capture_hash(&circumstances.id, capture),
     };
+    let mode = if found.proof.is_some() { Mode::ZktlsRequest } else { Mode::FullReveal };
     let body = Body {
         version: VERSION,
         id: circumstances.id,
         issuer: circumstances.issuer,
         algorithm: ED25519,
-        mode: Mode::FullReveal.number(),
+        mode: mode.number(),
         session: circumstances.session,
         challenge: circumstances.challenge,
         descriptor: descriptor.name(),
@@ -131,7 +132,7 @@ pub fn attest(
         request: asked_for(found, descriptor, tree(&asked_leaves)),
         response: answered_with(found, descriptor, tree(&answered_leaves)),
         claims: claims.collect(),
-        proof: Proof::default(),
+        proof: found.proof.clone().unwrap_or_default(),
         attestor: circumstances.attestor,
         log: circumstances.log,
         blind: circumstances.blind,

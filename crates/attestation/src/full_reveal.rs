@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use crate::{
+    body::Proof,
     descriptor::{Descriptor, Mode},
     http::{
         request::{self, Request, Seen},
@@ -57,6 +58,8 @@ pub struct Findings {
     pub response: Response,
     /// By claim of the descriptor: the value as JSON text.
     pub claims: Vec<(String, String)>,
+    /// Of what was hidden; none where everything was opened.
+    pub proof: Option<Proof>,
 }
 
 /// The suites that are read where everything is opened.
@@ -110,7 +113,7 @@ impl Findings {
         let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
         let connection =
             Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
-        Ok(Self { connection, request, said, response, claims })
+        Ok(Self { connection, request, said, response, claims, proof: None })
     }
 }
 

@@ -121,17 +121,21 @@ pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttest
     Ok(Attestation { body, proof_hash: hex(&sha256(&message)) })
 }
 
+/// Reads an attestation without asking who signed it: its body, and the bytes of its
+/// [`Attestation::proof_hash`]. For whoever wrote it.
+///
+/// # Errors
+/// Where it is none.
+pub fn unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), BadAttestation> {
+    let envelope: Envelope = read(bytes)?;
+    Ok((read(&envelope.body)?, sha256(&signed_part(&envelope.body))))
+}
+
 impl Issuer {
     /// Its bytes; none where they are not told as they have to be.
     #[must_use]
     pub fn key(&self) -> Option<[u8; 32]> {
-        let digits = self.public_key.as_bytes();
-        let lower = digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let pairs = digits.chunks_exact(2).filter(|_| lower && digits.len() == 64);
-        let bytes = pairs.filter_map(|pair| {
-            std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok())
-        });
-        bytes.collect::<Vec<_>>().try_into().ok()
+        unhex(&self.public_key)?.try_into().ok()
     }
 }
 
@@ -148,14 +152,34 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-pub(crate) fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, BadAttestation> {
+/// The bytes of lower-case hexadecimal; none where it is not that.
+#[must_use]
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// Writes a value in its one form (RFC 8949, section 4.2).
+///
+/// # Errors
+/// Where it cannot be written; each of this crate's can.
+pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, BadAttestation> {
     minicbor::to_vec(value).map_err(|error| BadAttestation::Form(error.to_string()))
 }
 
 /// Reads what has one form alone: written again, it is the same bytes.
-pub(crate) fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(
-    bytes: &[u8],
-) -> Result<T, BadAttestation> {
+///
+/// # Errors
+/// Where it is none, or not in that form.
+pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, BadAttestation> {
     let value: T =
         minicbor::decode(bytes).map_err(|error| BadAttestation::Form(error.to_string()))?;
     if write(&value)? == bytes { Ok(value) } else { Err(BadAttestation::NotCanonical) }

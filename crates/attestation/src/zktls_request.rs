@@ -11,6 +11,7 @@ use chacha20::{
     ChaCha20,
     cipher::{KeyIvInit as _, StreamCipher as _},
 };
+use minicbor::{Decode, Encode, bytes::ByteArray};
 use poly1305::{
     Poly1305,
     universal_hash::{KeyInit as _, UniversalHash as _},
@@ -18,12 +19,13 @@ use poly1305::{
 use subtle::ConstantTimeEq as _;
 
 use crate::{
+    body::Proof,
     descriptor::{Descriptor, Mode},
     full_reveal::{Capture, Findings},
     refusal::Refusal,
     tls::{
         ALERT, APPLICATION_DATA,
-        flight::{self, Trust},
+        flight::{self, Trust, sha256},
         hello,
         open::{CLOSE_NOTIFY, client_data, nonce, server_data},
         schedule::Suite,
@@ -37,18 +39,27 @@ const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
 const TAG: usize = 16;
 
 /// What a prover tells once the connection is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
 pub struct Reveal {
+    #[cbor(n(0), with = "minicbor::bytes")]
     pub server_handshake: [u8; 32],
+    #[cbor(n(1), with = "minicbor::bytes")]
     pub client_handshake: [u8; 32],
+    #[cbor(n(2), with = "minicbor::bytes")]
     pub server_data: [u8; 32],
+    #[cbor(n(3), with = "minicbor::bytes")]
     pub client_iv: [u8; 12],
     /// By record of the client's data: the key of its tag, the beginning of its stream.
-    pub tag_keys: Vec<[u8; 32]>,
+    #[n(4)]
+    pub tag_keys: Vec<ByteArray<32>>,
     /// What the client said, with anything in the place of what is hidden.
+    #[cbor(n(5), with = "minicbor::bytes")]
     pub said: Vec<u8>,
     /// In their order, none empty, none touching another.
+    #[n(6)]
     pub hidden: Vec<Range<usize>>,
+    #[cbor(n(7), with = "minicbor::bytes")]
     pub proof: Vec<u8>,
 }
 
@@ -75,7 +86,15 @@ pub fn examine(
     let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
     let answered = server_data(SUITE, &reveal.server_data, rest)?;
     backend.verify(&statement, &reveal.proof)?;
-    Findings::of((agreed, server), shown(reveal), &reveal.hidden, &answered, descriptor)
+    let (said, hidden) = (shown(reveal), &reveal.hidden);
+    let found = Findings::of((agreed, server), said, hidden, &answered, descriptor)?;
+    let proof = Proof {
+        system: backend.name().to_owned(),
+        circuit: backend.circuit(statement.blocks.len())?,
+        sha256: sha256(&reveal.proof),
+        public_sha256: sha256(&statement.public().concat()),
+    };
+    Ok(Findings { proof: Some(proof), ..found })
 }
 
 /// What a prover who has the handshake secret tells of a connection, in which these parts of what
@@ -112,7 +131,7 @@ pub fn reveal(
         client_handshake: array(&handshake.client)?,
         server_data: array(&data.server)?,
         client_iv,
-        tag_keys: (0..).zip(records).map(|(sequence, _)| tag_key(sequence)).collect(),
+        tag_keys: (0..).zip(records).map(|(sequence, _)| tag_key(sequence).into()).collect(),
         said,
         hidden,
         proof: vec![],

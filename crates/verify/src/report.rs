@@ -4,19 +4,27 @@ use attestation::{
     attest::Disclosure,
     body::Body,
     descriptor::Mode,
+    full_reveal::Findings,
     signed::{Attestation, Issuer, hex, key_id},
 };
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 
-pub(crate) fn report(
-    attestation: &Attestation,
-    disclosure: Option<&Disclosure>,
-    issuers: &[Issuer],
-) -> Value {
+/// What was shown beside an attestation.
+pub(crate) struct Shown<'a> {
+    pub(crate) disclosure: Option<&'a Disclosure>,
+    /// What its evidence was found to say.
+    pub(crate) found: Option<Findings>,
+}
+
+pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>, issuers: &[Issuer]) -> Value {
     let body = &attestation.body;
     let issuer = issuers.iter().find(|issuer| signed_by(issuer) == Some(body.issuer));
-    let level = if disclosure.is_some() { "disclosure" } else { "signature" };
+    let level = match shown {
+        Shown { found: Some(_), .. } => "evidence",
+        Shown { disclosure: Some(_), .. } => "disclosure",
+        Shown { .. } => "signature",
+    };
     let claims: Vec<_> = body
         .claims
         .iter()
@@ -24,7 +32,7 @@ pub(crate) fn report(
         .map(|(at, claim)| {
             json!({
                 "field": claim.field, "pointer": claim.pointer,
-                "value": disclosure.and_then(|disclosure| value(disclosure, at)),
+                "value": value(shown, at),
             })
         })
         .collect();
@@ -64,8 +72,9 @@ pub(crate) fn report(
         },
         "claims": claims,
         "log": { "index": body.log.index, "before": hex(&body.log.before) },
-        "proves": proves(body, disclosure.is_some()),
-        "assumes": assumes(body),
+        "evidence": shown.found.as_ref().map(evidence),
+        "proves": proves(body, shown),
+        "assumes": assumes(body, shown.found.is_some()),
     })
 }
 
@@ -73,9 +82,27 @@ fn signed_by(issuer: &Issuer) -> Option<[u8; 32]> {
     issuer.key().map(|key| key_id(&key))
 }
 
-fn value(disclosure: &Disclosure, at: usize) -> Option<Value> {
-    let text = disclosure.claim(u32::try_from(at).ok()?)?;
-    serde_json::from_str(text).ok()
+fn value(shown: &Shown<'_>, at: usize) -> Option<Value> {
+    let opened = || shown.disclosure?.claim(u32::try_from(at).ok()?);
+    let found = || shown.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
+    serde_json::from_str(opened().or_else(found)?).ok()
+}
+
+/// What somebody else can compute again from the evidence, by other means.
+fn evidence(found: &Findings) -> Value {
+    let (connection, response) = (&found.connection, &found.response);
+    let head: Vec<_> = response.lines.iter().map(|line| hex(line)).collect();
+    json!({
+        "cipherSuite": format!("{:#06x}", connection.suite.number()),
+        "group": format!("{:#06x}", connection.group),
+        "signatureScheme": format!("{:#06x}", connection.scheme),
+        "leafKeySha256": hex(&connection.leaf_key_sha256),
+        "certificateChainSha256": hex(&connection.chain_sha256),
+        "transcript": hex(&connection.transcript),
+        "request": hex(&found.said),
+        "responseHead": head,
+        "responseBody": hex(&response.body),
+    })
 }
 
 fn mode(body: &Body) -> &'static str {
@@ -92,27 +119,39 @@ fn time(milliseconds: u64) -> Option<String> {
     Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
 }
 
-fn proves(body: &Body, opened: bool) -> Vec<String> {
+fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     let host = &body.server.name;
     let mut lines = vec![format!(
         "the holder of the key says that it examined one TLS 1.3 connection to {host} that it \
          recorded itself, and that the request and the response were those described here"
     )];
-    if opened {
+    if shown.disclosure.is_some() {
         lines.push(
             "every value that is shown is the one that was committed to before the signature"
                 .into(),
         );
     }
+    if shown.found.is_some() {
+        lines.push(format!(
+            "the recorded bytes are those of a TLS 1.3 connection with the holder of {host}'s \
+             certificate, which vouched for every byte of the response; the request was the one \
+             described, and what is hidden of it is what the connection's own keys encrypted"
+        ));
+    }
     lines
 }
 
-fn assumes(body: &Body) -> Vec<String> {
+fn assumes(body: &Body, examined: bool) -> Vec<String> {
     let host = &body.server.name;
-    let mut lines = vec![
+    let honest = if examined {
+        "the attestor recorded these bytes on its own way to the server, and its key is held by \
+         nobody who gains from a false attestation"
+    } else {
         "the attestor's key is held by nobody who gains from a false attestation, and the attestor \
          is honest: the signature is its word"
-            .to_owned(),
+    };
+    let mut lines = vec![
+        honest.to_owned(),
         format!(
             "nobody who works with the prover controlled the way between the attestor and {host}: \
              the prover knows the keys of the connection and could have put records into it"
@@ -122,6 +161,11 @@ fn assumes(body: &Body) -> Vec<String> {
         "the account is that of whoever's credentials were used; that it was the applicant is not shown"
             .to_owned(),
     ];
+    if body.mode == Mode::ZktlsRequest.number() {
+        lines.push(
+            "discrete logarithms on the curve T256 are hard, and the proof system holds".into(),
+        );
+    }
     if body.mode == Mode::FullReveal.number() {
         lines.push("the attestor saw the whole request, credentials too: this is no zkTLS".into());
     }

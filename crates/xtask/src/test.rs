@@ -41,7 +41,13 @@ pub(crate) fn test(options: &Options) -> Result<(), Failure> {
     let server = Postgres::start(Durability::GivenUp)?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     // The acceptance tests run the service as outsiders do: as a program.
-    run(&mut cargo(&[&["build", "-p", "app", "-p", "receiver"], profile].concat()))?;
+    run(&mut cargo(
+        &[
+            &["build", "-p", "app", "-p", "attestor", "-p", "avouch-verify", "-p", "receiver"],
+            profile,
+        ]
+        .concat(),
+    ))?;
     let counted = tests(options, profile, &server.url);
     drop(server);
     let (passed, failed) = counted?;

@@ -142,8 +142,7 @@ impl Debts {
                 Effect::KeepRecording => debts.film = Some(Moment(change.at + LAST_SHOTS)),
                 Effect::StartBrowser { .. }
                 | Effect::ReleaseBrowser { .. }
-                | Effect::ForgetRecording
-                | Effect::RequestAttestation => {
+                | Effect::ForgetRecording => {
                     debts.entries.push(NewEntry::of(session.id, effect, change.at)?);
                 }
             }
@@ -166,8 +165,8 @@ macro_rules! owe {
             debts::{InsertOwed as _, MOST_AT_ONCE, Notice},
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
-                api_keys, deliveries, notices, outbox, recordings, session_events, webhook_keys,
-                webhooks,
+                api_keys, attestations, deliveries, notices, outbox, recordings, session_events,
+                webhook_keys, webhooks,
             },
         };
         ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
@@ -204,6 +203,8 @@ macro_rules! owe {
             ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
             let film = recordings::table.filter(recordings::session.eq($row.id));
             ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;
+            let proved = attestations::table.filter(attestations::session.eq($row.id));
+            ::diesel::delete(proved).execute($conn).await?;
         }
         if let Some(due) = $debts.film {
             let film = NewRecording { session: $row.id, state: PENDING, due };

@@ -3,6 +3,7 @@
 //! The two differ in [`column`], where each kind of value says how each database writes it, and in
 //! how rows are claimed. Each query is written once and checked by the compiler for both.
 
+mod attestations;
 mod catalogue;
 mod claims;
 mod column;

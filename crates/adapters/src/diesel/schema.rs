@@ -99,6 +99,11 @@ tables! {
         due -> SqlMoment,
         error -> Nullable<Text>,
     }
+    attestations (session) {
+        session -> SqlId,
+        proof -> Text,
+        package -> Binary,
+    }
     webhooks (id) {
         id -> SqlId,
         team -> SqlId,
@@ -158,10 +163,12 @@ tables! {
     }
 }
 
+::diesel::joinable!(attestations -> sessions (session));
 ::diesel::joinable!(definitions -> platforms (platform));
 ::diesel::joinable!(deliveries -> notices (notice));
 ::diesel::joinable!(delivery_queue -> notices (notice));
 ::diesel::joinable!(idempotency_keys -> sessions (session));
+::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(webhooks, webhook_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(

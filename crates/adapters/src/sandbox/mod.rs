@@ -1,6 +1,7 @@
 //! A make-believe account provider: a real little web site with cookies, a CSRF token and
 //! sessions on the server. The user name typed decides what happens.
 
+mod certificate;
 mod pages;
 
 use std::{
@@ -13,6 +14,8 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::Server, web};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
+
+pub use self::certificate::Identity;
 
 /// The host the site is reached under by the service's own browsers.
 pub const HOST: &str = "sandbox.localhost";
@@ -44,8 +47,13 @@ enum Stage {
     In,
 }
 
-/// Serves the site on a socket that is already bound.
-pub fn serve(listener: std::net::TcpListener) -> std::io::Result<Server> {
+/// Serves the site on two sockets that are already bound: for the browsers, which are led to it, and
+/// over TLS 1.3 for the attestor.
+pub fn serve(
+    listener: std::net::TcpListener,
+    over_tls: std::net::TcpListener,
+    identity: Identity,
+) -> std::io::Result<Server> {
     let site = web::Data::new(Site::default());
     let server = HttpServer::new(move || {
         App::new()
@@ -65,7 +73,8 @@ pub fn serve(listener: std::net::TcpListener) -> std::io::Result<Server> {
             .route("/api/stats", web::get().to(stats))
             .route("/icon.svg", web::get().to(pages::icon))
     });
-    Ok(server.workers(1).disable_signals().listen(listener)?.run())
+    let server = server.workers(1).disable_signals().listen(listener)?;
+    Ok(server.listen_rustls_0_23(over_tls, identity.config)?.run())
 }
 
 #[derive(Deserialize)]

@@ -3,6 +3,7 @@
 mod browsers;
 mod regions;
 mod values;
+mod witness;
 
 use std::{
     collections::BTreeMap,
@@ -26,10 +27,12 @@ use self::{
         checked_url, database_url, limit, one_of, parse, read_file, redis_url, roots, storage,
         within,
     },
+    witness::attesting,
 };
 pub use self::{
     browsers::{Browsers, FleetAddress},
     regions::Addresses,
+    witness::Attesting,
 };
 
 /// A checked configuration.
@@ -53,6 +56,7 @@ pub struct Config {
     pub egress_roots: Vec<Vec<u8>>,
     /// Through which browsers leave; none: from where we are.
     pub exits: Exits,
+    pub attesting: Attesting,
     /// Answers the country that a request came from.
     pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
@@ -99,6 +103,10 @@ const KEYS: &[&str] = &[
     "egress_roots",
     "egress_proxy",
     "egress_check_url",
+    "attestor_url",
+    "attestor_key",
+    "proofs",
+    "sandbox_listen",
     "webhook_backoff",
     "countries",
     "redis_url",
@@ -188,6 +196,7 @@ impl Config {
             egress: egress.unwrap_or_default(),
             egress_roots,
             exits: exits.unwrap_or_default(),
+            attesting: attesting(values, faults),
             exit_check: checked_url(values.get("egress_check_url"), faults),
             webhook_backoff: backoff.unwrap_or_default(),
             countries,

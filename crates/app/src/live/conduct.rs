@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
-    session::{Ask, Event, Lease, Pinned},
+    session::{Ask, Event, Lease, Pinned, Session},
     workflow::{AskKind, Command, Definition, End, News, Run, SharedField, Shown, Turn},
 };
 use ports::{
@@ -58,9 +58,9 @@ pub(crate) async fn conduct(conductor: Conductor) {
     });
     let ended = tokio::select! {
         ended = conductor.perform() => ended,
-        () = conductor.browser.ended() => conductor.say(Event::BrowserLost).await,
+        () = conductor.loss() => conductor.say(Event::BrowserLost).await.map(drop),
         () = conductor.absence() => {
-            conductor.say(Event::Failed { why: ErrorCode::UserInputTimeout }).await
+            conductor.say(Event::Failed { why: ErrorCode::UserInputTimeout }).await.map(drop)
         }
         () = conductor.keep_lease() => Ok(()),
     };
@@ -80,8 +80,8 @@ pub(crate) async fn conduct(conductor: Conductor) {
 }
 
 impl Conductor {
-    async fn say(&self, event: Event) -> Result<(), Stuck> {
-        self.core.advance(self.id, Some(self.lease.browser), event).await.map(drop)
+    pub(super) async fn say(&self, event: Event) -> Result<Session, Stuck> {
+        self.core.advance(self.id, Some(self.lease.browser), event).await
     }
 
     async fn perform(&self) -> Result<(), Stuck> {
@@ -104,7 +104,7 @@ impl Conductor {
         self.here().await;
         self.say(Event::ApplicantConnected).await?;
         self.say(Event::WorkflowOpened).await?;
-        self.say(Event::WorkflowLoaded { workflow: self.workflow.clone() }).await
+        self.say(Event::WorkflowLoaded { workflow: self.workflow.clone() }).await.map(drop)
     }
 
     /// Comes back when the applicant is there.
@@ -150,12 +150,18 @@ impl Conductor {
     }
 
     async fn end(&self, end: End) -> Result<(), Stuck> {
-        self.say(match end {
-            End::Done(collected) => Event::DataCollected { collected },
-            End::Declined => Event::ConsentDeclined,
-            End::Failed(why) => Event::Failed { why },
-        })
-        .await
+        let (event, collected) = match end {
+            End::Done(collected) => {
+                (Event::DataCollected { collected: collected.clone() }, Some(collected))
+            }
+            End::Declined => (Event::ConsentDeclined, None),
+            End::Failed(why) => (Event::Failed { why }, None),
+        };
+        let session = self.say(event).await?;
+        match collected {
+            Some(collected) if !session.state.is_closed() => self.attest(&collected).await,
+            _ => Ok(()),
+        }
     }
 
     /// Has the browser do something, and puts what came of it into words.
@@ -255,13 +261,13 @@ impl Conductor {
         }
     }
 
-    /// Comes back when the applicant has been away for too long.
+    /// Comes back when the applicant has been away for too long, and is still needed.
     async fn absence(&self) {
         let mut inside = self.room.inside.subscribe();
         loop {
             let _ = inside.wait_for(|inside| !inside.present).await;
             let back = inside.wait_for(|inside| inside.present);
-            if tokio::time::timeout(GRACE, back).await.is_err() {
+            if tokio::time::timeout(GRACE, back).await.is_err() && !self.is_verifying() {
                 return;
             }
         }

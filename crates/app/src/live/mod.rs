@@ -1,5 +1,6 @@
 //! Sessions whose applicant or browser is here: rooms, views, onlookers, and the conductor of a run.
 
+mod attest;
 mod conduct;
 mod discreet;
 mod recorder;

@@ -131,11 +131,6 @@ impl Workers {
                 self.pool.release(lease.browser).await;
                 Ok(Verdict::Done)
             }
-            Effect::RequestAttestation => {
-                // No attestor is configured: the data is there, the proof is not.
-                self.core.advance(claim.session, None, Event::AttestationRefused).await?;
-                Ok(Verdict::Done)
-            }
             Effect::ForgetRecording => {
                 self.vault.forget(claim.session).await?;
                 Ok(Verdict::Done)

@@ -105,6 +105,22 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
     Ok(request)
 }
 
+/// Where the values are that a descriptor hides, in a request that is what it says.
+///
+/// # Errors
+/// As [`read`] with nothing hidden.
+pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Range<usize>>, BadRequest> {
+    let request = read(Seen { bytes, hidden: &[] }, descriptor)?;
+    let value = |line: Range<usize>| {
+        let (name, hidden) = (bytes.get(line.clone())?, &descriptor.hidden);
+        let colon = name.iter().position(|byte| *byte == b':')?;
+        let name = std::str::from_utf8(name.get(..colon)?).ok()?.to_ascii_lowercase();
+        let value = line.start + colon + 2..line.end;
+        (hidden.contains(&name) && !value.is_empty()).then_some(value)
+    };
+    Ok(request.opened.into_iter().filter_map(value).collect())
+}
+
 /// A header's name in lower case, and what is hidden of its value: nothing is hidden of the line
 /// but that, and all that is not hidden can be seen.
 fn header(seen: Seen<'_>, line: &Range<usize>) -> Result<(String, Vec<Range<usize>>), BadRequest> {

@@ -12,7 +12,9 @@ pub enum Suite {
 }
 
 impl Suite {
-    pub(crate) const fn of(number: u16) -> Option<Self> {
+    /// The suite of a number.
+    #[must_use]
+    pub const fn of(number: u16) -> Option<Self> {
         match number {
             0x1301 => Some(Self::Aes128GcmSha256),
             0x1302 => Some(Self::Aes256GcmSha384),

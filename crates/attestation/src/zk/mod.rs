@@ -86,6 +86,10 @@ pub trait ZkBackend {
     /// Proves a statement with the handshake secret, which nobody learns from the proof.
     fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError>;
 
+    /// What names the circuit that a statement of that many blocks is proved by; seconds where it
+    /// is the first of its size.
+    fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError>;
+
     /// Whether this proof is one of this statement.
     fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError>;
 }

@@ -10,7 +10,11 @@ use bincode::Options as _;
 use spartan2::{
     provider::T256HyraxEngine,
     spartan_zk::SpartanZkSNARK,
-    traits::{Engine, circuit::SpartanCircuit, snark::R1CSSNARKTrait},
+    traits::{
+        Engine,
+        circuit::SpartanCircuit,
+        snark::{DigestHelperTrait as _, R1CSSNARKTrait},
+    },
 };
 
 use super::{Block, Statement, ZkBackend, ZkError, circuit, words::packed};
@@ -74,6 +78,12 @@ fn shaped(statement: &Statement) -> Result<Statement, ZkError> {
 impl ZkBackend for Spartan {
     fn name(&self) -> &'static str {
         "spartan2-0.9.0/t256-hyrax"
+    }
+
+    fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
+        let shape = SHAPES.into_iter().find(|shape| blocks <= *shape).ok_or(ZkError::TooLong)?;
+        let digest = self.keys(shape)?.1.digest();
+        digest.map_err(|error| ZkError::Prove(format!("{error:?}")))
     }
 
     fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {

@@ -178,6 +178,9 @@ fn another_secret_proves_nothing() {
             secret[5] ^= 1;
             SPARTAN.prove(statement, &secret)
         }
+        fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
+            SPARTAN.circuit(blocks)
+        }
         fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
             SPARTAN.verify(statement, proof)
         }

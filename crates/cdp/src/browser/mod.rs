@@ -1,5 +1,6 @@
 //! One session's browser: drives its pages, watches them, and passes pictures and input on.
 
+mod credentials;
 mod events;
 mod pages;
 mod scene;
@@ -12,7 +13,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{exit::country_told, workflow::Observation};
-use ports::browser::{Browser, BrowserError, Fetched, Frame, Input, Scene};
+use ports::browser::{Browser, BrowserError, Credentials, Fetched, Frame, Input, Scene};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -169,6 +170,10 @@ impl Browser for RemoteBrowser {
         let answer: FetchAnswer = serde_json::from_value(value)
             .map_err(|_| BrowserError::Refused("an answer that cannot be read".into()))?;
         Ok(Fetched { status: answer.status, body: answer.body })
+    }
+
+    async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError> {
+        self.pages.credentials(url).await
     }
 
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError> {

@@ -16,7 +16,6 @@ pub enum Effect {
     ReleaseBrowser {
         lease: Lease,
     },
-    RequestAttestation,
     /// One delivery for each active webhook of the team, written in the very transaction that
     /// ends the session.
     NotifyPartner,
@@ -35,7 +34,6 @@ impl Effect {
         match self {
             Self::StartBrowser { .. } => "start_browser",
             Self::ReleaseBrowser { .. } => "release_browser",
-            Self::RequestAttestation => "request_attestation",
             Self::NotifyPartner => "notify_partner",
             Self::EraseCopies => "erase_copies",
             Self::KeepRecording => "keep_recording",
@@ -48,8 +46,7 @@ impl Effect {
     pub const fn node(&self) -> Option<NodeId> {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
-            Self::RequestAttestation
-            | Self::NotifyPartner
+            Self::NotifyPartner
             | Self::EraseCopies
             | Self::KeepRecording
             | Self::ForgetRecording => None,

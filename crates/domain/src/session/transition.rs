@@ -60,8 +60,8 @@ pub fn step(
         (&State::Live { lease, losses, ref phase }, event) => {
             let (status, name) = (state.status(), event.name());
             match inside(attestation, state, phase, event) {
-                Some(Inside::Phase(phase, effects)) => {
-                    Step { state: State::Live { lease, losses, phase }, effects }
+                Some(Inside::Phase(phase)) => {
+                    Step { state: State::Live { lease, losses, phase }, effects: vec![] }
                 }
                 Some(Inside::End(step)) => step,
                 None => return Err(Rejected::OutOfPlace { status, event: name }),
@@ -77,12 +77,12 @@ pub fn step(
 
 /// A move while the browser is up: to another phase, or to the end.
 enum Inside {
-    Phase(Phase, Vec<Effect>),
+    Phase(Phase),
     End(Step),
 }
 
 fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) -> Option<Inside> {
-    let to = |phase| Some(Inside::Phase(phase, vec![]));
+    let to = |phase| Some(Inside::Phase(phase));
     let end = |outcome| Some(Inside::End(close(state, outcome)));
     match (phase, event) {
         (Phase::Ready, Event::ApplicantConnected) => to(Phase::Connected),
@@ -105,10 +105,7 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
         }
         (Phase::Running, Event::CollectionStarted) => to(Phase::CollectingData),
         (Phase::CollectingData, Event::DataCollected { collected }) => match attestation {
-            Attestation::Wanted => Some(Inside::Phase(
-                Phase::Verifying { collected },
-                vec![Effect::RequestAttestation],
-            )),
+            Attestation::Wanted => to(Phase::Verifying { collected }),
             Attestation::NotWanted => end(reached(collected, None)),
         },
         (Phase::Verifying { collected }, Event::AttestationIssued { proof }) => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Condition;
+use super::{Attest, Condition};
 use crate::{api_key::Environment, error_code::ErrorCode};
 
 /// The format this engine reads.
@@ -41,6 +41,10 @@ pub struct Definition {
     #[serde(default)]
     pub requests: BTreeMap<String, Request>,
     pub output: BTreeMap<String, Field>,
+    /// What can be attested; none where nothing can. Left out where it is none, so that documents
+    /// that were published before it came still have their hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attest: Option<Attest>,
     /// Language tag, then text key, then text.
     pub texts: BTreeMap<String, BTreeMap<String, String>>,
 }

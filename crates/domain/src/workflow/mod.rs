@@ -1,6 +1,7 @@
 //! The workflow of a platform, as data: its definition, the checks a definition must pass, and
 //! the interpreter that says what to do next. No platform is code.
 
+mod attest;
 mod check;
 mod collect;
 mod condition;
@@ -8,6 +9,7 @@ mod definition;
 mod run;
 
 pub use self::{
+    attest::{Attest, AttestMode},
     check::{Flaw, check},
     condition::{Condition, Observation, SeenResponse, matches_url},
     definition::{

@@ -6,7 +6,7 @@ mod scene;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use domain::{id::BrowserId, request::Location, workflow::Observation};
+use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observation};
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
@@ -134,6 +134,10 @@ pub trait Browser: Send + Sync {
     /// Makes a GET in the page, with its cookies, and reads the answer.
     async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError>;
 
+    /// What the browser would send with a request to a URL, to be asked for when the applicant has
+    /// agreed to share.
+    async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError>;
+
     /// The body of the newest watched response whose path fits.
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
 
@@ -152,6 +156,13 @@ pub trait Browser: Send + Sync {
 
     /// Comes back when the browser has ended, for whatever reason.
     async fn ended(&self);
+}
+
+/// What a request would be sent with.
+pub struct Credentials {
+    /// The value of the `Cookie` header; empty where there is none.
+    pub cookies: Secret,
+    pub user_agent: String,
 }
 
 /// What a request in the page was answered.

@@ -1,5 +1,6 @@
 //! What a definition must hold before it may be published.
 
+mod attested;
 mod roads;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub fn check(definition: &Definition) -> Vec<Flaw> {
     checker.names();
     checker.urls();
     checker.roads();
+    checker.attested();
     checker.flaws
 }
 

@@ -1,0 +1,157 @@
+//! What belongs to attestations; sealed.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use domain::{
+    id::{ApiKeyId, SessionId},
+    session::ProofHash,
+    workflow::AttestMode,
+};
+use ports::{
+    StoreError,
+    attestor::{AttestationStore, Issuer, Package},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    column::Id,
+    database::{Store, failed, with_conn},
+    schema::{attestations, sessions},
+};
+
+const PACKAGE: &str = "attestations.package";
+
+#[derive(Insertable)]
+#[diesel(table_name = attestations)]
+struct Row<'a> {
+    session: Id,
+    proof: &'a str,
+    package: Vec<u8>,
+}
+
+/// A package as it is closed; bytes are base64.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    mode: AttestMode,
+    salt: String,
+    attestation: String,
+    disclosure: String,
+    evidence: Option<String>,
+    issuer: String,
+    valid_from: u64,
+    valid_to: u64,
+}
+
+#[async_trait]
+impl AttestationStore for Store {
+    async fn keep(
+        &self,
+        session: SessionId,
+        proof: &ProofHash,
+        package: &Package,
+    ) -> Result<(), StoreError> {
+        let unfit = failed("seal an attestation");
+        let plain =
+            serde_json::to_vec(&Kept::of(package)).map_err(failed("write an attestation"))?;
+        let package = self.seal.close_bytes(PACKAGE, &plain).map_err(unfit)?;
+        let row = Row { session: Id(*session.as_uuid()), proof: proof.as_str(), package };
+        let written: QueryResult<()> = with_conn!(self, |conn| {
+            conn.transaction(async |conn| {
+                let before = attestations::table.filter(attestations::session.eq(row.session));
+                ::diesel::delete(before).execute(conn).await?;
+                ::diesel::insert_into(attestations::table).values(&row).execute(conn).await?;
+                Ok(())
+            })
+            .await
+        });
+        written.map_err(failed("keep an attestation"))
+    }
+
+    async fn attestation(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<(ProofHash, Package)>, StoreError> {
+        let row: QueryResult<Option<(String, Vec<u8>)>> = with_conn!(self, |conn| {
+            attestations::table
+                .find(Id(*session.as_uuid()))
+                .select((attestations::proof, attestations::package))
+                .first(conn)
+                .await
+                .optional()
+        });
+        let row = row.map_err(failed("read an attestation"))?;
+        row.map(|(proof, package)| {
+            let proof = ProofHash::new(&proof);
+            let proof = proof.ok_or_else(|| StoreError::new("read an attestation", "its hash"))?;
+            Ok((proof, self.opened(&package)?))
+        })
+        .transpose()
+    }
+
+    async fn attested(
+        &self,
+        owner: ApiKeyId,
+        proof: &ProofHash,
+    ) -> Result<Option<(SessionId, Package)>, StoreError> {
+        let row: QueryResult<Option<(Id, Vec<u8>)>> = with_conn!(self, |conn| {
+            attestations::table
+                .inner_join(sessions::table)
+                .filter(attestations::proof.eq(proof.as_str()))
+                .filter(sessions::owner.eq(Id(*owner.as_uuid())))
+                .select((attestations::session, attestations::package))
+                .first(conn)
+                .await
+                .optional()
+        });
+        let row = row.map_err(failed("find an attestation"))?;
+        row.map(|(session, package)| Ok((SessionId::from_uuid(session.0), self.opened(&package)?)))
+            .transpose()
+    }
+}
+
+impl Store {
+    fn opened(&self, package: &[u8]) -> Result<Package, StoreError> {
+        let plain =
+            self.seal.open_bytes(PACKAGE, package).map_err(failed("open an attestation"))?;
+        let kept: Kept = serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;
+        kept.package().ok_or_else(|| StoreError::new("read an attestation", "it is none"))
+    }
+}
+
+impl Kept {
+    fn of(package: &Package) -> Self {
+        let text = |bytes: &[u8]| STANDARD.encode(bytes);
+        Self {
+            mode: package.mode,
+            salt: text(&package.salt),
+            attestation: text(&package.attestation),
+            disclosure: text(&package.disclosure),
+            evidence: package.evidence.as_deref().map(text),
+            issuer: text(&package.issuer.public_key),
+            valid_from: package.issuer.valid_from,
+            valid_to: package.issuer.valid_to,
+        }
+    }
+
+    fn package(&self) -> Option<Package> {
+        let bytes = |text: &str| STANDARD.decode(text).ok();
+        let evidence = match &self.evidence {
+            Some(text) => Some(bytes(text)?),
+            None => None,
+        };
+        Some(Package {
+            mode: self.mode,
+            salt: bytes(&self.salt)?.try_into().ok()?,
+            attestation: bytes(&self.attestation)?,
+            disclosure: bytes(&self.disclosure)?,
+            evidence,
+            issuer: Issuer {
+                public_key: bytes(&self.issuer)?.try_into().ok()?,
+                valid_from: self.valid_from,
+                valid_to: self.valid_to,
+            },
+        })
+    }
+}

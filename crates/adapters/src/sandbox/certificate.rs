@@ -1,0 +1,70 @@
+//! The certificate that the site shows over TLS, under a root of its own that nobody else has to
+//! believe. The root's key is thrown away at once: it vouches for this one certificate.
+
+use std::{fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    version::TLS13,
+};
+
+use super::HOST;
+
+const ROOT: &str = "root.pem";
+const LEAF: &str = "certificate.pem";
+const KEY: &str = "key.pem";
+
+/// The site's side of TLS, and the root that its certificate is under.
+pub struct Identity {
+    pub(super) config: ServerConfig,
+    /// DER.
+    pub root: Vec<u8>,
+}
+
+impl Identity {
+    /// The one in a folder; makes it where there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be read or written, or holds something else.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        if !folder.join(ROOT).exists() {
+            make(folder)?;
+        }
+        let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).map_err(other);
+        let (root, leaf) = (certificate(ROOT)?, certificate(LEAF)?);
+        let key = PrivateKeyDer::from_pem_file(folder.join(KEY)).map_err(other)?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![leaf], key))
+            .map_err(other)?;
+        Ok(Self { config, root: root.to_vec() })
+    }
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    let mut params = CertificateParams::new(vec![]).map_err(other)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "Avouch sandbox");
+    let generated = || KeyPair::generate().map_err(other);
+    let root = CertifiedIssuer::self_signed(params, generated()?).map_err(other)?;
+    let key = generated()?;
+    let leaf = CertificateParams::new([HOST.to_owned()]).map_err(other)?;
+    let leaf = leaf.signed_by(&key, &root).map_err(other)?;
+    fs::create_dir_all(folder)?;
+    let write = |name: &str, text: String| {
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600);
+        file.open(folder.join(name))?.write_all(text.as_bytes())
+    };
+    write(KEY, key.serialize_pem())?;
+    write(LEAF, leaf.pem())?;
+    // Last: what is there is whole.
+    write(ROOT, root.pem())
+}
+
+fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::other(error)
+}

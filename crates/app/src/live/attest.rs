@@ -1,0 +1,81 @@
+//! The end of a run that is to be attested: the named request is made once more, through the
+//! witness, with what the browser would send.
+
+use domain::{
+    session::{Collected, Event, Phase, ProofHash, State},
+    workflow::Attest,
+};
+use ports::{
+    StoreError,
+    attestor::{AttestError, AttestOrder},
+    browser::{BrowserError, Credentials},
+};
+
+use super::conduct::Conductor;
+use crate::advance::Stuck;
+
+/// Why a session goes without an attestation.
+#[derive(Debug, thiserror::Error)]
+enum NotAttested {
+    #[error("the definition has no plan for it")]
+    NoPlan,
+    #[error("the browser does not tell what it would send: {0}")]
+    Browser(#[from] BrowserError),
+    #[error(transparent)]
+    Attestor(#[from] AttestError),
+    #[error("`{0}` is not what the browser was shown")]
+    Differs(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Conductor {
+    /// Whether the applicant's part is done, and the browser's.
+    pub(super) fn is_verifying(&self) -> bool {
+        let inside = self.room.inside.borrow();
+        inside.session.as_ref().is_some_and(|session| {
+            matches!(session.state, State::Live { phase: Phase::Verifying { .. }, .. })
+        })
+    }
+
+    /// Comes back when the browser has ended before it had done its part.
+    pub(super) async fn loss(&self) {
+        self.browser.ended().await;
+        if self.is_verifying() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Has what was collected attested, and ends the session with or without that.
+    pub(super) async fn attest(&self, collected: &Collected) -> Result<(), Stuck> {
+        let news = match self.attested(collected).await {
+            Ok(proof) => Event::AttestationIssued { proof },
+            Err(error) => {
+                tracing::warn!(session.id = %self.id, %error, "session {} is not attested", self.id);
+                Event::AttestationRefused
+            }
+        };
+        self.say(news).await.map(drop)
+    }
+
+    async fn attested(&self, collected: &Collected) -> Result<ProofHash, NotAttested> {
+        let order = self.order().await?;
+        let attested = self.core.witness.attestor.attest(order).await?;
+        for (field, value) in &attested.values {
+            if collected.data.get(field) != Some(value) {
+                return Err(NotAttested::Differs(field.clone()));
+            }
+        }
+        let store = &self.core.witness.attestations;
+        store.keep(self.id, &attested.proof, &attested.package).await?;
+        Ok(attested.proof)
+    }
+
+    async fn order(&self) -> Result<AttestOrder, NotAttested> {
+        let plan: &Attest = self.definition.attest.as_ref().ok_or(NotAttested::NoPlan)?;
+        let request = self.definition.requests.get(&plan.request).ok_or(NotAttested::NoPlan)?;
+        let url = request.url.clone();
+        let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
+        Ok(AttestOrder { session: self.id, url, plan: plan.clone(), cookies, user_agent })
+    }
+}

@@ -1,0 +1,106 @@
+//! Who attests: the configured attestor, or one inside this process for the sandbox platform,
+//! whose word is worth as much as our own.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use attestor::{Attestor as Embedded, Bounds, LogError, Settings, StartError, new_key, now};
+use domain::egress::Egress;
+use ports::attestor::{AttestError, AttestOrder, Attested, Attestor};
+use prover::{Address, Prover, descriptor};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    config::Config,
+    folders::private_folder,
+    kept::{Failure, explain},
+    site::SandboxSite,
+};
+
+/// How long the embedded attestor's key may sign.
+const DAYS: u64 = 3650;
+const MOST_PROCESSES: usize = 64;
+
+/// The configured attestor, or an embedded one that ends with `stop`.
+pub(crate) async fn attestor(
+    config: &Config,
+    program: &Path,
+    site: &SandboxSite,
+    stop: CancellationToken,
+    tasks: &TaskTracker,
+) -> Result<Arc<dyn Attestor>, Failure> {
+    let roots = [config.egress_roots.clone(), vec![site.root().to_vec()]].concat();
+    let address = match &config.attesting.attestor {
+        Some(address) => address.clone(),
+        None => match embedded(config, program, site, stop, tasks).await {
+            Ok(address) => address,
+            Err(error) => {
+                tracing::warn!("nothing can be attested: {error}");
+                return Ok(Arc::new(Nobody));
+            }
+        },
+    };
+    let prover = Prover::new(address, roots, program.to_owned(), config.attesting.proofs);
+    Ok(Arc::new(prover.map_err(explain)?))
+}
+
+async fn embedded(
+    config: &Config,
+    program: &Path,
+    site: &SandboxSite,
+    stop: CancellationToken,
+    tasks: &TaskTracker,
+) -> Result<Address, Failure> {
+    let folder = config.data_dir.join("attestor");
+    private_folder(&folder)?;
+    let keys = folder.join("keys");
+    if !has_any(&keys) {
+        new_key(&keys, now(), DAYS)?;
+    }
+    let address = site.address_over_tls()?;
+    let settings = |log: PathBuf| Settings {
+        name: "the service itself, for its sandbox platform alone".into(),
+        keys: keys.clone(),
+        log,
+        descriptors: descriptor(&site.definition).into_iter().collect(),
+        roots: vec![site.root().to_vec()],
+        hosts: vec![(adapters::sandbox::HOST.to_owned(), address)],
+        egress: Egress::default(),
+        tokens: vec![],
+        bounds: Bounds::default(),
+        program: program.to_owned(),
+    };
+    // Each process that shares the folder has a log of its own.
+    let mut logs = (0..MOST_PROCESSES).map(|number| folder.join(format!("log-{number}")));
+    let attestor = loop {
+        let log = logs.next().ok_or("too many processes share the data folder")?;
+        match Embedded::new(settings(log)) {
+            Err(StartError::Log(LogError::Taken(_))) => (),
+            made => break made?,
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    let keys = attestor.public_keys()?;
+    tasks.spawn(attestor.serve(listener, stop));
+    Ok(Address { host: "127.0.0.1".into(), port, token: String::new(), keys })
+}
+
+fn has_any(keys: &PathBuf) -> bool {
+    fs::read_dir(keys).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Stands where there is no attestor.
+struct Nobody;
+
+#[async_trait]
+impl Attestor for Nobody {
+    async fn attest(&self, _: AttestOrder) -> Result<Attested, AttestError> {
+        Err(AttestError::None)
+    }
+}

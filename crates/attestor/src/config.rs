@@ -1,0 +1,158 @@
+//! What an attestor's operator can set: one TOML file.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use attestation::{descriptor::Descriptor, signed::unhex};
+use domain::egress::Egress;
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+use serde::Deserialize;
+
+use crate::{Bounds, Settings};
+
+const LONGEST_DESCRIPTOR: u64 = 64 * 1024;
+const MOST_DESCRIPTORS: usize = 10_000;
+
+/// A checked configuration.
+pub struct Config {
+    pub listen: SocketAddr,
+    pub settings: Settings,
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration cannot be used: {}", .0.join("; "))]
+pub struct BadConfig(Vec<String>);
+
+/// As the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: SocketAddr,
+    name: String,
+    keys: PathBuf,
+    log: PathBuf,
+    /// A folder of JSON files.
+    descriptors: PathBuf,
+    /// PEM; the system's where none is given.
+    roots: Option<PathBuf>,
+    #[serde(default)]
+    egress_allow: String,
+    #[serde(default)]
+    tokens_sha256: Vec<String>,
+    conversations: Option<usize>,
+    examinations: Option<usize>,
+    relay_seconds: Option<u64>,
+    proving_seconds: Option<u64>,
+    /// Addresses of servers that are not looked up.
+    #[serde(default)]
+    hosts: std::collections::BTreeMap<String, SocketAddr>,
+}
+
+impl Config {
+    /// Reads a file. Relative paths are taken from where it is.
+    ///
+    /// # Errors
+    /// Every fault at once.
+    pub fn load(path: &Path, program: PathBuf) -> Result<Self, BadConfig> {
+        let cannot = |why: String| BadConfig(vec![format!("{}: {why}", path.display())]);
+        let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+        let file: File =
+            toml::from_str(&text).map_err(|error| cannot(error.message().replace('\n', " ")))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut faults = vec![];
+        let descriptors = descriptors(&folder.join(&file.descriptors), &mut faults);
+        let roots = roots(file.roots.map(|roots| folder.join(roots)).as_deref(), &mut faults);
+        let egress = Egress::allowing(&file.egress_allow);
+        let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
+        let tokens: Vec<_> = file.tokens_sha256.iter().filter_map(|text| hash(text)).collect();
+        if tokens.len() < file.tokens_sha256.len() {
+            faults.push("tokens_sha256: each must be 64 lower-case hexadecimal digits".into());
+        }
+        let usual = Bounds::default();
+        let mut within = |value: Option<u64>, usual: Duration, most: u64, key: &str| {
+            let seconds = value.unwrap_or(usual.as_secs());
+            if !(1..=most).contains(&seconds) {
+                faults.push(format!("{key} must be 1 to {most}"));
+            }
+            Duration::from_secs(seconds)
+        };
+        let bounds = Bounds {
+            relay: within(file.relay_seconds, usual.relay, 300, "relay_seconds"),
+            proving: within(file.proving_seconds, usual.proving, 3600, "proving_seconds"),
+            conversations: file.conversations.unwrap_or(usual.conversations).clamp(1, 10_000),
+            examinations: file.examinations.unwrap_or(usual.examinations).clamp(1, 64),
+            ..usual
+        };
+        if !faults.is_empty() {
+            return Err(BadConfig(faults));
+        }
+        let settings = Settings {
+            name: file.name,
+            keys: folder.join(file.keys),
+            log: folder.join(file.log),
+            descriptors,
+            roots,
+            hosts: file.hosts.into_iter().collect(),
+            egress: egress.unwrap_or_default(),
+            tokens,
+            bounds,
+            program,
+        };
+        Ok(Self { listen: file.listen, settings })
+    }
+}
+
+fn descriptors(folder: &Path, faults: &mut Vec<String>) -> Vec<Descriptor> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            faults.push(format!("descriptors: {}: {error}", folder.display()));
+            return vec![];
+        }
+    };
+    let mut read = |path: PathBuf| {
+        let descriptor = read_descriptor(&path);
+        descriptor.map_err(|why| faults.push(format!("{}: {why}", path.display()))).ok()
+    };
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    paths.filter(json).take(MOST_DESCRIPTORS).filter_map(&mut read).collect()
+}
+
+fn read_descriptor(path: &Path) -> Result<Descriptor, String> {
+    let length = fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if length > LONGEST_DESCRIPTOR {
+        return Err(format!("it is longer than {LONGEST_DESCRIPTOR} bytes"));
+    }
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let descriptor: Descriptor =
+        serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    descriptor.check().map_err(|error| error.to_string())?;
+    Ok(descriptor)
+}
+
+fn roots(file: Option<&Path>, faults: &mut Vec<String>) -> Vec<Vec<u8>> {
+    let found = match file {
+        None => rustls_native_certs::load_native_certs().certs,
+        Some(path) => match CertificateDer::pem_file_iter(path).map(Iterator::collect) {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) | Err(error) => {
+                faults.push(format!("roots: {}: {error}", path.display()));
+                return vec![];
+            }
+        },
+    };
+    if found.is_empty() {
+        faults.push("roots: there is no certificate that a server's chain could end at".into());
+    }
+    found.into_iter().map(|root| root.to_vec()).collect()
+}
+
+fn hash(text: &str) -> Option<[u8; 32]> {
+    unhex(text)?.try_into().ok()
+}

@@ -1,0 +1,277 @@
+//! One conversation with a prover, from its order to its attestation.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use attestation::{
+    attest::capture_hash,
+    body::Time,
+    descriptor::{Descriptor, Mode},
+    protocol::{
+        Attested, EXPORTER, FromAttestor, FromProver, LONGEST_DATA, LONGEST_FROM_PROVER, Open,
+        Opened, Receipt, SignedReceipt, Telling, Welcome,
+    },
+    signed::key_id,
+};
+use jobs::frames;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf, split},
+    net::TcpStream,
+    time::{timeout, timeout_at},
+};
+use tokio_rustls::server::TlsStream;
+
+use crate::{
+    Attestor, KeyError,
+    examine::{Job, Result as Examined, random},
+    keys::{Key, current, read_keys},
+    log::NotSigned,
+    now,
+    relay::{MOST_DOWN, MOST_UP, Recording, Relay, RelayError},
+};
+
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const ORDER: Duration = Duration::from_secs(10);
+/// For one message to go out.
+const WRITING: Duration = Duration::from_secs(30);
+
+/// Why a conversation ends without an attestation. The prover is told.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("as many conversations are under way as may be")]
+    Busy,
+    #[error("the connection ended, or a message was late or none")]
+    Broken,
+    #[error("that was not to be said now")]
+    OutOfPlace,
+    #[error("the client is not known")]
+    Client,
+    #[error("no such descriptor is allowed here, in that version")]
+    Descriptor,
+    #[error("the descriptor does not allow this mode")]
+    Mode,
+    #[error("what opens the recording is of another mode than was ordered")]
+    OtherMode,
+    #[error("this session was, or is being, attested")]
+    Session,
+    #[error("{0}")]
+    Relay(#[from] RelayError),
+    #[error("the connection took longer than {} s", .0.as_secs())]
+    TooSlow(Duration),
+    #[error("the recording cannot be examined: {0}")]
+    Job(#[from] jobs::JobError),
+    #[error("the recording is refused: {0}")]
+    Recording(String),
+    #[error("{0}")]
+    NotSigned(#[from] NotSigned),
+    #[error("the attestor has no key that is valid now")]
+    Key(#[from] KeyError),
+}
+
+/// Both directions of a channel.
+struct Channel {
+    read: ReadHalf<TlsStream<TcpStream>>,
+    write: WriteHalf<TlsStream<TcpStream>>,
+}
+
+/// A session's name, for as long as it is being attested.
+struct UnderWay<'a>(&'a Attestor, [u8; 32]);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way().retain(|session| *session != self.1);
+    }
+}
+
+impl Attestor {
+    pub(crate) async fn receive(self: Arc<Self>, stream: TcpStream, from: SocketAddr) {
+        let _ = stream.set_nodelay(true);
+        let Ok(Ok(stream)) = timeout(HANDSHAKE, self.acceptor.accept(stream)).await else { return };
+        let exported = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None);
+        let Ok(channel) = exported else { return };
+        let (read, write) = split(stream);
+        let mut ends = Channel { read, write };
+        let ended = match self.room.try_acquire() {
+            Ok(_room) => self.converse(&mut ends, &channel).await,
+            Err(_) => Err(Refused::Busy),
+        };
+        match ended {
+            Ok(()) => tracing::info!("attested for {from}"),
+            Err(refused) => {
+                tracing::info!("refused {from}: {refused}");
+                ends.say(&FromAttestor::Refused(refused.to_string())).await.ok();
+            }
+        }
+        let _ = timeout(WRITING, tokio::io::AsyncWriteExt::shutdown(&mut ends.write)).await;
+    }
+
+    async fn converse(&self, ends: &mut Channel, channel: &[u8; 32]) -> Result<(), Refused> {
+        let keys = read_keys(&self.settings.keys)?;
+        let key = current(&keys, now());
+        let key = key.ok_or_else(|| KeyError::None(self.settings.keys.clone()))?;
+        let valid = (key.valid_from, key.valid_to);
+        ends.say(&FromAttestor::Welcome(Welcome::new(&key.signing, valid, channel))).await?;
+        let FromProver::Open(order) = ends.hear(ORDER).await? else {
+            return Err(Refused::OutOfPlace);
+        };
+        let (descriptor, mode) = self.ordered(&order)?;
+        let _under_way = self.begin(order.session)?;
+        let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
+        let (id, bound) = (random(), self.settings.bounds.relay);
+        let opened = Opened {
+            id,
+            time: u32::try_from(bound.as_millis()).unwrap_or(u32::MAX),
+            up: u32::try_from(MOST_UP).unwrap_or(u32::MAX),
+            down: u32::try_from(MOST_DOWN).unwrap_or(u32::MAX),
+        };
+        ends.say(&FromAttestor::Opened(opened)).await?;
+        let passed = timeout(bound, ends.pass_on(&mut relay)).await;
+        let recording = relay.close();
+        passed.map_err(|_| Refused::TooSlow(bound))??;
+        ends.say(&FromAttestor::Receipt(receipt(id, &recording, key)?)).await?;
+        let FromProver::Reveal(telling) = ends.hear(self.settings.bounds.proving).await? else {
+            return Err(Refused::OutOfPlace);
+        };
+        let told = match &telling {
+            Telling::FullReveal(_) => Mode::FullReveal,
+            Telling::ZktlsRequest(_) => Mode::ZktlsRequest,
+        };
+        if told != mode {
+            return Err(Refused::OtherMode);
+        }
+        let attested = self.attest(id, &order, descriptor, key, recording, telling).await?;
+        ends.say(&FromAttestor::Attested(attested)).await
+    }
+
+    /// What is ordered, where it may be.
+    fn ordered(&self, order: &Open) -> Result<(&Descriptor, Mode), Refused> {
+        let token: [u8; 32] = Sha256::digest(order.token.as_bytes()).into();
+        let tokens = &self.settings.tokens;
+        if !tokens.is_empty() && !tokens.iter().any(|known| bool::from(known.ct_eq(&token))) {
+            return Err(Refused::Client);
+        }
+        let mut descriptors = self.settings.descriptors.iter();
+        let descriptor = descriptors.find(|descriptor| descriptor.sha256() == order.descriptor);
+        let descriptor = descriptor.ok_or(Refused::Descriptor)?;
+        let mut modes = descriptor.modes.iter();
+        let mode = modes.find(|mode| mode.number() == order.mode).ok_or(Refused::Mode)?;
+        Ok((descriptor, *mode))
+    }
+
+    /// Notes that a session is being attested, which none is twice.
+    fn begin(&self, session: [u8; 32]) -> Result<UnderWay<'_>, Refused> {
+        if self.log().has(&session) {
+            return Err(Refused::Session);
+        }
+        let mut under_way = self.under_way();
+        if under_way.contains(&session) {
+            return Err(Refused::Session);
+        }
+        under_way.push(session);
+        Ok(UnderWay(self, session))
+    }
+
+    async fn attest(
+        &self,
+        id: [u8; 16],
+        order: &Open,
+        descriptor: &Descriptor,
+        key: &Key,
+        recording: Recording,
+        telling: Telling,
+    ) -> Result<Attested, Refused> {
+        let Recording { client, server, address, resolver, opened, closed } = recording;
+        let job = Job {
+            client,
+            server,
+            telling,
+            descriptor: serde_json::to_string(descriptor).unwrap_or_default(),
+            roots: self.roots.clone(),
+            roots_sha256: self.roots_sha256,
+            id,
+            issuer: key_id(&key.signing.verifying_key().to_bytes()),
+            session: order.session,
+            challenge: order.challenge,
+            address,
+            resolver,
+            time: Time { opened, closed, signed: 0 },
+            build: self.build.clone(),
+        };
+        let job = job.write().ok_or(Refused::Broken)?;
+        let result = self.pool.run(&job).await?;
+        match Examined::read(&result) {
+            Some(Examined::Found(body, disclosure)) => {
+                let attestation =
+                    tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
+                Ok(Attested { attestation, disclosure })
+            }
+            Some(Examined::Refused(why)) => Err(Refused::Recording(why)),
+            None => Err(Refused::Job(jobs::JobError::Died)),
+        }
+    }
+}
+
+fn receipt(id: [u8; 16], recording: &Recording, key: &Key) -> Result<SignedReceipt, Refused> {
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let receipt = Receipt {
+        id,
+        capture: capture_hash(&id, recording.capture()),
+        client_length: length(&recording.client),
+        server_length: length(&recording.server),
+        opened: recording.opened,
+        closed: recording.closed,
+        address: recording.address.clone(),
+    };
+    SignedReceipt::new(receipt, &key.signing).map_err(|error| Refused::NotSigned(error.into()))
+}
+
+impl Channel {
+    async fn say(&mut self, message: &FromAttestor) -> Result<(), Refused> {
+        say(&mut self.write, message).await
+    }
+
+    async fn hear(&mut self, patience: Duration) -> Result<FromProver, Refused> {
+        timeout(patience, hear(&mut self.read)).await.map_err(|_| Refused::Broken)?
+    }
+
+    /// Passes bytes on, both ways, until the prover says that this is over.
+    async fn pass_on(&mut self, relay: &mut Relay) -> Result<(), Refused> {
+        // A message that is being read is not given up: it would be lost.
+        let (read, write) = (&mut self.read, &mut self.write);
+        let mut next = Box::pin(hear_with(read));
+        loop {
+            tokio::select! {
+                (read, message) = &mut next => match message? {
+                    FromProver::Data(bytes) if bytes.len() <= LONGEST_DATA => {
+                        relay.pass(&bytes).await?;
+                        next = Box::pin(hear_with(read));
+                    }
+                    FromProver::End => return Ok(()),
+                    FromProver::Data(_) | FromProver::Open(_) | FromProver::Reveal(_) => {
+                        return Err(Refused::OutOfPlace);
+                    }
+                },
+                heard = relay.hear() => say(write, &FromAttestor::Data(heard?)).await?,
+            }
+        }
+    }
+}
+
+async fn say(to: &mut (impl AsyncWrite + Unpin), message: &FromAttestor) -> Result<(), Refused> {
+    let bytes = message.write().map_err(|_| Refused::Broken)?;
+    let until = tokio::time::Instant::now() + WRITING;
+    let written = timeout_at(until, frames::write(to, &bytes)).await;
+    written.ok().and_then(Result::ok).ok_or(Refused::Broken)
+}
+
+async fn hear(from: &mut (impl AsyncRead + Unpin)) -> Result<FromProver, Refused> {
+    let message = frames::read(from, LONGEST_FROM_PROVER).await;
+    let message = message.ok().flatten().ok_or(Refused::Broken)?;
+    FromProver::read(&message).map_err(|_| Refused::Broken)
+}
+
+async fn hear_with<R: AsyncRead + Unpin>(from: &mut R) -> (&mut R, Result<FromProver, Refused>) {
+    let message = hear(from).await;
+    (from, message)
+}

@@ -1,0 +1,259 @@
+//! The independent witness: relays a prover's connection to a platform's server, records it, and
+//! attests what was said, once the prover has opened the recording.
+//!
+//! **Invariant:** the server's address is looked up and connected to by the attestor itself, after
+//! its own list of what may be attested. A secret is taken only after the connection is over, and
+//! forgotten with the conversation. Whatever anybody sends is bounded in length, number and time.
+
+mod config;
+mod conversation;
+mod examine;
+mod keys;
+mod log;
+mod relay;
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use attestation::{body::Build, descriptor::Descriptor};
+use domain::egress::Egress;
+use minicbor::bytes::ByteVec;
+use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
+use sha2::{Digest as _, Sha256};
+use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use self::{
+    config::{BadConfig, Config},
+    examine::work,
+    keys::{KeyError, new_key},
+    log::LogError,
+};
+use self::{
+    keys::{current, read_keys},
+    log::Log,
+};
+
+/// What the examining process is started with: the first argument of a program that calls
+/// [`work`] then.
+pub const EXAMINE: &str = "examine-recordings";
+/// From a stop to the last conversation's end.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// What an attestor is and may do.
+pub struct Settings {
+    /// Of whom the keys are, for people.
+    pub name: String,
+    /// The folder of the keys.
+    pub keys: PathBuf,
+    /// The file of the log.
+    pub log: PathBuf,
+    /// What may be attested.
+    pub descriptors: Vec<Descriptor>,
+    /// Certificates, DER, that servers' chains may end at.
+    pub roots: Vec<Vec<u8>>,
+    /// Addresses of servers that are not looked up, by name.
+    pub hosts: Vec<(String, SocketAddr)>,
+    /// Which other addresses may be connected to than public ones.
+    pub egress: Egress,
+    /// SHA-256 of what clients are known by; empty: everybody is served.
+    pub tokens: Vec<[u8; 32]>,
+    pub bounds: Bounds,
+    /// The program that examines, called with [`EXAMINE`].
+    pub program: PathBuf,
+}
+
+/// How much an attestor does.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Conversations at once; whoever comes then is refused.
+    pub conversations: usize,
+    /// Examinations at once; the others wait.
+    pub examinations: usize,
+    /// How long a connection to a server may be.
+    pub relay: Duration,
+    /// How long a prover may take from the receipt to what opens the recording.
+    pub proving: Duration,
+    /// How long one examination may take.
+    pub examining: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            conversations: 64,
+            examinations: 1,
+            relay: Duration::from_secs(30),
+            proving: Duration::from_secs(180),
+            examining: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why an attestor does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("descriptor for {0}: {1}")]
+    Descriptor(String, #[source] attestation::descriptor::BadDescriptor),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    #[error("its own program cannot be read")]
+    Program(#[source] io::Error),
+}
+
+/// An attestor.
+pub struct Attestor {
+    settings: Settings,
+    log: Mutex<Log>,
+    /// Names of sessions that are being attested now.
+    under_way: Mutex<Vec<[u8; 32]>>,
+    pool: jobs::Pool,
+    roots: Vec<ByteVec>,
+    roots_sha256: [u8; 32],
+    build: Build,
+    acceptor: TlsAcceptor,
+    room: Semaphore,
+}
+
+impl Attestor {
+    /// Checks everything and opens the log.
+    ///
+    /// # Errors
+    /// What cannot be used.
+    pub fn new(settings: Settings) -> Result<Arc<Self>, StartError> {
+        for descriptor in &settings.descriptors {
+            let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
+            descriptor.check().map_err(bad)?;
+        }
+        if current(&read_keys(&settings.keys)?, now()).is_none() {
+            return Err(KeyError::None(settings.keys.clone()).into());
+        }
+        let log = Mutex::new(Log::open(&settings.log)?);
+        let program = fs::read(&settings.program).map_err(StartError::Program)?;
+        let build = Build {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: Sha256::digest(&program).into(),
+        };
+        let Bounds { conversations, examinations, examining, .. } = settings.bounds;
+        let pool = jobs::Pool::new(settings.program.clone(), EXAMINE, examinations, examining);
+        let mut roots = settings.roots.clone();
+        roots.sort();
+        roots.dedup();
+        let roots_sha256 = roots_hash(&roots);
+        Ok(Arc::new(Self {
+            log,
+            under_way: Mutex::default(),
+            pool,
+            roots: roots.into_iter().map(ByteVec::from).collect(),
+            roots_sha256,
+            build,
+            acceptor: acceptor()?,
+            room: Semaphore::new(conversations.max(1)),
+            settings,
+        }))
+    }
+
+    /// Serves until it is told to stop; conversations under way come to their end within 20 s.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        let tasks = TaskTracker::new();
+        loop {
+            let came = tokio::select! {
+                came = listener.accept() => came,
+                () = stop.cancelled() => break,
+            };
+            match came {
+                Ok((stream, from)) => {
+                    let me = self.clone();
+                    tasks.spawn(async move { me.receive(stream, from).await });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        tasks.close();
+        if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+            tracing::warn!("some conversations did not end in time");
+        }
+    }
+
+    /// The public keys as others are to believe them: the JSON that `avouch-verify --keys` takes.
+    ///
+    /// # Errors
+    /// The keys cannot be read.
+    pub fn issuers(&self) -> Result<serde_json::Value, KeyError> {
+        issuers(&self.settings.name, &self.settings.keys)
+    }
+
+    /// The public keys themselves.
+    ///
+    /// # Errors
+    /// The keys cannot be read.
+    pub fn public_keys(&self) -> Result<Vec<[u8; 32]>, KeyError> {
+        let keys = read_keys(&self.settings.keys)?;
+        Ok(keys.iter().map(|key| key.signing.verifying_key().to_bytes()).collect())
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The public keys of a folder.
+///
+/// # Errors
+/// The keys cannot be read.
+pub fn issuers(name: &str, keys: &std::path::Path) -> Result<serde_json::Value, KeyError> {
+    Ok(serde_json::json!({ "issuers": keys::issuers(name, &read_keys(keys)?) }))
+}
+
+/// Of all of them in order, each with its length in 4 bytes before it.
+fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for root in roots {
+        hash.update(u32::try_from(root.len()).unwrap_or(u32::MAX).to_be_bytes());
+        hash.update(root);
+    }
+    hash.finalize().into()
+}
+
+/// TLS with a certificate of the moment: what an attestor is known by is the key that it signs the
+/// channel with.
+fn acceptor() -> Result<TlsAcceptor, StartError> {
+    let failed = |error: &dyn std::error::Error| StartError::Tls(error.to_string());
+    let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
+    let made = made.map_err(|error| failed(&error))?;
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+        .map_err(|error| StartError::Tls(error.to_owned()))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .and_then(|builder| {
+            builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)
+        })
+        .map_err(|error| failed(&error))?;
+    config.alpn_protocols = vec![attestation::protocol::ALPN.to_vec()];
+    config.send_tls13_tickets = 0;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Milliseconds since 1970.
+#[must_use]
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

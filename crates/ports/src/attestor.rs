@@ -1,0 +1,105 @@
+//! A witness who attests what a platform's server says.
+
+use async_trait::async_trait;
+use domain::{
+    id::{ApiKeyId, SessionId},
+    secret::Secret,
+    session::{ExtractedData, ProofHash},
+    workflow::{Attest, AttestMode},
+};
+
+use crate::StoreError;
+
+/// What is to be attested, and what it takes.
+pub struct AttestOrder {
+    pub session: SessionId,
+    /// The request's, from the definition.
+    pub url: String,
+    pub plan: Attest,
+    /// The value of the `Cookie` header.
+    pub cookies: Secret,
+    pub user_agent: String,
+}
+
+/// An attestation and what belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attested {
+    pub proof: ProofHash,
+    /// By field of the plan, as the platform's server said it.
+    pub values: ExtractedData,
+    pub package: Package,
+}
+
+/// What is kept of an attestation; who has it can show it to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    pub mode: AttestMode,
+    /// Makes the session's name in the attestation of the session's identifier.
+    pub salt: [u8; 32],
+    pub attestation: Vec<u8>,
+    pub disclosure: Vec<u8>,
+    /// None where credentials are in it.
+    pub evidence: Option<Vec<u8>>,
+    pub issuer: Issuer,
+}
+
+/// The key of the witness, and when it may sign, in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issuer {
+    pub public_key: [u8; 32],
+    pub valid_from: u64,
+    pub valid_to: u64,
+}
+
+/// Why there is no attestation.
+#[derive(Debug, thiserror::Error)]
+pub enum AttestError {
+    #[error("no attestor is configured")]
+    None,
+    #[error("the definition's plan cannot be attested: {0}")]
+    Plan(String),
+    #[error("the attestor cannot be reached, or is another one: {0}")]
+    Attestor(String),
+    #[error("the platform's server was not reached or did not answer as planned: {0}")]
+    Platform(String),
+    #[error("nothing could be proved: {0}")]
+    Proof(String),
+    #[error("the attestor refused: {0}")]
+    Refused(String),
+    #[error("what the attestor gave is not what was recorded: {0}")]
+    Untrue(String),
+    #[error("it took too long")]
+    TimedOut,
+}
+
+#[cfg_attr(feature = "mock", mockall::automock)]
+#[async_trait]
+pub trait Attestor: Send + Sync {
+    /// Makes the request through the witness and has it attested. Takes seconds, and bounded ones.
+    async fn attest(&self, order: AttestOrder) -> Result<Attested, AttestError>;
+}
+
+/// Keeps what belongs to attestations, encrypted, until the session's data are erased.
+#[cfg_attr(feature = "mock", mockall::automock)]
+#[async_trait]
+pub trait AttestationStore: Send + Sync {
+    /// Keeps a session's attestation, in the place of one that was kept before.
+    async fn keep(
+        &self,
+        session: SessionId,
+        proof: &ProofHash,
+        package: &Package,
+    ) -> Result<(), StoreError>;
+
+    async fn attestation(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<(ProofHash, Package)>, StoreError>;
+
+    /// The session of this key's whose attestation has this hash, and what belongs to it.
+    async fn attested(
+        &self,
+        owner: ApiKeyId,
+        proof: &ProofHash,
+    ) -> Result<Option<(SessionId, Package)>, StoreError>;
+}

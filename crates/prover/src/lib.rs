@@ -1,0 +1,95 @@
+//! Makes a request through the attestor's relay, and has what was answered attested: the TLS
+//! client whose secrets we know, the conversation with the attestor, and the proof, which is made
+//! in a process of its own.
+//!
+//! **Invariant:** nothing is told to the attestor before the connection is over and its recording
+//! is the one that we saw. What comes back is verified like anybody else's.
+
+mod channel;
+mod connection;
+mod conversation;
+mod plan;
+mod proving;
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use attestation::signed::hex;
+use ports::attestor::{AttestError, AttestOrder, Attested, Attestor};
+use rustls::RootCertStore;
+
+pub use self::{plan::descriptor, proving::work};
+
+/// What the proving process is started with: the first argument of a program that calls [`work`]
+/// then.
+pub const PROVE: &str = "prove-requests";
+/// How long one proof may take.
+const PROVING: Duration = Duration::from_secs(120);
+/// From the order to the attestation, all in all.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Where the attestor is and who it has to be.
+#[derive(Clone)]
+pub struct Address {
+    pub host: String,
+    pub port: u16,
+    /// What it knows us by; empty where it takes everybody.
+    pub token: String,
+    /// Its public keys, Ed25519: one, or both while one follows the other.
+    pub keys: Vec<[u8; 32]>,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not what it knows us by.
+        write!(out, "{}:{}", self.host, self.port)
+    }
+}
+
+/// Our side of every attestation.
+pub struct Prover {
+    address: Address,
+    /// The usual ones, and the operator's.
+    roots: Arc<RootCertStore>,
+    extra: Vec<Vec<u8>>,
+    pool: jobs::Pool,
+}
+
+impl Prover {
+    /// A prover that believes the usual roots and these, DER, and makes so many proofs at once with
+    /// this program.
+    ///
+    /// # Errors
+    /// One of the roots is no certificate.
+    pub fn new(
+        address: Address,
+        extra: Vec<Vec<u8>>,
+        program: PathBuf,
+        at_once: usize,
+    ) -> Result<Self, rustls::Error> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        for root in &extra {
+            roots.add(root.clone().into())?;
+        }
+        let pool = jobs::Pool::new(program, PROVE, at_once, PROVING);
+        Ok(Self { address, roots: Arc::new(roots), extra, pool })
+    }
+}
+
+#[async_trait]
+impl Attestor for Prover {
+    async fn attest(&self, order: AttestOrder) -> Result<Attested, AttestError> {
+        let done = tokio::time::timeout(PATIENCE, self.converse(&order)).await;
+        let done = done.unwrap_or(Err(AttestError::TimedOut));
+        match &done {
+            Ok(attested) => {
+                let key = hex(&attested.package.issuer.public_key);
+                tracing::info!(session.id = %order.session, "attested with key {key}");
+            }
+            Err(error) => {
+                tracing::warn!(session.id = %order.session, %error, "there is no attestation");
+            }
+        }
+        done
+    }
+}

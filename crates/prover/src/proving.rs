@@ -1,0 +1,89 @@
+//! The proof, in a process of its own: it takes gigabytes for a second.
+
+use std::{process::ExitCode, time::Duration};
+
+use attestation::{
+    Trust,
+    descriptor::Descriptor,
+    full_reveal::Capture,
+    http::request::to_hide,
+    signed::{read, write},
+    zk::Spartan,
+    zktls_request::{Reveal, reveal},
+};
+use jobs::Bounds;
+use minicbor::{Decode, Encode, bytes::ByteVec};
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+
+const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
+
+/// A connection, and what is to be hidden of it.
+#[derive(Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Job {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub(crate) client: Vec<u8>,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(crate) server: Vec<u8>,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub(crate) secret: Vec<u8>,
+    /// As JSON.
+    #[n(3)]
+    pub(crate) descriptor: String,
+    /// Beside the usual ones; certificates, DER.
+    #[n(4)]
+    pub(crate) roots: Vec<ByteVec>,
+}
+
+#[derive(Encode, Decode)]
+enum Result {
+    #[n(0)]
+    Proved(#[n(0)] Reveal),
+    #[n(1)]
+    Failed(#[n(0)] String),
+}
+
+/// Proves what comes on the standard input, until nothing does.
+#[must_use]
+pub fn work() -> ExitCode {
+    let backend = Spartan::default();
+    jobs::serve(BOUNDS, |job| {
+        let result = read::<Job>(job).map_err(|error| error.to_string());
+        let result = match result.and_then(|job| job.prove(&backend)) {
+            Ok(reveal) => Result::Proved(reveal),
+            Err(why) => Result::Failed(why),
+        };
+        write(&result).unwrap_or_default()
+    })
+}
+
+impl Job {
+    /// Has it done.
+    pub(crate) async fn run(&self, pool: &jobs::Pool) -> std::result::Result<Reveal, String> {
+        let job = write(self).map_err(|error| error.to_string())?;
+        let result = pool.run(&job).await.map_err(|error| error.to_string())?;
+        match read(&result).map_err(|error| error.to_string())? {
+            Result::Proved(reveal) => Ok(reveal),
+            Result::Failed(why) => Err(why),
+        }
+    }
+
+    fn prove(&self, backend: &Spartan) -> std::result::Result<Reveal, String> {
+        let said = |error: &dyn std::error::Error| error.to_string();
+        let descriptor: Descriptor =
+            serde_json::from_str(&self.descriptor).map_err(|error| said(&error))?;
+        let secret = self.secret.as_slice().try_into().map_err(|error| said(&error))?;
+        let own = self.roots.iter().filter_map(|root| {
+            let root = CertificateDer::from_slice(root);
+            webpki::anchor_from_trusted_cert(&root).ok().map(|anchor| anchor.to_owned())
+        });
+        let roots: Vec<TrustAnchor<'_>> =
+            webpki_roots::TLS_SERVER_ROOTS.iter().cloned().chain(own).collect();
+        let trust = Trust { roots: &roots, now: UnixTime::now() };
+        let capture = Capture { client: &self.client, server: &self.server };
+        // A request that is not the descriptor's is refused later, with the reason.
+        let hide = |said: &[u8]| to_hide(said, &descriptor).unwrap_or_default();
+        reveal(capture, &secret, hide, backend, &descriptor.host, &trust)
+            .map_err(|refusal| said(&refusal))
+    }
+}

@@ -1,0 +1,225 @@
+//! Attested sessions: a real Chromium, the sandbox platform over TLS 1.3, an attestor inside the
+//! service or as a process of its own, and `avouch-verify`.
+
+use std::{
+    fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually, free_port,
+    service::{Deployment, binary},
+};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+/// Proofs take gigabytes, and every core.
+const SOON: Duration = Duration::from_secs(180);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Another binary of ours, beside the one under test.
+fn tool(name: &str) -> PathBuf {
+    let tool = binary().with_file_name(name);
+    assert!(tool.exists(), "build {name} first");
+    tool
+}
+
+/// Plays a session that is to be attested; the session as partners see it at its end.
+async fn attested(deployment: &Deployment, user: &str) -> Value {
+    let created = deployment.create(&json!({ "generateAttestation": true })).await;
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
+    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.sign_in(user, "any").await;
+    embed.click("[data-testid=consent-approve]").await;
+    let id = created["sessionId"].as_str().unwrap();
+    let ended = eventually("the end", SOON, async || {
+        let session = deployment.session(id).await;
+        let open = ["RUNNING", "AWAITING_USER", "COLLECTING_DATA", "VERIFYING"];
+        (!open.contains(&session["status"].as_str()?)).then_some(session)
+    })
+    .await;
+    applicant.leave().await;
+    ended
+}
+
+/// What `avouch-verify` says of a folder, and the code it exits with.
+fn verify(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let mut command = Command::new(tool("avouch-verify"));
+    command.args([file("attestation.cbor"), "--keys".into(), file("issuers.json")]);
+    let output = command.args(more).output().unwrap();
+    let code = output.status.code();
+    if code != Some(0) {
+        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    (code, serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+/// Checks a session's attestation at each level; the proof's hash.
+async fn proved(deployment: &Deployment, session: &Value) -> String {
+    assert_eq!((&session["status"], &session["errorCode"]), (&json!("COMPLETED"), &Value::Null));
+    assert_eq!(session["hasAttestation"], true);
+    let id = session["sessionId"].as_str().unwrap();
+    let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
+    let payload = delivery.await["payload"].clone();
+    let hash = payload["proofHash"].as_str().unwrap().to_owned();
+    let out = deployment.folder.path().join(format!("export-{id}"));
+    let file = |name: &str| out.join(name).display().to_string();
+    let export = ["export-attestation", id, "--out", &out.display().to_string()];
+    let exported = deployment.admin(&export);
+    assert_eq!(exported, json!({ "proofHash": hash, "mode": "zktls-request" }));
+    let (disclosure, evidence) = (file("disclosure.cbor"), file("evidence.cbor"));
+    let (roots, named) = (file("roots.pem"), file("session.json"));
+    let all = ["--expect-proof-hash", &hash, "--disclosure", &disclosure, "--session", &named];
+    let all = [all.as_slice(), &["--evidence", &evidence, "--roots", &roots, "--max-age", "1h"]];
+    let (code, report) = verify(&out, &all.concat());
+    assert_eq!((code, &report["level"]), (Some(0), &json!("evidence")), "{report}");
+    assert_eq!(report["proofHash"], hash.as_str());
+    assert_eq!(report["server"]["name"], "sandbox.localhost");
+    for claim in report["claims"].as_array().unwrap() {
+        let field = claim["field"].as_str().unwrap();
+        assert_eq!(claim["value"], session["extractedData"][field], "{field}");
+    }
+    let hidden = report["request"]["hidden"].as_array().unwrap();
+    assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
+    assert_eq!(verify(&out, &[]).1["level"], "signature");
+    assert_eq!(verify(&out, &["--expect-proof-hash", &"0".repeat(64)]).0, Some(5));
+    // Under other roots, with other evidence, or of another session it is refused.
+    let issuers = file("issuers.json");
+    assert_eq!(verify(&out, &["--evidence", &evidence, "--roots", &issuers]).0, Some(1));
+    fs::write(&evidence, &fs::read(&evidence).unwrap()[1..]).unwrap();
+    assert_eq!(verify(&out, &["--evidence", &evidence, "--roots", &roots]).0, Some(7));
+    let other = fs::read_to_string(&named).unwrap().replace(id, &uuid::Uuid::nil().to_string());
+    fs::write(&named, other).unwrap();
+    assert_eq!(verify(&out, &["--session", &named]).0, Some(8));
+    assert_eq!(verify(&out, &["--max-age", "0s"]).0, Some(9));
+    hash
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_attested_by_the_service_itself() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    for kind in [Kind::Sqlite, Kind::Postgres] {
+        let deployment = Deployment::start(kind).await;
+        let session = attested(&deployment, "ok").await;
+        let hash = proved(&deployment, &session).await;
+        assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
+        println!("{kind:?}: {hash}");
+    }
+}
+
+/// An attestor as a process of its own.
+struct Witness {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Sets an attestor up for the sandbox platform of a deployment, which is started with it.
+async fn with_a_witness(deployment: &mut Deployment) -> Witness {
+    // The platform's certificate is made at the first start.
+    let sandbox = format!("127.0.0.1:{}", free_port());
+    deployment.set("AVOUCH_SANDBOX_LISTEN", &sandbox);
+    deployment.run().await;
+    deployment.kill();
+    let folder = deployment.folder.path().join("witness");
+    fs::create_dir_all(folder.join("descriptors")).unwrap();
+    let root = deployment.data().join("sandbox/root.pem");
+    let listen = format!("127.0.0.1:{}", free_port());
+    let config = format!(
+        "listen = \"{listen}\"\nname = \"Witness Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
+         descriptors = \"descriptors\"\nroots = {:?}\n\n[hosts]\n\"sandbox.localhost\" = \"{sandbox}\"\n",
+        root.display().to_string()
+    );
+    let config_file = folder.join("attestor.toml");
+    fs::write(&config_file, config).unwrap();
+    let platform = acceptance::root().join("crates/domain/platforms/sandbox.json");
+    let mut descriptor = deployment.command();
+    let descriptor = descriptor.arg("workflow").arg("descriptor").arg(platform).output().unwrap();
+    fs::write(folder.join("descriptors/sandbox.json"), descriptor.stdout).unwrap();
+    let attestor = |arguments: &[&str]| {
+        let mut command = Command::new(tool("avouch-attestor"));
+        command.arg("--config").arg(&config_file).args(arguments);
+        command
+    };
+    assert!(attestor(&["new-key"]).output().unwrap().status.success());
+    let issuers = attestor(&["issuers"]).output().unwrap();
+    let issuers: Value = serde_json::from_slice(&issuers.stdout).unwrap();
+    let key = issuers["issuers"][0]["publicKey"].as_str().unwrap();
+    deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
+    deployment.set("AVOUCH_ATTESTOR_KEY", key);
+    let log = folder.join("stderr");
+    let process = attestor(&[])
+        .env("AVOUCH_LOG", "trace")
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    deployment.run().await;
+    Witness { process, log }
+}
+
+/// Whether a text is anywhere in what a process and its children have in memory.
+fn remembers(pid: u32, text: &str) -> bool {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of_tasks = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: String = of_tasks.chain(children.ok()).collect::<Vec<_>>().join(" ");
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let here = maps.lines().any(|line| {
+        let mut parts = line.split_whitespace();
+        let (range, rights) = (parts.next().unwrap(), parts.next().unwrap());
+        let (start, end) = range.split_once('-').unwrap();
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        let (start, end) = (number(start), number(end));
+        if !rights.starts_with("rw") || memory.seek(SeekFrom::Start(start)).is_err() {
+            return false;
+        }
+        let mut bytes = vec![];
+        let _ = memory.by_ref().take(end - start).read_to_end(&mut bytes);
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    });
+    let mut children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    here || children.any(|child| remembers(child, text))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    let witness = with_a_witness(&mut deployment).await;
+    let session = attested(&deployment, "ok").await;
+    proved(&deployment, &session).await;
+    // The name stands before the value in the header, and nowhere else that the witness reads.
+    let cookie = "acme_sid=";
+    assert!(remembers(deployment.process(), cookie), "the search finds it where it is");
+    assert!(!remembers(witness.process.id(), cookie), "in the witness's memory");
+    let log = fs::read_to_string(&witness.log).unwrap();
+    assert!(log.contains("attested for") && !log.contains(cookie), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_witness_the_data_is_shared_and_the_attestation_is_missing() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    let witness = with_a_witness(&mut deployment).await;
+    drop(witness);
+    let session = attested(&deployment, "ok").await;
+    assert_eq!(session["status"], "PARTIAL_COMPLETE");
+    assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
+    assert_eq!(session["hasAttestation"], false);
+    assert_eq!(session["extractedData"]["accountId"], "acme-ok-4711");
+}
