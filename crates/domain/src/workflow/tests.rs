@@ -165,7 +165,7 @@ fn broken_definitions_are_told_what_is_wrong() {
         check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut report = String::new();
-    let spoils: [(&str, Spoil); 9] = [
+    let spoils: [(&str, Spoil); 10] = [
         ("unknown target", |d| d["nodes"]["open"]["next"] = json!("nowhere")),
         ("unknown start", |d| d["start"] = json!("nowhere")),
         ("unknown signal", |d| d["nodes"]["route"]["cases"][0]["when"] = json!("nope")),
@@ -178,6 +178,13 @@ fn broken_definitions_are_told_what_is_wrong() {
             d["requests"]["me"]["url"] = json!("http://acme.test/me");
         }),
         ("no text", |d| d["texts"]["en"] = json!({})),
+        ("nothing that could be attested", |d| {
+            d["requests"]["certified"]["url"] = json!("http://sandbox.localhost:81/api/me");
+            d["requests"]["certified"]["expectStatus"] = json!(201);
+            d["attest"]["modes"] = json!([]);
+            d["attest"]["headers"] = json!({ "cookie": "a=1", "Accept": "x", "x-a": "b\r\nc" });
+            d["attest"]["fields"] = json!({ "nothing": "id" });
+        }),
     ];
     for (name, spoil) in spoils {
         writeln!(report, "# {name}\n{}", flaws(spoil)).unwrap();
