@@ -13,6 +13,7 @@ use acceptance::{
     applicant::Applicant,
     database::Kind,
     eventually, free_port,
+    partner::Partner,
     service::{Deployment, binary},
 };
 use serde_json::{Value, json};
@@ -86,6 +87,8 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
         let field = claim["field"].as_str().unwrap();
         assert_eq!(claim["value"], session["extractedData"][field], "{field}");
     }
+    read_by_others(&out, &evidence, &roots, &report);
+    compared(deployment, session, &hash).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
     assert_eq!(verify(&out, &[]).1["level"], "signature");
@@ -102,16 +105,55 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     hash
 }
 
+/// Has Python read the evidence, with nothing of ours; and shows that it would tell.
+fn read_by_others(out: &Path, evidence: &str, roots: &str, report: &Value) {
+    let python = acceptance::root().join("target/tools/auditor-python/bin/python");
+    let script = acceptance::root().join("docs/auditor/check.py");
+    let file = out.join("report.json");
+    let mut lied = report.clone();
+    lied["evidence"]["transcript"] = json!("00".repeat(32));
+    for (report, fine) in [(report, true), (&lied, false)] {
+        fs::write(&file, report.to_string()).unwrap();
+        let mut command = Command::new(&python);
+        let output = command.arg(&script).args([evidence, roots]).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.success(), fine, "{said}");
+    }
+}
+
+/// Has the service compare data with the attestation.
+async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
+    let ask = async |partner: &Partner, hash: &str, data: &Value| {
+        let body = json!({ "proofHash": hash, "extractedData": data });
+        let answer = partner.post("attestations/verify", &body).await;
+        (answer.status, answer.at("/data").clone())
+    };
+    let ours = &deployment.partner;
+    let mut data = session["extractedData"].clone();
+    let (status, same) = ask(ours, hash, &data).await;
+    assert_eq!((status, &same["matches"]), (200, &json!(true)), "{same}");
+    assert_eq!(same["sessionId"], session["sessionId"]);
+    assert_eq!(same["fields"]["tier"], "notAttested");
+    data["accountId"] = json!("acme-ok-4712");
+    data.as_object_mut().unwrap().remove("memberSince");
+    let (_, other) = ask(ours, hash, &data).await;
+    assert_eq!(other["matches"], false);
+    let fields = ["accountId", "displayName", "memberSince"].map(|field| &other["fields"][field]);
+    assert_eq!(fields, ["differs", "matches", "missing"]);
+    assert_eq!(ask(ours, &"0".repeat(64), &data).await.0, 404);
+    assert_eq!(ask(ours, "0", &data).await.0, 400);
+    let team = ["create-key", "--team", &deployment.team, "--environment", "development"];
+    let other = deployment.admin(&team)["apiKey"].as_str().unwrap().to_owned();
+    assert_eq!(ask(&ours.with_key(Some(&other)), hash, &data).await.0, 404, "of another key");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_attested_by_the_service_itself() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    for kind in [Kind::Sqlite, Kind::Postgres] {
-        let deployment = Deployment::start(kind).await;
-        let session = attested(&deployment, "ok").await;
-        let hash = proved(&deployment, &session).await;
-        assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
-        println!("{kind:?}: {hash}");
-    }
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let session = attested(&deployment, "ok").await;
+    proved(&deployment, &session).await;
+    assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
 }
 
 /// An attestor as a process of its own.

@@ -58,6 +58,7 @@ fn backend(store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend
     Backend {
         sessions: store.clone(),
         outbox: store.clone(),
+        attestations: store.clone(),
         recordings: store.clone(),
         deliveries: store.clone(),
         log: store.clone(),

@@ -15,6 +15,7 @@ use domain::{
     workflow::{Definition, check},
 };
 use ports::{
+    attestor::AttestationStore as _,
     catalogue::Catalogue as _,
     clock::{Chance as _, Clock as _},
     key_store::KeyStore as _,
@@ -36,6 +37,8 @@ use crate::{
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const RESEAL_BATCH: u16 = 200;
+/// Attestations are some hundred kilobytes each.
+const RESEAL_FEW: u16 = 10;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
@@ -156,7 +159,17 @@ async fn reseal(store: &Store) -> Result<Value, Failure> {
     loop {
         let done = store.reseal(after, RESEAL_BATCH).await.map_err(explain)?;
         resealed += done.changed;
-        unreadable.extend(done.unreadable.iter().map(ToString::to_string));
+        unreadable.extend(done.unreadable.iter().map(|id| format!("webhook {id}")));
+        after = done.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut after = None;
+    loop {
+        let done = store.reseal_attestations(after, RESEAL_FEW).await.map_err(explain)?;
+        resealed += done.changed;
+        unreadable.extend(done.unreadable.iter().map(|id| format!("the attestation of {id}")));
         after = done.next;
         if after.is_none() {
             break;
@@ -166,7 +179,7 @@ async fn reseal(store: &Store) -> Result<Value, Failure> {
         return Ok(json!({ "resealed": resealed }));
     }
     let which = unreadable.join(", ");
-    Err(format!("{resealed} resealed, but no key opens what these webhooks have: {which}").into())
+    Err(format!("{resealed} resealed, but no key opens what these have: {which}").into())
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

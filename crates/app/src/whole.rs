@@ -14,15 +14,15 @@ use domain::{
     id::SessionId,
     platform::Platform,
     request::{ListQuery, NewSession},
-    session::Session,
+    session::{ExtractedData, ProofHash, Session},
 };
 use ports::{
     StoreError,
     browser::Device,
     driving::{
-        Admission, ApplicantError, ApplicantService, Caller, CreateError, Creation, Gate, Knock,
-        Lookups, Once, PolledFace, Recording, SessionError, SessionFace, SessionService, Viewing,
-        WatchError, WatchService, Watching,
+        Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
+        Gate, Knock, Lookups, Once, PolledFace, Recording, SessionError, SessionFace,
+        SessionService, Viewing, WatchError, WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -110,6 +110,17 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         whole(&self.runtime, async move { inner.terminate(&caller, id).await }).await
+    }
+
+    async fn compare(
+        &self,
+        caller: &Caller,
+        proof: &ProofHash,
+        data: &ExtractedData,
+    ) -> Result<Comparison, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        let (proof, data) = (proof.clone(), data.clone());
+        whole(&self.runtime, async move { inner.compare(&caller, &proof, &data).await }).await
     }
 
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {

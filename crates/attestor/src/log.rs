@@ -143,3 +143,6 @@ impl Log {
         Ok(attestation)
     }
 }
+
+#[cfg(test)]
+mod tests;

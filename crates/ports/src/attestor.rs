@@ -8,7 +8,7 @@ use domain::{
     workflow::{Attest, AttestMode},
 };
 
-use crate::StoreError;
+use crate::{Resealed, StoreError};
 
 /// What is to be attested, and what it takes.
 pub struct AttestOrder {
@@ -95,6 +95,14 @@ pub trait AttestationStore: Send + Sync {
         &self,
         session: SessionId,
     ) -> Result<Option<(ProofHash, Package)>, StoreError>;
+
+    /// Encrypts with the newest key what others closed, of so many attestations after this one in
+    /// the order of their sessions.
+    async fn reseal_attestations(
+        &self,
+        after: Option<SessionId>,
+        limit: u16,
+    ) -> Result<Resealed<SessionId>, StoreError>;
 
     /// The session of this key's whose attestation has this hash, and what belongs to it.
     async fn attested(

@@ -30,6 +30,17 @@ pub struct StoreError {
     source: Box<dyn Error + Send + Sync>,
 }
 
+/// What became of a few things that were to be encrypted anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resealed<Id> {
+    /// How many were.
+    pub changed: usize,
+    /// Those that no key opens.
+    pub unreadable: Vec<Id>,
+    /// The last one, where there may be more.
+    pub next: Option<Id>,
+}
+
 impl StoreError {
     pub fn new(action: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { action, source: source.into() }

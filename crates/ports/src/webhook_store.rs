@@ -8,7 +8,7 @@ use domain::{
     webhook::{Health, Retiring, Webhook},
 };
 
-use crate::StoreError;
+use crate::{Resealed, StoreError};
 
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
@@ -40,18 +40,11 @@ pub trait WebhookStore: Send + Sync {
 
     /// Encrypts with the newest key what others closed, of so many webhooks after this one in the
     /// order of their identifiers.
-    async fn reseal(&self, after: Option<WebhookId>, limit: u16) -> Result<Resealed, StoreError>;
-}
-
-/// What became of a few webhooks that were looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resealed {
-    /// Those that were encrypted anew.
-    pub changed: usize,
-    /// Those that no key opens.
-    pub unreadable: Vec<WebhookId>,
-    /// The last one, where there may be more.
-    pub next: Option<WebhookId>,
+    async fn reseal(
+        &self,
+        after: Option<WebhookId>,
+        limit: u16,
+    ) -> Result<Resealed<WebhookId>, StoreError>;
 }
 
 /// A webhook with what has become of it.

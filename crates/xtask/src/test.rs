@@ -99,6 +99,7 @@ fn clients() -> Result<(), Failure> {
 /// What the receivers of webhooks in the documentation are made with.
 fn receivers() -> Result<(), Failure> {
     node_modules(&root().join("docs/receivers/node"))?;
+    python_packages("docs/auditor/requirements.txt", "auditor-python")?;
     python_packages("docs/receivers/python/requirements.txt", "receiver-python")
 }
 

@@ -10,7 +10,7 @@ use domain::{
     workflow::AttestMode,
 };
 use ports::{
-    StoreError,
+    Resealed, StoreError,
     attestor::{AttestationStore, Issuer, Package},
 };
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,41 @@ impl AttestationStore for Store {
             Ok((proof, self.opened(&package)?))
         })
         .transpose()
+    }
+
+    async fn reseal_attestations(
+        &self,
+        after: Option<SessionId>,
+        limit: u16,
+    ) -> Result<Resealed<SessionId>, StoreError> {
+        let after = after.map_or_else(uuid::Uuid::nil, |session| *session.as_uuid());
+        let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| {
+            attestations::table
+                .filter(attestations::session.gt(Id(after)))
+                .order(attestations::session)
+                .limit(limit.into())
+                .select((attestations::session, attestations::package))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("read attestations"))?;
+        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        for (session, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(sealed)) {
+            let Ok(plain) = self.seal.open_bytes(PACKAGE, sealed) else {
+                done.unreadable.push(SessionId::from_uuid(session.0));
+                continue;
+            };
+            let anew = self.seal.close_bytes(PACKAGE, &plain);
+            let anew = anew.map_err(failed("seal an attestation"))?;
+            let this = attestations::table.find(*session).filter(attestations::package.eq(sealed));
+            let changed: QueryResult<usize> = with_conn!(self, |conn| {
+                ::diesel::update(this).set(attestations::package.eq(&anew)).execute(conn).await
+            });
+            done.changed += changed.map_err(failed("seal an attestation anew"))?;
+        }
+        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
+        done.next = last.map(|(session, _)| SessionId::from_uuid(session.0));
+        Ok(done)
     }
 
     async fn attested(

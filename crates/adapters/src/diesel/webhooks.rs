@@ -12,8 +12,8 @@ use domain::{
     webhook::{Header, Health, Retiring, Webhook},
 };
 use ports::{
-    StoreError,
-    webhook_store::{KeptWebhook, Resealed, WebhookStore},
+    Resealed, StoreError,
+    webhook_store::{KeptWebhook, WebhookStore},
 };
 
 use super::{
@@ -123,7 +123,11 @@ impl WebhookStore for Store {
         Ok(changed.map_err(failed("rotate a webhook's secret"))? > 0)
     }
 
-    async fn reseal(&self, after: Option<WebhookId>, limit: u16) -> Result<Resealed, StoreError> {
+    async fn reseal(
+        &self,
+        after: Option<WebhookId>,
+        limit: u16,
+    ) -> Result<Resealed<WebhookId>, StoreError> {
         let after = after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
         let some = webhooks::table
             .filter(webhooks::id.gt(Id(after)))
@@ -132,7 +136,7 @@ impl WebhookStore for Store {
         let rows: QueryResult<Vec<WebhookRow>> =
             with_conn!(self, |conn| some.select(WebhookRow::as_select()).load(conn).await);
         let rows = rows.map_err(failed("read webhooks"))?;
-        let mut done = Resealed::default();
+        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
         for row in rows.iter().filter(|row| !self.is_current(row)) {
             let Ok(webhook) = self.read_webhook(row) else {
                 done.unreadable.push(WebhookId::from_uuid(row.id.0));

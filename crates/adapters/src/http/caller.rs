@@ -32,6 +32,9 @@ pub(super) struct Reader(pub(super) driving::Caller, pub(super) Option<Revision>
 /// A caller who may create, and the body of the request.
 pub(super) struct Submission(pub(super) driving::Caller, pub(super) Bytes);
 
+/// A caller who asks something, and the body of the request.
+pub(super) struct Question(pub(super) driving::Caller, pub(super) Bytes);
+
 type Extracted<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
 impl FromRequest for Caller {
@@ -61,21 +64,44 @@ impl FromRequest for Submission {
     type Future = Extracted<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, mut payload) = (request.clone(), payload.take());
+        let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let (caller, _) = admit(&request, Purpose::Creation).await?;
-            let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-            let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
-            if !kind.eq_ignore_ascii_case("application/json") {
-                return Err(ApiError::NotJson);
-            }
-            let body = Bytes::from_request(&request, &mut payload);
-            match tokio::time::timeout(BODY_PATIENCE, body).await {
-                Ok(Ok(body)) => Ok(Self(caller, body)),
-                Ok(Err(error)) => Err(ApiError::from(&error)),
-                Err(_) => Err(ApiError::TooSlow),
-            }
+            let (caller, body) = with_body(&request, payload, Purpose::Creation).await?;
+            Ok(Self(caller, body))
         })
+    }
+}
+
+impl FromRequest for Question {
+    type Error = ApiError;
+    type Future = Extracted<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let (caller, body) = with_body(&request, payload, Purpose::Any).await?;
+            Ok(Self(caller, body))
+        })
+    }
+}
+
+/// Admits first; only then is the body read.
+async fn with_body(
+    request: &HttpRequest,
+    mut payload: Payload,
+    purpose: Purpose,
+) -> Result<(driving::Caller, Bytes), ApiError> {
+    let (caller, _) = admit(request, purpose).await?;
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::NotJson);
+    }
+    let body = Bytes::from_request(request, &mut payload);
+    match tokio::time::timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => Ok((caller, body)),
+        Ok(Err(error)) => Err(ApiError::from(&error)),
+        Err(_) => Err(ApiError::TooSlow),
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) enum ApiError {
     Unauthorized,
     #[error("Session not found")]
     SessionNotFound,
+    #[error("Attestation not found")]
+    AttestationNotFound,
     #[error("Not Found")]
     NotFound,
     /// With the methods that are allowed.
@@ -75,7 +77,9 @@ impl ResponseError for ApiError {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::SessionNotFound | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::SessionNotFound | Self::AttestationNotFound | Self::NotFound => {
+                StatusCode::NOT_FOUND
+            }
             Self::WrongMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,

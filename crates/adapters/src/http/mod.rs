@@ -1,5 +1,6 @@
 //! The service's own HTTP side over actix-web: the partner API and the embed page.
 
+mod attestations;
 mod caller;
 mod embed;
 mod envelope;
@@ -87,6 +88,7 @@ pub fn app(
         // pattern comes first, since it is told apart at a glance.
         .configure(lookups::routes)
         .configure(sessions::routes)
+        .configure(attestations::routes)
         .route("/v1/openapi.json", openapi::served())
         .route("/healthz", web::get().to(async || "ok\n"))
         .route("/readyz", web::get().to(readyz))

@@ -3,7 +3,10 @@
 
 use std::{fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose,
+};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -46,12 +49,16 @@ impl Identity {
 
 fn make(folder: &Path) -> io::Result<()> {
     let mut params = CertificateParams::new(vec![]).map_err(other)?;
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     params.distinguished_name.push(DnType::CommonName, "Avouch sandbox");
     let generated = || KeyPair::generate().map_err(other);
     let root = CertifiedIssuer::self_signed(params, generated()?).map_err(other)?;
     let key = generated()?;
-    let leaf = CertificateParams::new([HOST.to_owned()]).map_err(other)?;
+    let mut leaf = CertificateParams::new([HOST.to_owned()]).map_err(other)?;
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    leaf.use_authority_key_identifier_extension = true;
     let leaf = leaf.signed_by(&key, &root).map_err(other)?;
     fs::create_dir_all(folder)?;
     let write = |name: &str, text: String| {

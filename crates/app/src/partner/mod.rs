@@ -1,5 +1,6 @@
 //! The partner's use cases.
 
+mod compare;
 mod create;
 mod gate;
 mod read;

@@ -7,13 +7,13 @@ use domain::{
     id::SessionId,
     platform::Platform,
     request::{ListQuery, NewSession},
-    session::{Event, Session},
+    session::{Event, ExtractedData, ProofHash, Session},
 };
 use ports::{
     StoreError,
     driving::{
-        Caller, CreateError, Creation, Lookups, Once, Recording, SessionError, SessionFace,
-        SessionService,
+        Caller, Comparison, CreateError, Creation, Lookups, Once, Recording, SessionError,
+        SessionFace, SessionService,
     },
     places::Country,
     recording::RecordingState,
@@ -65,6 +65,15 @@ impl SessionService for Partners {
         query: ListQuery,
     ) -> Result<(Vec<Summary>, i64), SessionError> {
         Ok(self.core.sessions.list(caller.id, query).await?)
+    }
+
+    async fn compare(
+        &self,
+        caller: &Caller,
+        proof: &ProofHash,
+        data: &ExtractedData,
+    ) -> Result<Comparison, SessionError> {
+        self.compare_data(caller, proof, data).await
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {

@@ -9,10 +9,12 @@
 
 mod anybody;
 mod changed;
+mod evidence;
 mod forge;
 mod handshake;
 mod hidden;
 mod messages;
+mod path;
 mod scene;
 mod signed;
 mod target;

@@ -27,7 +27,7 @@ fn issuer() -> Issuer {
     }
 }
 
-fn circumstances() -> Circumstances {
+pub(crate) fn circumstances() -> Circumstances {
     Circumstances {
         id: [1; 16],
         issuer: key_id(key().verifying_key().as_bytes()),

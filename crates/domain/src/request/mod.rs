@@ -1,5 +1,6 @@
 //! What a partner asks for, parsed at the door: nothing behind it checks again.
 
+mod comparison;
 mod new_session;
 mod page;
 mod read;
@@ -9,6 +10,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    comparison::read_comparison,
     new_session::{AskedLocation, NewSession},
     page::{ListQuery, Page},
     receiver::Receiver,

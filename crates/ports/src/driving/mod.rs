@@ -11,8 +11,8 @@ pub use self::{
     applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
-        Admission, Caller, CreateError, Creation, Gate, Knock, Lookups, Once, PolledFace, Purpose,
-        Recording, Refusal, SessionError, SessionFace, SessionService,
+        Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups, Once,
+        PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace, SessionService,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

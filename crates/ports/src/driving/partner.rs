@@ -10,7 +10,7 @@ use domain::{
     rate::Window,
     request::{Invalid, ListQuery, NewSession},
     secret::Secret,
-    session::Session,
+    session::{ExtractedData, ProofHash, Session},
 };
 
 use crate::{
@@ -127,8 +127,36 @@ pub trait SessionService: Send + Sync {
     /// Ends a session early. A session that has ended already is left alone.
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 
+    /// Compares data with what the attestation of this hash holds.
+    async fn compare(
+        &self,
+        caller: &Caller,
+        proof: &ProofHash,
+        data: &ExtractedData,
+    ) -> Result<Comparison, SessionError>;
+
     /// Erases what is known about the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
+}
+
+/// What came of comparing data with an attestation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    pub session: SessionId,
+    /// Whether all that was attested is there as it was attested.
+    pub matches: bool,
+    pub fields: Vec<(String, Held)>,
+}
+
+/// How a field compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    Matches,
+    Differs,
+    /// Attested, and not given.
+    Missing,
+    /// Given, and not attested.
+    NotAttested,
 }
 
 /// How far a recording has come.

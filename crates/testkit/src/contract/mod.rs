@@ -8,9 +8,9 @@ pub mod stores;
 use std::sync::Arc;
 
 use ports::{
-    catalogue::Catalogue, delivery::DeliveryQueue, delivery_log::DeliveryLog, key_store::KeyStore,
-    outbox::Outbox, recording::RecordingQueue, session_store::SessionStore,
-    webhook_store::WebhookStore,
+    attestor::AttestationStore, catalogue::Catalogue, delivery::DeliveryQueue,
+    delivery_log::DeliveryLog, key_store::KeyStore, outbox::Outbox, recording::RecordingQueue,
+    session_store::SessionStore, webhook_store::WebhookStore,
 };
 
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
@@ -19,6 +19,7 @@ pub struct Backend {
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
+    pub attestations: Arc<dyn AttestationStore>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub keys: Arc<dyn KeyStore>,
     pub webhooks: Arc<dyn WebhookStore>,
@@ -85,6 +86,9 @@ macro_rules! stores_contract {
             recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else
             recordings::tries_a_film_again_when_it_is_due_and_tells_why_there_is_none
             recordings::makes_no_film_of_what_was_erased
+            attestations::keeps_the_newest_of_a_session
+            attestations::finds_one_by_its_hash_for_its_owner_alone
+            attestations::forgets_with_the_sessions_data
             keys::finds_a_key_by_its_hash
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once
@@ -198,6 +202,7 @@ mod tests {
             .chain(cases(include_str!("stores/deliveries.rs"), "deliveries::"))
             .chain(cases(include_str!("stores/delivery_log.rs"), "delivery_log::"))
             .chain(cases(include_str!("stores/recordings.rs"), "recordings::"))
+            .chain(cases(include_str!("stores/attestations.rs"), "attestations::"))
             .chain(cases(include_str!("recording_vault.rs"), ""))
             .chain(cases(include_str!("stores/keys.rs"), "keys::"))
             .chain(cases(include_str!("stores/catalogue.rs"), "catalogue::"))

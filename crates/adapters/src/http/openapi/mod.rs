@@ -22,7 +22,7 @@ pub(super) use self::{
     names::{ActionKind, ErrorCodeName, RecordingStatus, SessionStatus},
     request::CreateSession,
 };
-use super::{error, lookups, sessions};
+use super::{attestations, error, lookups, sessions};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -48,6 +48,7 @@ use super::{error, lookups, sessions};
         sessions::terminate::terminate,
         sessions::timeline::timeline,
         sessions::erase::erase,
+        attestations::verify,
         lookups::platforms::platforms,
         lookups::channels::notification_platforms,
         lookups::templates::email_templates,

@@ -1,0 +1,95 @@
+//! `POST /partner/attestations/verify`
+
+use std::collections::BTreeMap;
+
+use actix_web::web;
+use domain::{
+    id::SessionId,
+    request::{Invalid, read_comparison},
+};
+use ports::driving::{Held, SessionError, SessionService};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{
+    caller::Question,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    methods::wrong_method,
+};
+
+pub(super) fn routes(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/v1/partner/attestations/verify")
+            .route(web::post().to(verify))
+            .default_service(wrong_method("POST")),
+    );
+}
+
+/// Compare data with an attestation
+///
+/// Says whether the given data is what the attestation with this hash holds. Fields that were not
+/// attested are told apart; they change nothing. Whoever does not want to believe this service uses
+/// `avouch-verify` with the exported attestation.
+#[utoipa::path(
+    post,
+    path = "/partner/attestations/verify",
+    tag = "Sessions",
+    operation_id = "verifyAttestation",
+    request_body(content = Comparison),
+    responses(
+        (status = 200, description = "What came of it.", body = Envelope<Compared>),
+        (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
+        (status = 404, description = "There is no such attestation, it is of another key's session, or it was erased.", body = Body),
+        (status = 408, description = "The body did not arrive in time.", body = Body),
+        (status = 413, description = "The body is too long.", body = Body),
+        (status = 415, description = "The body is not JSON.", body = Body),
+    ),
+)]
+pub(in crate::http) async fn verify(
+    sessions: web::Data<dyn SessionService>,
+    Question(caller, body): Question,
+) -> Result<Success<Compared>, ApiError> {
+    let body: Value =
+        serde_json::from_slice(&body).map_err(|_| Invalid::one("the body must be valid JSON"))?;
+    let (proof, data) = read_comparison(&body)?;
+    let found = sessions.compare(&caller, &proof, &data).await.map_err(|error| match error {
+        SessionError::NotFound => ApiError::AttestationNotFound,
+        error @ (SessionError::Busy | SessionError::Store(_)) => error.into(),
+    })?;
+    let fields = found.fields.into_iter().map(|(field, held)| (field, word(held)));
+    Ok(ok(Compared { session_id: found.session, matches: found.matches, fields: fields.collect() }))
+}
+
+const fn word(held: Held) -> &'static str {
+    match held {
+        Held::Matches => "matches",
+        Held::Differs => "differs",
+        Held::Missing => "missing",
+        Held::NotAttested => "notAttested",
+    }
+}
+
+/// What is to be compared.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes what is read member by member")]
+pub(in crate::http) struct Comparison {
+    /// From the session's webhook: 64 lower-case hexadecimal digits.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    proof_hash: String,
+    /// As a poll or webhook told it; up to 100 fields.
+    extracted_data: Map<String, Value>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct Compared {
+    #[schema(value_type = Uuid)]
+    session_id: SessionId,
+    /// Whether every attested field was given, with the value that was attested.
+    matches: bool,
+    /// By field: `matches`, `differs`, `missing` (attested, not given) or `notAttested`.
+    fields: BTreeMap<String, &'static str>,
+}

@@ -1,0 +1,82 @@
+//! Evidence that does not bear out what was signed.
+
+use attestation::{
+    attest::{BadDisclosure, Disclosure, attest},
+    body::Body,
+    evidence::{BadEvidence, Evidence, LONGEST},
+    full_reveal::Capture,
+    signed::BadAttestation,
+};
+
+use crate::{
+    hidden::{HONEST, SPARTAN, examined, hiding},
+    signed::circumstances,
+};
+
+fn honest() -> (Body, Disclosure, Evidence) {
+    let (session, told) = &*HONEST;
+    let found = examined(session, told).unwrap();
+    let capture = Capture { client: &session.client, server: &session.server };
+    let mut count = 0;
+    let salt = || {
+        count += 1;
+        [count; 16]
+    };
+    let (body, disclosure) = attest(&found, capture, &hiding(), circumstances(), salt);
+    let evidence = Evidence {
+        client: session.client.clone(),
+        server: session.server.clone(),
+        reveal: told.clone(),
+        descriptor: serde_json::to_string(&hiding()).unwrap(),
+    };
+    (body, disclosure, evidence)
+}
+
+fn borne_out(
+    body: &Body,
+    disclosure: Option<&Disclosure>,
+    evidence: &Evidence,
+) -> Result<(), BadEvidence> {
+    evidence.bears_out(body, disclosure, &*SPARTAN, &HONEST.0.roots).map(drop)
+}
+
+#[test]
+fn evidence_bears_out_what_was_signed_and_nothing_else() {
+    let (body, disclosure, evidence) = honest();
+    assert_eq!(Evidence::read(&evidence.write().unwrap()), Ok(evidence.clone()));
+    assert_eq!(borne_out(&body, Some(&disclosure), &evidence), Ok(()));
+    assert_eq!(borne_out(&body, None, &evidence), Ok(()));
+    let changed = |change: fn(&mut Body)| {
+        let mut body = body.clone();
+        change(&mut body);
+        borne_out(&body, None, &evidence).unwrap_err()
+    };
+    assert_eq!(changed(|body| body.mode = 0), BadEvidence::Another);
+    assert_eq!(changed(|body| body.tls.suite = 0x1301), BadEvidence::Another);
+    assert_eq!(changed(|body| body.capture.sha256[0] ^= 1), BadEvidence::Another);
+    assert_eq!(changed(|body| body.id[0] ^= 1), BadEvidence::Another, "it is in the capture");
+    assert_eq!(changed(|body| body.proof.sha256[0] ^= 1), BadEvidence::Another);
+    assert_eq!(changed(|body| body.request.hidden.clear()), BadEvidence::Another);
+    assert_eq!(changed(|body| body.response.body_length += 1), BadEvidence::Another);
+    assert_eq!(changed(|body| body.claims[0].pointer.push('x')), BadEvidence::Another);
+    assert_eq!(changed(|body| body.descriptor.version += 1), BadEvidence::Descriptor);
+    // A time at which its certificate was not valid.
+    assert!(matches!(changed(|body| body.time.opened = 1), BadEvidence::Refused(_)));
+    let mut other = evidence.clone();
+    other.descriptor = other.descriptor.replace("/api/v1/me", "/api/v1/you");
+    assert_eq!(borne_out(&body, None, &other), Err(BadEvidence::Descriptor));
+    let mut lied = disclosure.clone();
+    lied.openings.last_mut().unwrap().value = b"false".to_vec();
+    assert_eq!(borne_out(&body, Some(&lied), &evidence), Err(BadEvidence::Disclosure));
+    assert!(matches!(lied.opens(&body), Err(BadDisclosure::Opening(..))));
+}
+
+#[test]
+fn evidence_has_one_form_and_a_bound() {
+    let (.., evidence) = honest();
+    let bytes = evidence.write().unwrap();
+    let trailing = Evidence::read(&[bytes.as_slice(), &[0]].concat());
+    assert_eq!(trailing, Err(BadEvidence::Form(BadAttestation::NotCanonical)));
+    assert!(matches!(Evidence::read(&bytes[..bytes.len() - 1]), Err(BadEvidence::Form(_))));
+    assert_eq!(Evidence::read(&vec![0; LONGEST + 1]), Err(BadEvidence::Long));
+}

@@ -1,0 +1,163 @@
+//! Attestors that are not what they say.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use attestation::{
+    attest::capture_hash,
+    full_reveal::Capture,
+    protocol::{
+        ALPN, EXPORTER, FromAttestor, FromProver, LONGEST_FROM_PROVER, Opened, Receipt,
+        SignedReceipt, Welcome,
+    },
+};
+use ed25519_dalek::SigningKey;
+use jobs::frames;
+use prover::Address;
+use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::raw::Raw;
+
+type Mangle = fn(&mut Vec<u8>);
+
+/// One that counts what it is told that it was not to be told.
+pub(crate) struct FalseWitness {
+    address: Address,
+    heard: Arc<AtomicUsize>,
+}
+
+impl FalseWitness {
+    /// Passes the welcome of a true one on, in a channel of its own.
+    pub(crate) async fn between(to: &Address) -> Self {
+        let true_one = to.clone();
+        Self::start(to.keys.clone(), move |mut stream, heard| async move {
+            let mut there = Raw::connect_to(&true_one).await;
+            let welcome = there.hear().await?;
+            say(&mut stream, &welcome).await?;
+            hear(&mut stream).await?;
+            heard.fetch_add(1, Ordering::SeqCst);
+            Some(())
+        })
+        .await
+    }
+
+    /// Relays honestly, and signs for other bytes than those that passed.
+    pub(crate) async fn that_mangles(platform: SocketAddr, mangle: Mangle) -> Self {
+        let key = SigningKey::from_bytes(&[5; 32]);
+        let public = key.verifying_key().to_bytes();
+        Self::start(vec![public], move |mut stream, heard| async move {
+            let channel = stream.get_ref().1;
+            let channel = channel.export_keying_material([0; 32], EXPORTER, None).ok()?;
+            let welcome = Welcome::new(&key, (0, u64::MAX), &channel);
+            say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+            hear(&mut stream).await?;
+            let (id, bound) = ([3; 16], 1 << 20);
+            let opened = Opened { id, time: 30_000, up: bound, down: bound };
+            say(&mut stream, &FromAttestor::Opened(opened)).await?;
+            let (client, mut server) = relay(&mut stream, platform).await?;
+            mangle(&mut server);
+            let capture = capture_hash(&id, Capture { client: &client, server: &server });
+            let receipt = Receipt {
+                id,
+                capture,
+                client_length: 0,
+                server_length: 0,
+                opened: 0,
+                closed: 0,
+                address: vec![127, 0, 0, 1],
+            };
+            let receipt = SignedReceipt::new(receipt, &key).ok()?;
+            say(&mut stream, &FromAttestor::Receipt(receipt)).await?;
+            hear(&mut stream).await?;
+            heard.fetch_add(1, Ordering::SeqCst);
+            Some(())
+        })
+        .await
+    }
+
+    async fn start<F>(
+        keys: Vec<[u8; 32]>,
+        talk: impl FnOnce(TlsStream<TcpStream>, Arc<AtomicUsize>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Option<()>> + Send,
+    {
+        let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".into()]).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Arc::new(AtomicUsize::new(0));
+        let counted = heard.clone();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.ok()?;
+            let stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await.ok()?;
+            talk(stream, counted).await
+        });
+        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        Self { address, heard }
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// How much it heard, once there was time for more.
+    pub(crate) async fn heard(&self) -> usize {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        self.heard.load(Ordering::SeqCst)
+    }
+}
+
+async fn relay(
+    stream: &mut TlsStream<TcpStream>,
+    platform: SocketAddr,
+) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut there = TcpStream::connect(platform).await.ok()?;
+    let (mut client, mut server) = (vec![], vec![]);
+    loop {
+        let mut buffer = [0; 4096];
+        // The prover speaks first, then each in turn: TLS 1.3 and one request.
+        match hear(stream).await? {
+            FromProver::Data(bytes) => {
+                client.extend(&bytes);
+                there.write_all(&bytes).await.ok()?;
+            }
+            FromProver::End => return Some((client, server)),
+            FromProver::Open(_) | FromProver::Reveal(_) => return None,
+        }
+        let pause = std::time::Duration::from_millis(200);
+        while let Ok(Ok(read)) = tokio::time::timeout(pause, there.read(&mut buffer)).await {
+            if read == 0 {
+                break;
+            }
+            server.extend(&buffer[..read]);
+            say(stream, &FromAttestor::Data(buffer[..read].to_vec())).await?;
+        }
+    }
+}
+
+async fn say(stream: &mut TlsStream<TcpStream>, message: &FromAttestor) -> Option<()> {
+    frames::write(stream, &message.write().ok()?).await.ok()
+}
+
+async fn hear(stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
+    let message = frames::read(stream, LONGEST_FROM_PROVER).await.ok()??;
+    FromProver::read(&message).ok()
+}

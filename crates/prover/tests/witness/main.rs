@@ -1,0 +1,212 @@
+//! A prover, an attestor and a platform's server, over real TLS; and those who are not what they
+//! say. The numbers are those of the list of attacks that the design was made against.
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod false_witness;
+mod raw;
+mod scene;
+
+use std::time::Duration;
+
+use attestation::{
+    descriptor::Descriptor,
+    evidence::Evidence,
+    protocol::{FromAttestor, FromProver, LONGEST_FROM_PROVER, Open, Telling},
+};
+use domain::workflow::AttestMode;
+use ports::attestor::{AttestError, Attestor as _};
+
+use self::{
+    false_witness::FalseWitness,
+    raw::Raw,
+    scene::{COOKIE, Scene, response},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
+    let scene = Scene::start().await;
+    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    assert_eq!(attested.values["accountId"], "acct-1");
+    let package = &attested.package;
+    assert_eq!(package.mode, AttestMode::ZktlsRequest);
+    let evidence = package.evidence.clone().unwrap();
+    let all = [&package.attestation, &package.disclosure, &evidence].map(Vec::as_slice).concat();
+    assert!(!all.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
+    assert!(Evidence::read(&evidence).unwrap().reveal.said.starts_with(b"GET /api/me HTTP/1.1"));
+    // Another session follows the first in the log, with the processes that are there.
+    let second = scene.prover().attest(scene.order()).await.unwrap();
+    let log = |attestation: &[u8]| attestation::signed::unverified(attestation).unwrap().0.log;
+    let (first, second) = (log(&package.attestation), log(&second.package.attestation));
+    assert_eq!((first.index, second.index), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everything_is_opened_only_where_the_plan_says_so() {
+    let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
+    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    assert_eq!((attested.package.mode, attested.package.evidence), (AttestMode::FullReveal, None));
+    // A server that does not speak ChaCha20 is attested in the second mode, if there is one.
+    let both = vec![AttestMode::ZktlsRequest, AttestMode::FullReveal];
+    let scene = Scene::with(|scene| (scene.modes, scene.chacha) = (both.clone(), false)).await;
+    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    assert_eq!(attested.package.mode, AttestMode::FullReveal);
+    let one = vec![AttestMode::ZktlsRequest];
+    let scene = Scene::with(|scene| (scene.modes, scene.chacha) = (one.clone(), false)).await;
+    let refused = scene.prover().attest(scene.order()).await.unwrap_err();
+    assert!(matches!(refused, AttestError::Platform(_)), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_cannot_be_attested_is_told() {
+    for (answer, why) in [
+        (response(404, r#"{"id":"acct-1"}"#), "its status is 404"),
+        (response(200, r#"{"id":"acct-1","id":"acct-2"}"#), "twice"),
+        (response(200, r#"{"other":1}"#), "the body is refused"),
+    ] {
+        // Opened to the attestor: it refuses for the same reasons, and nothing has to be proved.
+        let modes = vec![AttestMode::FullReveal];
+        let scene = Scene::with(|scene| (scene.modes, scene.answer) = (modes, answer)).await;
+        let refused = scene.prover().attest(scene.order()).await.unwrap_err();
+        assert!(matches!(&refused, AttestError::Refused(text) if text.contains(why)), "{refused}");
+    }
+    let scene = Scene::start().await;
+    let mut order = scene.order();
+    order.cookies = domain::secret::Secret::new("sid=a\r\nX-Evil: 1".into());
+    let refused = scene.prover().attest(order).await.unwrap_err();
+    assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_that_is_another_one_is_told_nothing() {
+    let scene = Scene::start().await;
+    let mut address = scene.address.clone();
+    address.keys = vec![[1; 32]];
+    let refused = scene.prover_to(address).attest(scene.order()).await.unwrap_err();
+    assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("not the configured")));
+    // Somebody in between, who passes the true attestor's welcome on.
+    let between = FalseWitness::between(&scene.address).await;
+    let refused = scene.prover_to(between.address()).attest(scene.order()).await.unwrap_err();
+    assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("does not hold")));
+    assert_eq!(between.heard().await, 0, "nothing was said to it");
+}
+
+/// Attack 42: a relay that loses, doubles or changes bytes, and signs for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
+    let scene = Scene::start().await;
+    let mangles: [fn(&mut Vec<u8>); 3] = [
+        |bytes: &mut Vec<u8>| bytes.truncate(9),
+        |bytes: &mut Vec<u8>| bytes.push(0),
+        |bytes: &mut Vec<u8>| {
+            bytes.extend(bytes.clone());
+        },
+    ];
+    for mangle in mangles {
+        let liar = FalseWitness::that_mangles(scene.platform, mangle).await;
+        let refused = scene.prover_to(liar.address()).attest(scene.order()).await.unwrap_err();
+        let told = liar.heard().await;
+        assert!(
+            matches!(&refused, AttestError::Untrue(why) if why.contains("receipt")),
+            "{refused}"
+        );
+        assert_eq!(told, 0, "a secret was told");
+    }
+}
+
+/// Attack 41, and everything else that is said at the wrong time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_said_at_the_wrong_time_ends_the_conversation() {
+    let scene = Scene::start().await;
+    let secret = || FromProver::Reveal(Telling::FullReveal(vec![0; 32]));
+    let mut early = Raw::connect(&scene).await;
+    early.open(scene.open([1; 32])).await;
+    early.say(&secret()).await;
+    assert_eq!(early.refused().await, "that was not to be said now");
+    for first in [secret(), FromProver::End, FromProver::Data(vec![1])] {
+        let mut raw = Raw::connect(&scene).await;
+        raw.say(&first).await;
+        assert_eq!(raw.refused().await, "that was not to be said now");
+    }
+    let mut other = Raw::connect(&scene).await;
+    other.open(scene.open([2; 32])).await;
+    other.say(&FromProver::End).await;
+    assert!(matches!(other.hear().await, Some(FromAttestor::Receipt(_))));
+    other.say(&secret()).await;
+    assert!(other.refused().await.contains("another mode"), "zktls-request was ordered");
+}
+
+/// Attacks 33 and 34.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sessions_are_attested_once_and_descriptors_are_the_attestors_own() {
+    let scene = Scene::start().await;
+    let mut first = Raw::connect(&scene).await;
+    first.open(scene.open([1; 32])).await;
+    let mut second = Raw::connect(&scene).await;
+    second.say(&FromProver::Open(scene.open([1; 32]))).await;
+    assert_eq!(second.refused().await, "this session was, or is being, attested");
+    drop(first);
+    let changes: [fn(&mut Descriptor); 3] = [
+        |descriptor: &mut Descriptor| descriptor.version = 0,
+        |descriptor: &mut Descriptor| descriptor.target = "/api/other".into(),
+        |descriptor: &mut Descriptor| descriptor.hidden.push("user-agent".into()),
+    ];
+    for change in changes {
+        let mut descriptor = scene.descriptor();
+        change(&mut descriptor);
+        let mut raw = Raw::connect(&scene).await;
+        let open = Open { descriptor: descriptor.sha256(), ..scene.open([3; 32]) };
+        raw.say(&FromProver::Open(open)).await;
+        assert!(raw.refused().await.contains("no such descriptor"));
+    }
+    let mut raw = Raw::connect(&scene).await;
+    let open = Open { mode: 0, ..scene.open([3; 32]) };
+    raw.say(&FromProver::Open(open)).await;
+    assert!(raw.refused().await.contains("does not allow this mode"), "a weaker mode");
+}
+
+/// Attack 43: too much, too long, too slow, too many.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everything_has_a_bound() {
+    let scene = Scene::with(|scene| {
+        scene.bounds.relay = Duration::from_secs(1);
+        scene.bounds.conversations = 1;
+    })
+    .await;
+    let mut raw = Raw::connect(&scene).await;
+    assert!(Raw::connect(&scene).await.refused().await.contains("as many conversations"));
+    raw.open(scene.open([1; 32])).await;
+    for _ in 0..5 {
+        raw.say(&FromProver::Data(vec![0; 16 * 1024])).await;
+    }
+    assert_eq!(raw.refused().await, "more than 65536 bytes for the server");
+    let mut slow = Raw::connect(&scene).await;
+    slow.open(scene.open([2; 32])).await;
+    assert_eq!(slow.refused().await, "the connection took longer than 1 s");
+    let mut long = Raw::connect(&scene).await;
+    long.bytes(&u32::try_from(LONGEST_FROM_PROVER + 1).unwrap().to_be_bytes()).await;
+    assert_eq!(long.refused().await, "the connection ended, or a message was late or none");
+    let mut noise = Raw::connect(&scene).await;
+    noise.bytes(&[0, 0, 0, 3, 0x9f, 0xff, 0xff]).await;
+    assert_eq!(noise.refused().await, "the connection ended, or a message was late or none");
+    let mut piece = Raw::connect(&scene).await;
+    piece.open(scene.open([3; 32])).await;
+    piece.say(&FromProver::Data(vec![0; 16 * 1024 + 1])).await;
+    assert_eq!(piece.refused().await, "that was not to be said now");
+}
+
+/// What attack 40 takes: a way that the attestor does not choose itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn addresses_that_are_not_public_are_refused() {
+    let scene = Scene::with(|scene| scene.led = false).await;
+    let mut raw = Raw::connect(&scene).await;
+    raw.say(&FromProver::Open(scene.open([1; 32]))).await;
+    let why = "the server's name has no address that may be connected to";
+    assert_eq!(raw.refused().await, why);
+    let scene = Scene::with(|scene| scene.token = Some("known".into())).await;
+    let mut raw = Raw::connect(&scene).await;
+    raw.say(&FromProver::Open(scene.open([1; 32]))).await;
+    assert_eq!(raw.refused().await, "the client is not known");
+    let mut address = scene.address.clone();
+    address.token = "known".into();
+    scene.prover_to(address).attest(scene.order()).await.unwrap();
+}

@@ -1,0 +1,119 @@
+//! Somebody who says to an attestor whatever they like.
+
+use std::{sync::Arc, time::Duration};
+
+use attestation::protocol::{ALPN, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Open};
+use jobs::frames;
+use prover::Address;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use crate::scene::Scene;
+
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) struct Raw(TlsStream<TcpStream>);
+
+impl Raw {
+    /// Connects, and is told who the attestor is where it has time.
+    pub(crate) async fn connect(scene: &Scene) -> Self {
+        Self::connect_to(&scene.address).await
+    }
+
+    pub(crate) async fn connect_to(address: &Address) -> Self {
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        let stream = TcpStream::connect((address.host.as_str(), address.port)).await.unwrap();
+        let name = ServerName::try_from("attestor.invalid").unwrap();
+        Self(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap())
+    }
+
+    pub(crate) async fn say(&mut self, message: &FromProver) {
+        // An attestor that has had enough may be gone.
+        let _ = frames::write(&mut self.0, &message.write().unwrap()).await;
+    }
+
+    pub(crate) async fn bytes(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.unwrap();
+        self.0.flush().await.unwrap();
+    }
+
+    pub(crate) async fn hear(&mut self) -> Option<FromAttestor> {
+        let heard = frames::read(&mut self.0, LONGEST_FROM_ATTESTOR);
+        let heard = tokio::time::timeout(SOON, heard).await.unwrap();
+        Some(FromAttestor::read(&heard.ok()??).unwrap())
+    }
+
+    /// Opens the way to the server.
+    pub(crate) async fn open(&mut self, open: Open) {
+        assert!(matches!(self.hear().await, Some(FromAttestor::Welcome(_))));
+        self.say(&FromProver::Open(open)).await;
+        assert!(matches!(self.hear().await, Some(FromAttestor::Opened(_))));
+    }
+
+    /// Why it is over; whatever is said before is passed over.
+    pub(crate) async fn refused(&mut self) -> String {
+        loop {
+            match self.hear().await {
+                Some(FromAttestor::Refused(why)) => return why,
+                Some(FromAttestor::Attested(_)) => panic!("it was attested"),
+                Some(
+                    FromAttestor::Welcome(_)
+                    | FromAttestor::Opened(_)
+                    | FromAttestor::Data(_)
+                    | FromAttestor::Receipt(_),
+                ) => (),
+                None => panic!("it is over without a word"),
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,213 @@
+//! A platform's server and an attestor that allows it.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use attestation::{descriptor::Descriptor, protocol::Open};
+use attestor::{Attestor, Bounds, Settings, new_key, now};
+use domain::{
+    egress::Egress,
+    id::SessionId,
+    secret::Secret,
+    workflow::{Attest, AttestMode, Definition},
+};
+use ports::attestor::AttestOrder;
+use prover::{Address, Prover, descriptor};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::{
+    CipherSuite, ServerConfig,
+    crypto::{CryptoProvider, ring},
+    pki_types::PrivateKeyDer,
+    version::TLS13,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The server's name; and what it is where the attestor is not led to it, an address, so that
+/// nobody has to be asked for it.
+const HOST: &str = "platform.localhost";
+const PRIVATE: &str = "127.0.0.1";
+pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
+
+/// How a scene is set.
+pub(crate) struct Setting {
+    pub(crate) modes: Vec<AttestMode>,
+    /// Whether the server speaks ChaCha20-Poly1305.
+    pub(crate) chacha: bool,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) bounds: Bounds,
+    /// Whether the attestor is led to the server.
+    pub(crate) led: bool,
+    pub(crate) token: Option<String>,
+}
+
+pub(crate) struct Scene {
+    pub(crate) address: Address,
+    pub(crate) platform: SocketAddr,
+    root: Vec<u8>,
+    definition: Definition,
+    _folder: TempDir,
+    _stop: DropGuard,
+}
+
+pub(crate) fn response(status: u16, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+impl Scene {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Setting)) -> Self {
+        let mut setting = Setting {
+            modes: vec![AttestMode::ZktlsRequest],
+            chacha: true,
+            answer: response(200, r#"{"id":"acct-1"}"#),
+            bounds: Bounds { examining: Duration::from_secs(180), ..Bounds::default() },
+            led: true,
+            token: None,
+        };
+        change(&mut setting);
+        let (platform, root) = serve(setting.chacha, setting.answer).await;
+        let folder = tempfile::tempdir().unwrap();
+        let keys = folder.path().join("keys");
+        new_key(&keys, now(), 1).unwrap();
+        let host = if setting.led { HOST } else { PRIVATE };
+        let definition = definition(setting.modes, host);
+        let token = setting.token.map(|token| adapters_sha256(token.as_bytes()));
+        let attestor = Attestor::new(Settings {
+            name: "test".into(),
+            keys,
+            log: folder.path().join("log"),
+            descriptors: vec![descriptor(&definition).unwrap()],
+            roots: vec![root.clone()],
+            hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
+            egress: Egress::default(),
+            tokens: token.into_iter().collect(),
+            bounds: setting.bounds,
+            program: workers(),
+        });
+        let attestor = attestor.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let keys = attestor.public_keys().unwrap();
+        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let stop = CancellationToken::new();
+        tokio::spawn(attestor.serve(listener, stop.clone()));
+        let stop = stop.drop_guard();
+        Self { address, platform, root, definition, _folder: folder, _stop: stop }
+    }
+
+    pub(crate) fn prover(&self) -> Prover {
+        self.prover_to(self.address.clone())
+    }
+
+    pub(crate) fn prover_to(&self, address: Address) -> Prover {
+        Prover::new(address, vec![self.root.clone()], workers(), 1).unwrap()
+    }
+
+    pub(crate) fn descriptor(&self) -> Descriptor {
+        descriptor(&self.definition).unwrap()
+    }
+
+    pub(crate) fn open(&self, session: [u8; 32]) -> Open {
+        let (descriptor, token) = (self.descriptor().sha256(), String::new());
+        Open { descriptor, mode: 1, session, challenge: [0; 32], token }
+    }
+
+    pub(crate) fn order(&self) -> AttestOrder {
+        AttestOrder {
+            session: SessionId::from_uuid(uuid::Uuid::new_v4()),
+            url: self.definition.requests["me"].url.clone(),
+            plan: self.definition.attest.clone().unwrap(),
+            cookies: Secret::new(COOKIE.into()),
+            user_agent: "Browser/1".into(),
+        }
+    }
+}
+
+fn adapters_sha256(bytes: &[u8]) -> [u8; 32] {
+    use sha2::{Digest as _, Sha256};
+    Sha256::digest(bytes).into()
+}
+
+fn definition(modes: Vec<AttestMode>, host: &str) -> Definition {
+    let mut definition = testkit::sample::definition("sample", "1.0.0");
+    definition.requests.insert(
+        "me".into(),
+        domain::workflow::Request {
+            url: format!("https://{host}/api/me"),
+            expect_status: 200,
+            max_bytes: 1000,
+        },
+    );
+    definition.attest = Some(Attest {
+        request: "me".into(),
+        platform: 7,
+        version: 1,
+        headers: BTreeMap::from([("accept".into(), "application/json".into())]),
+        modes,
+        fields: BTreeMap::from([("accountId".into(), "/id".into())]),
+    });
+    definition
+}
+
+/// The example beside this test.
+fn workers() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let workers = test.ancestors().nth(2).unwrap().join("examples/workers");
+    assert!(workers.exists(), "build it first: cargo build -p prover --example workers");
+    workers
+}
+
+/// A server that answers each request with the same; where it is, and its root.
+async fn serve(chacha: bool, answer: Vec<u8>) -> (SocketAddr, Vec<u8>) {
+    let mut params = CertificateParams::new(vec![]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new([HOST.to_owned()]).unwrap().signed_by(&key, &root).unwrap();
+    let usual = ring::default_provider();
+    let suites =
+        usual.cipher_suites.iter().copied().filter(|suite| {
+            chacha == (suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256)
+        });
+    let provider = CryptoProvider { cipher_suites: suites.collect(), ..usual };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![leaf.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
+        .unwrap();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, answer) = (acceptor.clone(), answer.clone());
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await.ok()?;
+                let mut asked = vec![];
+                while !asked.ends_with(b"\r\n\r\n") {
+                    asked.push(stream.read_u8().await.ok()?);
+                }
+                stream.write_all(&answer).await.ok()?;
+                stream.shutdown().await.ok()
+            });
+        }
+    });
+    (address, root.der().to_vec())
+}
