@@ -154,6 +154,16 @@ async fn a_session_is_attested_by_the_service_itself() {
     let session = attested(&deployment, "ok").await;
     proved(&deployment, &session).await;
     assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
+    // What the witness is told has to be what the browser was shown.
+    let session = attested(&deployment, "attest_fail").await;
+    assert_eq!(session["status"], "PARTIAL_COMPLETE");
+    assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
+    assert_eq!(session["extractedData"]["displayName"], "Ada Example");
+    let id = session["sessionId"].as_str().unwrap();
+    let export = ["admin", "export-attestation", id, "--out", "/nowhere"];
+    let exported = deployment.command().args(export).output().unwrap();
+    let complaint = String::from_utf8_lossy(&exported.stderr).into_owned();
+    assert!(!exported.status.success() && complaint.contains("no attestation"), "{complaint}");
 }
 
 /// An attestor as a process of its own.

@@ -21,6 +21,8 @@ pub use self::certificate::Identity;
 pub const HOST: &str = "sandbox.localhost";
 const COOKIE: &str = "acme_sid";
 const SLOW: Duration = Duration::from_secs(3);
+/// Shows the witness something else than the browser.
+const ATTEST_FAIL: &str = "attest_fail";
 const CODE: &str = "123456";
 const ANSWER: &str = "blue";
 /// Visitors remembered; the oldest is forgotten first.
@@ -136,7 +138,7 @@ async fn sign_in(
     }
     let user = form.user.trim().to_lowercase();
     let (stage, to) = match user.as_str() {
-        "ok" | "no_data" | "partial" => (Stage::In, "/account"),
+        "ok" | "no_data" | "partial" | ATTEST_FAIL => (Stage::In, "/account"),
         "slow" => {
             tokio::time::sleep(SLOW).await;
             (Stage::In, "/account")
@@ -222,10 +224,16 @@ async fn me(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
         Some("no_data") => HttpResponse::Ok().json(json!({})),
         Some(user) => HttpResponse::Ok().json(json!({
             "id": format!("acme-{user}-4711"),
-            "name": "Ada Example",
+            "name": name(user, &request),
             "memberSince": "2019-04-01T00:00:00Z",
         })),
     }
+}
+
+/// Who cannot be attested is somebody else to the witness.
+fn name(user: &str, request: &HttpRequest) -> &'static str {
+    let witnessed = request.app_config().secure();
+    if user == ATTEST_FAIL && witnessed { "Eve Example" } else { "Ada Example" }
 }
 
 async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {

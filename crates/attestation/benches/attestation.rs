@@ -1,0 +1,131 @@
+//! What an attestation takes: proving, verifying, bytes and memory, by the length of the cookie and
+//! of the response. Beside each: the same GET over TLS 1.3 without any of that.
+//!
+//! Each case runs in a process of its own, so that its memory is its own.
+#![expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a benchmark panics to fail"
+)]
+
+#[path = "../tests/attacks/anybody.rs"]
+mod anybody;
+#[expect(dead_code, reason = "the attacks use the rest")]
+#[path = "../tests/attacks/scene.rs"]
+mod scene;
+
+use std::{fs, path::Path, process::Command, time::Instant};
+
+use attestation::{
+    Trust,
+    descriptor::{Descriptor, Mode},
+    full_reveal::Capture,
+    http::request::to_hide,
+    zk::Spartan,
+    zktls_request::{examine, reveal},
+};
+use rustls::pki_types::UnixTime;
+use serde_json::{Value, json};
+
+use self::scene::{HOST, Scene, descriptor, request_with};
+
+/// Bytes of the cookie, and of the response's body.
+const CASES: &[(usize, usize)] =
+    &[(300, 1024), (700, 1024), (700, 16 * 1024), (700, 64 * 1024), (1600, 1024), (3800, 1024)];
+const ROUNDS: usize = 3;
+fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
+    if let [cookie, body] = arguments.as_slice() {
+        println!("{}", case(cookie.parse().unwrap(), body.parse().unwrap()));
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let mut figures = vec![];
+    for (cookie, body) in CASES {
+        let output = Command::new(&program).args([cookie, body].map(ToString::to_string)).output();
+        let figure: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        println!("{}", line(&figure));
+        figures.push(figure);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
+    fs::create_dir_all(&folder).unwrap();
+    let report = serde_json::to_string_pretty(&json!({ "figures": figures }));
+    fs::write(folder.join("attestation.json"), report.unwrap()).unwrap();
+}
+
+fn line(figure: &Value) -> String {
+    let number = |name: &str| figure[name].as_f64().unwrap();
+    format!(
+        "cookie {} B, response {} B: prove {:.2} s, verify {:.2} s, proof {} B, on the wire {} B, \
+         memory {:.0} MiB; a plain GET {:.1} ms, ratio {:.0}",
+        figure["cookie"],
+        figure["response"],
+        number("proveSeconds"),
+        number("verifySeconds"),
+        figure["proofBytes"],
+        figure["wireBytes"],
+        number("memoryMiB"),
+        number("plainSeconds") * 1000.0,
+        (number("proveSeconds") + number("verifySeconds") + number("plainSeconds"))
+            / number("plainSeconds"),
+    )
+}
+
+fn case(cookie: usize, body: usize) -> Value {
+    let text = "x".repeat(body.saturating_sub(60));
+    let json = format!("{{\"user\":{{\"id\":\"a\",\"verified\":true}},\"text\":\"{text}\"}}");
+    let length = json.len();
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
+    );
+    let headers = format!("Accept: application/json\r\nCookie: {}\r\n", "c".repeat(cookie));
+    let descriptor = Descriptor { modes: vec![Mode::ZktlsRequest], ..descriptor() };
+    let (request, response) = (request_with(&headers), response.into_bytes());
+    let scene = Scene { request, response, ..Scene::default() };
+    let backend = Spartan::default();
+    let (mut prove, mut verify, mut plain) = (vec![], vec![], vec![]);
+    let mut sizes = (0, 0);
+    // The first one makes the keys of its size, which are kept.
+    for round in 0..=ROUNDS {
+        let began = Instant::now();
+        let session = scene.play();
+        let played = began.elapsed().as_secs_f64();
+        let capture = Capture { client: &session.client, server: &session.server };
+        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let secret = session.secret.as_slice().try_into().unwrap();
+        let hide = |said: &[u8]| to_hide(said, &descriptor).unwrap();
+        let began = Instant::now();
+        let told = reveal(capture, secret, hide, &backend, HOST, &trust).unwrap();
+        let proved = began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        examine(capture, &told, &backend, &descriptor, &trust).unwrap();
+        let verified = began.elapsed().as_secs_f64();
+        let telling = attestation::signed::write(&told).unwrap().len();
+        sizes = (told.proof.len(), session.client.len() + session.server.len() + telling);
+        if round > 0 {
+            prove.push(proved);
+            verify.push(verified);
+            plain.push(played);
+        }
+    }
+    json!({
+        "cookie": cookie, "response": body,
+        "proveSeconds": median(prove), "verifySeconds": median(verify),
+        "plainSeconds": median(plain), "proofBytes": sizes.0, "wireBytes": sizes.1,
+        "memoryMiB": memory(),
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The most that this process had at once.
+fn memory() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1024.0
+}

@@ -1,0 +1,21 @@
+//! What prover and attestor say to each other, and evidence: what is read is written the same way.
+#![no_main]
+
+use attestation::{
+    evidence::Evidence,
+    protocol::{FromAttestor, FromProver},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(message) = FromProver::read(bytes) {
+        assert_eq!(message.write().as_deref(), Ok(bytes));
+    }
+    if let Ok(message) = FromAttestor::read(bytes) {
+        assert_eq!(message.write().as_deref(), Ok(bytes));
+    }
+    if let Ok(evidence) = Evidence::read(bytes) {
+        assert_eq!(evidence.write().as_deref(), Ok(bytes));
+        let _ = evidence.descriptor();
+    }
+});
