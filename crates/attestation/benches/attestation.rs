@@ -33,7 +33,7 @@ use self::scene::{HOST, Scene, descriptor, request_with};
 
 /// Bytes of the cookie, and of the response's body.
 const CASES: &[(usize, usize)] =
-    &[(300, 1024), (700, 1024), (700, 16 * 1024), (700, 64 * 1024), (1600, 1024), (3800, 1024)];
+    &[(300, 1024), (700, 1024), (700, 16 * 1024), (700, 64 * 1024), (1600, 1024), (4096, 1024)];
 const ROUNDS: usize = 3;
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).filter(|one| one != "--bench").collect();

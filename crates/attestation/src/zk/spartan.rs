@@ -26,7 +26,7 @@ type VerifierKey = <System as R1CSSNARKTrait<T256HyraxEngine>>::VerifierKey;
 
 /// Blocks of the shapes that there are: as many as fit under a power of two of constraints, since
 /// everything in between costs the same.
-const SHAPES: [usize; 2] = [19, 64];
+const SHAPES: [usize; 3] = [19, 64, 150];
 /// The longest proof, in bytes.
 const LONGEST: u64 = 512 * 1024;
 

@@ -158,6 +158,7 @@ impl Scene {
         server: &mut ServerConnection,
     ) -> (Vec<u8>, Vec<u8>) {
         let (mut from_client, mut from_server) = (vec![], vec![]);
+        server.set_buffer_limit(None);
         client.writer().write_all(&self.request).unwrap();
         let mut answered = false;
         let mut heard = vec![];
@@ -187,6 +188,7 @@ impl Scene {
             while !rest.is_empty() {
                 client.read_tls(&mut rest).unwrap();
                 client.process_new_packets().unwrap();
+                let _ = client.reader().read_to_end(&mut vec![]);
             }
             if answered {
                 client.send_close_notify();
