@@ -33,6 +33,8 @@ use crate::{
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const ORDER: Duration = Duration::from_secs(10);
+/// Characters of why there is no attestation.
+const LONGEST_REASON: usize = 300;
 /// For one message to go out.
 const WRITING: Duration = Duration::from_secs(30);
 
@@ -99,8 +101,10 @@ impl Attestor {
         match ended {
             Ok(()) => tracing::info!("attested for {from}"),
             Err(refused) => {
-                tracing::info!("refused {from}: {refused}");
-                ends.say(&FromAttestor::Refused(refused.to_string())).await.ok();
+                // Some of the words may be the prover's.
+                let why: String = refused.to_string().chars().take(LONGEST_REASON).collect();
+                tracing::info!("refused {from}: {why}");
+                ends.say(&FromAttestor::Refused(why)).await.ok();
             }
         }
         let _ = timeout(WRITING, tokio::io::AsyncWriteExt::shutdown(&mut ends.write)).await;

@@ -43,6 +43,8 @@ use self::{
 /// What the examining process is started with: the first argument of a program that calls
 /// [`work`] then.
 pub const EXAMINE: &str = "examine-recordings";
+/// Connections for each conversation that may be.
+const DOORS: usize = 4;
 /// From a stop to the last conversation's end.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -123,6 +125,8 @@ pub struct Attestor {
     build: Build,
     acceptor: TlsAcceptor,
     room: Semaphore,
+    /// For connections that are not conversations yet, and those that are; more are closed at once.
+    doors: Arc<Semaphore>,
 }
 
 impl Attestor {
@@ -159,6 +163,7 @@ impl Attestor {
             build,
             acceptor: acceptor()?,
             room: Semaphore::new(conversations.max(1)),
+            doors: Arc::new(Semaphore::new(conversations.max(1) * DOORS)),
             settings,
         }))
     }
@@ -173,8 +178,12 @@ impl Attestor {
             };
             match came {
                 Ok((stream, from)) => {
+                    let Ok(door) = self.doors.clone().try_acquire_owned() else { continue };
                     let me = self.clone();
-                    tasks.spawn(async move { me.receive(stream, from).await });
+                    tasks.spawn(async move {
+                        me.receive(stream, from).await;
+                        drop(door);
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");

@@ -83,13 +83,14 @@ pub trait Attestor: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait AttestationStore: Send + Sync {
-    /// Keeps a session's attestation, in the place of one that was kept before.
+    /// Keeps an open session's attestation, in the place of one that was kept before. Answers
+    /// `false` where the session is closed: its data may have been erased.
     async fn keep(
         &self,
         session: SessionId,
         proof: &ProofHash,
         package: &Package,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     async fn attestation(
         &self,

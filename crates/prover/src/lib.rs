@@ -17,6 +17,7 @@ use async_trait::async_trait;
 use attestation::signed::hex;
 use ports::attestor::{AttestError, AttestOrder, Attested, Attestor};
 use rustls::RootCertStore;
+use tokio::sync::Semaphore;
 
 pub use self::{plan::descriptor, proving::work};
 
@@ -53,6 +54,9 @@ pub struct Prover {
     roots: Arc<RootCertStore>,
     extra: Vec<Vec<u8>>,
     pool: jobs::Pool,
+    /// Twice as many as there are proofs at once: while one is proved another is recorded. Whoever
+    /// waits does so before anything is recorded, which does not keep.
+    room: Semaphore,
 }
 
 impl Prover {
@@ -72,14 +76,19 @@ impl Prover {
             roots.add(root.clone().into())?;
         }
         let pool = jobs::Pool::new(program, PROVE, at_once, PROVING);
-        Ok(Self { address, roots: Arc::new(roots), extra, pool })
+        let room = Semaphore::new(2 * at_once);
+        Ok(Self { address, roots: Arc::new(roots), extra, pool, room })
     }
 }
 
 #[async_trait]
 impl Attestor for Prover {
     async fn attest(&self, order: AttestOrder) -> Result<Attested, AttestError> {
-        let done = tokio::time::timeout(PATIENCE, self.converse(&order)).await;
+        let work = async {
+            let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
+            self.converse(&order).await
+        };
+        let done = tokio::time::timeout(PATIENCE, work).await;
         let done = done.unwrap_or(Err(AttestError::TimedOut));
         match &done {
             Ok(attested) => {

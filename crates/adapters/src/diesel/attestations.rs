@@ -44,6 +44,18 @@ struct Kept {
     valid_to: u64,
 }
 
+/// Puts a row in the place of another, where its session is open; whether it did.
+macro_rules! put {
+    ($conn:expr, $open:expr, $row:expr) => {{
+        if $open.is_some() {
+            let before = attestations::table.filter(attestations::session.eq($row.session));
+            ::diesel::delete(before).execute($conn).await?;
+            ::diesel::insert_into(attestations::table).values(&$row).execute($conn).await?;
+        }
+        Ok($open.is_some())
+    }};
+}
+
 #[async_trait]
 impl AttestationStore for Store {
     async fn keep(
@@ -51,21 +63,34 @@ impl AttestationStore for Store {
         session: SessionId,
         proof: &ProofHash,
         package: &Package,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let unfit = failed("seal an attestation");
         let plain =
             serde_json::to_vec(&Kept::of(package)).map_err(failed("write an attestation"))?;
         let package = self.seal.close_bytes(PACKAGE, &plain).map_err(unfit)?;
         let row = Row { session: Id(*session.as_uuid()), proof: proof.as_str(), package };
-        let written: QueryResult<()> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let before = attestations::table.filter(attestations::session.eq(row.session));
-                ::diesel::delete(before).execute(conn).await?;
-                ::diesel::insert_into(attestations::table).values(&row).execute(conn).await?;
-                Ok(())
-            })
-            .await
-        });
+        let open = sessions::table
+            .select(sessions::id)
+            .filter(sessions::id.eq(row.session))
+            .filter(sessions::closed_at.is_null());
+        let written: QueryResult<bool> = with_conn!(
+            self,
+            postgres | conn | {
+                conn.transaction(async |conn| {
+                    // Whoever closes or erases it meanwhile comes after, and finds what is kept.
+                    let open = open.for_no_key_update().first::<Id>(conn).await.optional()?;
+                    put!(conn, open, row)
+                })
+                .await
+            },
+            sqlite | conn | {
+                conn.immediate_transaction(async |conn| {
+                    let open = open.first::<Id>(conn).await.optional()?;
+                    put!(conn, open, row)
+                })
+                .await
+            }
+        );
         written.map_err(failed("keep an attestation"))
     }
 

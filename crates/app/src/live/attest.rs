@@ -25,6 +25,8 @@ enum NotAttested {
     Attestor(#[from] AttestError),
     #[error("`{0}` is not what the browser was shown")]
     Differs(String),
+    #[error("it ended meanwhile")]
+    Over,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -67,8 +69,11 @@ impl Conductor {
             }
         }
         let store = &self.core.witness.attestations;
-        store.keep(self.id, &attested.proof, &attested.package).await?;
-        Ok(attested.proof)
+        if store.keep(self.id, &attested.proof, &attested.package).await? {
+            Ok(attested.proof)
+        } else {
+            Err(NotAttested::Over)
+        }
     }
 
     async fn order(&self) -> Result<AttestOrder, NotAttested> {

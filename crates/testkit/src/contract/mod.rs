@@ -89,6 +89,7 @@ macro_rules! stores_contract {
             attestations::keeps_the_newest_of_a_session
             attestations::finds_one_by_its_hash_for_its_owner_alone
             attestations::forgets_with_the_sessions_data
+            attestations::keeps_nothing_of_a_session_that_is_erased_meanwhile
             keys::finds_a_key_by_its_hash
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once

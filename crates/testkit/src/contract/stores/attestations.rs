@@ -7,7 +7,7 @@ use domain::{
 };
 use ports::attestor::{Issuer, Package};
 
-use super::{Backend, commit, ended, household, inserted};
+use super::{Backend, ROUNDS, commit, ended, household, inserted};
 use crate::sample::noon;
 
 fn package(byte: u8) -> Package {
@@ -26,21 +26,25 @@ fn proof(byte: u8) -> ProofHash {
 }
 
 async fn keep(backend: &Backend, session: &Session, byte: u8) {
-    backend.attestations.keep(session.id, &proof(byte), &package(byte)).await.unwrap();
+    assert!(kept(backend, session, byte).await);
+}
+
+async fn kept(backend: &Backend, session: &Session, byte: u8) -> bool {
+    backend.attestations.keep(session.id, &proof(byte), &package(byte)).await.unwrap()
 }
 
 pub async fn keeps_the_newest_of_a_session(backend: &Backend) {
     let home = household(backend).await;
     let session = inserted(backend, &home).await;
     let other = inserted(backend, &home).await;
-    let kept =
+    let found =
         async |session: &Session| backend.attestations.attestation(session.id).await.unwrap();
-    assert_eq!(kept(&session).await, None);
+    assert_eq!(found(&session).await, None);
     for byte in [1, 2] {
         keep(backend, &session, byte).await;
-        assert_eq!(kept(&session).await, Some((proof(byte), package(byte))));
+        assert_eq!(found(&session).await, Some((proof(byte), package(byte))));
     }
-    assert_eq!(kept(&other).await, None);
+    assert_eq!(found(&other).await, None);
     let done = backend.attestations.reseal_attestations(None, 10).await.unwrap();
     assert_eq!((done.changed, done.unreadable, done.next), (0, vec![], None), "the key is newest");
 }
@@ -67,5 +71,24 @@ pub async fn forgets_with_the_sessions_data(backend: &Backend) {
     let erased = closed.session.erase(noon() + TimeDelta::days(1)).unwrap();
     backend.sessions.commit(&erased, noon()).await.unwrap();
     assert_eq!(backend.attestations.attestation(session.id).await.unwrap(), None);
+    assert!(!kept(backend, &session, 5).await, "what comes late is not kept");
+    assert_eq!(backend.attestations.attestation(session.id).await.unwrap(), None);
     assert!(backend.attestations.attestation(other.id).await.unwrap().is_some());
+}
+
+pub async fn keeps_nothing_of_a_session_that_is_erased_meanwhile(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let session = inserted(backend, &home).await;
+        let (store, id) = (backend.attestations.clone(), session.id);
+        let keeping = tokio::spawn(async move {
+            store.keep(id, &proof(7), &package(7)).await.unwrap();
+        });
+        let closed = ended(&session);
+        commit(backend, &closed).await;
+        let erased = closed.session.erase(noon() + TimeDelta::days(1)).unwrap();
+        backend.sessions.commit(&erased, noon()).await.unwrap();
+        keeping.await.unwrap();
+        assert_eq!(backend.attestations.attestation(id).await.unwrap(), None);
+    }
 }
