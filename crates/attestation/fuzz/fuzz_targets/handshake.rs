@@ -4,10 +4,10 @@
 
 #[path = "../../tests/attacks/anybody.rs"]
 mod anybody;
-#[allow(dead_code)]
+#[expect(dead_code, reason = "the attacks use the rest")]
 #[path = "../../tests/attacks/forge.rs"]
 mod forge;
-#[allow(dead_code)]
+#[expect(dead_code, reason = "the attacks use the rest")]
 #[path = "../../tests/attacks/scene.rs"]
 mod scene;
 
