@@ -31,13 +31,17 @@ fn tool(name: &str) -> PathBuf {
 }
 
 /// Plays a session that is to be attested; the session as partners see it at its end.
-async fn attested(deployment: &Deployment, user: &str) -> Value {
+async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value {
     let created = deployment.create(&json!({ "generateAttestation": true })).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     embed.sign_in(user, "any").await;
     embed.click("[data-testid=consent-approve]").await;
+    if witnessed {
+        let told = "document.getElementById('note').textContent.includes('being certified')";
+        embed.until("what the applicant waits for, and need not", told).await;
+    }
     let id = created["sessionId"].as_str().unwrap();
     let ended = eventually("the end", SOON, async || {
         let session = deployment.session(id).await;
@@ -151,11 +155,11 @@ async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
 async fn a_session_is_attested_by_the_service_itself() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let deployment = Deployment::start(Kind::Postgres).await;
-    let session = attested(&deployment, "ok").await;
+    let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
     // What the witness is told has to be what the browser was shown.
-    let session = attested(&deployment, "attest_fail").await;
+    let session = attested(&deployment, "attest_fail", true).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
     assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
     assert_eq!(session["extractedData"]["displayName"], "Ada Example");
@@ -253,7 +257,7 @@ async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let witness = with_a_witness(&mut deployment).await;
-    let session = attested(&deployment, "ok").await;
+    let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     // The name stands before the value in the header, and nowhere else that the witness reads.
     let cookie = "acme_sid=";
@@ -269,7 +273,7 @@ async fn without_a_witness_the_data_is_shared_and_the_attestation_is_missing() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let witness = with_a_witness(&mut deployment).await;
     drop(witness);
-    let session = attested(&deployment, "ok").await;
+    let session = attested(&deployment, "ok", false).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
     assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
     assert_eq!(session["hasAttestation"], false);

@@ -53,6 +53,10 @@ export class View {
       this.#outcome(state);
     } else if (WAITING.has(state.status)) {
       this.note(state.platform, state.queued ? words.full : words.starting);
+    } else if (state.status === 'VERIFYING') {
+      // Neither the remote page nor the applicant is needed any more.
+      this.screen.hidden = true;
+      this.note(state.platform, words.certifying);
     } else {
       element('note').hidden = true;
       this.screen.hidden = false;

@@ -32,6 +32,7 @@ const words = {
   failed: 'Es hat nicht geklappt',
   cancelled: 'Abgebrochen',
   ended: 'Beendet',
+  certifying: 'Ihre Daten werden beglaubigt. Sie können diese Seite schließen.',
   doneText: 'Ihre Daten wurden geteilt. Sie können diese Seite schließen.',
   endedText: 'Diese Bestätigung wurde beendet. Sie können diese Seite schließen.',
   minute: 'Für diesen Schritt bleibt noch eine Minute.',

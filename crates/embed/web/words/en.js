@@ -31,6 +31,7 @@ const words = {
   failed: 'It did not work',
   cancelled: 'Cancelled',
   ended: 'Ended',
+  certifying: 'Your data is being certified. You can close this page.',
   doneText: 'Your data was shared. You can close this page.',
   endedText: 'This verification was ended. You can close this page.',
   minute: 'One minute is left for this step.',

@@ -32,6 +32,7 @@ const words = {
   failed: 'No ha funcionado',
   cancelled: 'Cancelado',
   ended: 'Finalizado',
+  certifying: 'Sus datos se están certificando. Puede cerrar esta página.',
   doneText: 'Sus datos se han compartido. Puede cerrar esta página.',
   endedText: 'Esta verificación ha finalizado. Puede cerrar esta página.',
   minute: 'Queda un minuto para este paso.',

@@ -32,6 +32,7 @@ const words = {
   failed: 'Cela n\'a pas fonctionné',
   cancelled: 'Annulé',
   ended: 'Arrêté',
+  certifying: 'Vos données sont en cours de certification. Vous pouvez fermer cette page.',
   doneText: 'Vos données ont été partagées. Vous pouvez fermer cette page.',
   endedText: 'Cette vérification a été arrêtée. Vous pouvez fermer cette page.',
   minute: 'Il reste une minute pour cette étape.',

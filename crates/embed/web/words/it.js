@@ -32,6 +32,7 @@ const words = {
   failed: 'Non ha funzionato',
   cancelled: 'Annullato',
   ended: 'Terminato',
+  certifying: 'I tuoi dati vengono certificati. Puoi chiudere questa pagina.',
   doneText: 'I tuoi dati sono stati condivisi. Puoi chiudere questa pagina.',
   endedText: 'Questa verifica è terminata. Puoi chiudere questa pagina.',
   minute: 'Resta un minuto per questo passaggio.',

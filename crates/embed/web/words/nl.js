@@ -32,6 +32,7 @@ const words = {
   failed: 'Het is niet gelukt',
   cancelled: 'Geannuleerd',
   ended: 'Beëindigd',
+  certifying: 'Uw gegevens worden gecertificeerd. U kunt deze pagina sluiten.',
   doneText: 'Uw gegevens zijn gedeeld. U kunt deze pagina sluiten.',
   endedText: 'Deze controle is beëindigd. U kunt deze pagina sluiten.',
   minute: 'Er is nog een minuut voor deze stap.',

@@ -32,6 +32,7 @@ const words = {
   failed: 'Nie udało się',
   cancelled: 'Anulowano',
   ended: 'Zakończono',
+  certifying: 'Trwa poświadczanie Twoich danych. Możesz zamknąć tę stronę.',
   doneText: 'Twoje dane zostały udostępnione. Możesz zamknąć tę stronę.',
   endedText: 'Ta weryfikacja została zakończona. Możesz zamknąć tę stronę.',
   minute: 'Na ten krok została minuta.',

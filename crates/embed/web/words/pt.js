@@ -32,6 +32,7 @@ const words = {
   failed: 'Não resultou',
   cancelled: 'Cancelado',
   ended: 'Terminado',
+  certifying: 'Os seus dados estão a ser certificados. Pode fechar esta página.',
   doneText: 'Os seus dados foram partilhados. Pode fechar esta página.',
   endedText: 'Esta verificação terminou. Pode fechar esta página.',
   minute: 'Resta um minuto para este passo.',

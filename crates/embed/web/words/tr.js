@@ -32,6 +32,7 @@ const words = {
   failed: 'Olmadı',
   cancelled: 'İptal edildi',
   ended: 'Sona erdi',
+  certifying: 'Verileriniz onaylanıyor. Bu sayfayı kapatabilirsiniz.',
   doneText: 'Verileriniz paylaşıldı. Bu sayfayı kapatabilirsiniz.',
   endedText: 'Bu doğrulama sona erdi. Bu sayfayı kapatabilirsiniz.',
   minute: 'Bu adım için bir dakika kaldı.',
