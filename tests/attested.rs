@@ -256,7 +256,7 @@ fn remembers(pid: u32, text: &str) -> bool {
 async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let witness = with_a_witness(&mut deployment).await;
+    let mut witness = with_a_witness(&mut deployment).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     // The name stands before the value in the header, and nowhere else that the witness reads.
@@ -265,6 +265,8 @@ async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
     assert!(!remembers(witness.process.id(), cookie), "in the witness's memory");
     let log = fs::read_to_string(&witness.log).unwrap();
     assert!(log.contains("attested for") && !log.contains(cookie), "{log}");
+    let ask = Command::new("kill").arg(witness.process.id().to_string()).status().unwrap();
+    assert!(ask.success() && witness.process.wait().unwrap().success(), "it ends when asked to");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

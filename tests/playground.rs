@@ -55,7 +55,10 @@ impl Playground {
         definition["loginUrl"] = json!(page);
         definition["hosts"] = json!([HOST]);
         definition["nodes"]["open"]["url"] = json!(page);
-        definition["requests"]["me"]["url"] = json!(format!("{page}me"));
+        definition["requests"] = json!({
+            "me": { "url": format!("{page}me"), "expectStatus": 200, "maxBytes": 1000 },
+        });
+        definition["attest"] = Value::Null;
         definition["signals"]["loginForm"] = json!({ "selector": "#name" });
         let file = deployment.folder.path().join("playground.json");
         std::fs::write(&file, definition.to_string()).expect("a file");

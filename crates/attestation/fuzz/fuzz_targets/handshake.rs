@@ -4,7 +4,6 @@
 
 #[path = "../../tests/attacks/anybody.rs"]
 mod anybody;
-#[expect(dead_code, reason = "the attacks use the rest")]
 #[path = "../../tests/attacks/forge.rs"]
 mod forge;
 #[expect(dead_code, reason = "the attacks use the rest")]
@@ -43,6 +42,8 @@ fuzz_target!(|bytes: &[u8]| {
             None if place == 6 => parts.server.insert(0, Inner::new(*kind, rest)),
             None => parts.server.push(Inner::new(*kind, rest)),
         }
+        // The Finished is made to fit, but where it is what was changed.
+        parts.finish = place != 3 && parts.flight.last().is_some_and(|message| message.len() >= 4);
     });
     if let Ok(found) = changed.examine() {
         // Tickets may come, and are passed over.
