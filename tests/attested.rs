@@ -193,9 +193,8 @@ async fn with_a_witness(deployment: &mut Deployment) -> Witness {
     let folder = deployment.folder.path().join("witness");
     fs::create_dir_all(folder.join("descriptors")).unwrap();
     let root = deployment.data().join("sandbox/root.pem");
-    let listen = format!("127.0.0.1:{}", free_port());
     let config = format!(
-        "listen = \"{listen}\"\nname = \"Witness Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
+        "listen = \"127.0.0.1:0\"\nname = \"Witness Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
          descriptors = \"descriptors\"\nroots = {:?}\n\n[hosts]\n\"sandbox.localhost\" = \"{sandbox}\"\n",
         root.display().to_string()
     );
@@ -214,7 +213,6 @@ async fn with_a_witness(deployment: &mut Deployment) -> Witness {
     let issuers = attestor(&["issuers"]).output().unwrap();
     let issuers: Value = serde_json::from_slice(&issuers.stdout).unwrap();
     let key = issuers["issuers"][0]["publicKey"].as_str().unwrap();
-    deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
     deployment.set("AVOUCH_ATTESTOR_KEY", key);
     let log = folder.join("stderr");
     let process = attestor(&[])
@@ -223,6 +221,13 @@ async fn with_a_witness(deployment: &mut Deployment) -> Witness {
         .stderr(fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
+    let listen = eventually("the witness to serve", SOON, async || {
+        let said = fs::read_to_string(&log).ok()?;
+        let at = said.split("attesting on ").nth(1)?;
+        Some(at.split_once('\n')?.0.to_owned())
+    })
+    .await;
+    deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
     deployment.run().await;
     Witness { process, log }
 }
