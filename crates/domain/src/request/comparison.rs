@@ -51,8 +51,8 @@ mod tests {
         assert_eq!(
             findings(upper),
             [
-                "extractedData must be an object",
-                "proofHash must be 64 lower-case hexadecimal digits"
+                "proofHash must be 64 lower-case hexadecimal digits",
+                "extractedData must be an object"
             ]
         );
         let long = json!({ "proofHash": "0".repeat(65), "extractedData": {} });
