@@ -243,6 +243,16 @@ impl Disclosure {
         Ok(())
     }
 
+    /// The claimed values by field, of a body that it [opens](Self::opens); none where one of them
+    /// is left out.
+    #[must_use]
+    pub fn claims(&self, body: &Body) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let value = |(at, claim): (u32, &Claim)| {
+            Some((claim.field.clone(), serde_json::from_str(self.claim(at)?).ok()?))
+        };
+        (0..).zip(&body.claims).map(value).collect()
+    }
+
     /// A claim's value as JSON text, where it opens it.
     #[must_use]
     pub fn claim(&self, at: u32) -> Option<&str> {

@@ -72,7 +72,6 @@ pub enum AttestError {
     TimedOut,
 }
 
-#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Attestor: Send + Sync {
     /// Makes the request through the witness and has it attested. Takes seconds, and bounded ones.
@@ -80,7 +79,6 @@ pub trait Attestor: Send + Sync {
 }
 
 /// Keeps what belongs to attestations, encrypted, until the session's data are erased.
-#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait AttestationStore: Send + Sync {
     /// Keeps an open session's attestation, in the place of one that was kept before. Answers

@@ -188,15 +188,12 @@ fn verified(
     let capture = capture_hash(&recorded.id, recorded.connection.capture());
     let ours = (body.id, body.session, body.capture.sha256, body.mode)
         == (recorded.id, session, capture, mode.number());
-    if !ours || body.descriptor != descriptor.name() {
+    let planned = descriptor.claims.iter().map(|claim| (&claim.field, &claim.pointer));
+    let claimed = body.claims.iter().map(|claim| (&claim.field, &claim.pointer));
+    if !ours || body.descriptor != descriptor.name() || !planned.eq(claimed) {
         return Err(untrue("it is of another connection"));
     }
-    let value = |(at, claim): (usize, &attestation::descriptor::Claim)| {
-        let text = disclosure.claim(u32::try_from(at).ok()?)?;
-        Some((claim.field.clone(), serde_json::from_str(text).ok()?))
-    };
-    let values: Option<ExtractedData> = descriptor.claims.iter().enumerate().map(value).collect();
-    let values = values.ok_or_else(|| untrue("it does not open its claims"))?;
+    let values = disclosure.claims(body).ok_or_else(|| untrue("it does not open its claims"))?;
     let proof = ProofHash::new(&attestation.proof_hash);
     Ok((proof.ok_or_else(|| untrue("its hash is none"))?, values))
 }

@@ -7,7 +7,6 @@ use ports::{
     attestor::Package,
     driving::{Caller, Comparison, Held, SessionError},
 };
-use serde_json::Value;
 
 use super::Partners;
 
@@ -38,20 +37,16 @@ impl Partners {
         });
         let mut fields: Vec<_> = compared.collect();
         let matches = fields.iter().all(|(_, held)| *held == Held::Matches);
-        let others = data.keys().filter(|field| !claims.iter().any(|(own, _)| own == *field));
+        let others = data.keys().filter(|field| !claims.contains_key(*field));
         fields.extend(others.map(|field| (field.clone(), Held::NotAttested)));
         Ok(Comparison { session, matches, fields })
     }
 }
 
 /// The attested values; none where the package is not whole.
-fn claims(package: &Package) -> Option<Vec<(String, Value)>> {
+fn claims(package: &Package) -> Option<ExtractedData> {
     let (body, _) = unverified(&package.attestation).ok()?;
     let disclosure = Disclosure::read(&package.disclosure).ok()?;
     disclosure.opens(&body).ok()?;
-    let value = |(at, claim): (usize, &attestation::body::Claim)| {
-        let text = disclosure.claim(u32::try_from(at).ok()?)?;
-        Some((claim.field.clone(), serde_json::from_str(text).ok()?))
-    };
-    body.claims.iter().enumerate().map(value).collect()
+    disclosure.claims(&body)
 }

@@ -2,6 +2,8 @@
 //! say. The numbers are those of the list of attacks that the design was made against.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
+#[path = "../../../attestation/tests/attacks/anybody.rs"]
+mod anybody;
 mod false_witness;
 mod raw;
 mod scene;

@@ -5,16 +5,11 @@ use std::{sync::Arc, time::Duration};
 use attestation::protocol::{ALPN, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Open};
 use jobs::frames;
 use prover::Address;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, UnixTime},
-};
+use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::scene::Scene;
+use crate::{anybody::Anybody, scene::Scene};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -77,43 +72,5 @@ impl Raw {
                 None => panic!("it is over without a word"),
             }
         }
-    }
-}
-
-#[derive(Debug)]
-struct Anybody;
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
     }
 }
