@@ -22,17 +22,17 @@ mod postgres_lane {
 async fn sqlite() -> Backend {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("store.db").display());
-    backend(open(&url).await, Box::new(folder))
+    backend(&url, open(&url).await, Box::new(folder)).await
 }
 
 async fn postgres() -> Backend {
     let url = database().await;
-    backend(open(&url).await, Box::new(()))
+    backend(&url, open(&url).await, Box::new(())).await
 }
 
 async fn postgres_lane() -> Backend {
     let url = database().await;
-    backend(open(&url).await.with_lane(&url), Box::new(()))
+    backend(&url, open(&url).await.with_lane(&url), Box::new(())).await
 }
 
 async fn database() -> String {
@@ -53,7 +53,7 @@ async fn open(url: &str) -> Store {
     Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap()
 }
 
-fn backend(store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
+async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
     let store = Arc::new(store);
     Backend {
         sessions: store.clone(),
@@ -62,9 +62,26 @@ fn backend(store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend
         recordings: store.clone(),
         deliveries: store.clone(),
         log: store.clone(),
+        log_beside: Arc::new(open(url).await),
         keys: store.clone(),
         webhooks: store.clone(),
         catalogue: store,
         guard,
+    }
+}
+
+/// The service and a command of the operator, on a database that neither has seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_starts_at_the_same_time_finds_a_schema() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let sqlite = format!("sqlite://{}", folder.path().join("store.db").display());
+        for url in [sqlite, database().await] {
+            let url: &'static str = url.leak();
+            let openings = [tokio::spawn(open(url)), tokio::spawn(open(url))];
+            for opening in openings {
+                opening.await.unwrap().ping().await.unwrap();
+            }
+        }
     }
 }

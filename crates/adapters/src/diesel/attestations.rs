@@ -3,7 +3,7 @@
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, SessionId},
     session::ProofHash,
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     column::Id,
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_transaction},
     schema::{attestations, sessions},
 };
 
@@ -73,22 +73,16 @@ impl AttestationStore for Store {
             .select(sessions::id)
             .filter(sessions::id.eq(row.session))
             .filter(sessions::closed_at.is_null());
-        let written: QueryResult<bool> = with_conn!(
+        let written: QueryResult<bool> = with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    // Whoever closes or erases it meanwhile comes after, and finds what is kept.
-                    let open = open.for_no_key_update().first::<Id>(conn).await.optional()?;
-                    put!(conn, open, row)
-                })
-                .await
+                // Whoever closes or erases it meanwhile comes after, and finds what is kept.
+                let open = open.for_no_key_update().first::<Id>(conn).await.optional()?;
+                put!(conn, open, row)
             },
             sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    let open = open.first::<Id>(conn).await.optional()?;
-                    put!(conn, open, row)
-                })
-                .await
+                let open = open.first::<Id>(conn).await.optional()?;
+                put!(conn, open, row)
             }
         );
         written.map_err(failed("keep an attestation"))

@@ -3,7 +3,7 @@
 use ::diesel::{prelude::*, result::Error as DieselError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::{
     api_key::Environment, id::PlatformId, platform::Platform, session::Pinned, workflow::Definition,
 };
@@ -14,7 +14,7 @@ use ports::{
 
 use super::{
     column::Moment,
-    database::{Store, failed, with_conn, with_read},
+    database::{Store, failed, with_conn, with_read, with_transaction},
     schema::{definitions, platforms},
 };
 use crate::{hex, sha256};
@@ -153,39 +153,36 @@ impl Catalogue for Store {
         );
         let stored = definitions::table.filter(definitions::version.eq(&version));
         // The platform's number and environment, and the hash of what has this version now.
-        let written: Result<(i32, String, String), DieselError> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let platform = ::diesel::insert_into(platforms::table).values(fresh);
-                platform.on_conflict_do_nothing().execute(conn).await?;
-                let (id, held): (i32, String) = platforms::table
-                    .filter(platforms::name.eq(&definition.platform))
-                    .select((platforms::id, platforms::environment))
-                    .first(conn)
-                    .await?;
-                if held != environment {
-                    return Ok((id, held, sha256.clone()));
-                }
-                let row = (
-                    definitions::platform.eq(id),
-                    definitions::version.eq(&version),
-                    definitions::sha256.eq(&sha256),
-                    definitions::document.eq(&document),
-                    definitions::created_at.eq(now),
+        let written: Result<(i32, String, String), DieselError> = with_transaction!(self, |conn| {
+            let platform = ::diesel::insert_into(platforms::table).values(fresh);
+            platform.on_conflict_do_nothing().execute(conn).await?;
+            let (id, held): (i32, String) = platforms::table
+                .filter(platforms::name.eq(&definition.platform))
+                .select((platforms::id, platforms::environment))
+                .first(conn)
+                .await?;
+            if held != environment {
+                return Ok((id, held, sha256.clone()));
+            }
+            let row = (
+                definitions::platform.eq(id),
+                definitions::version.eq(&version),
+                definitions::sha256.eq(&sha256),
+                definitions::document.eq(&document),
+                definitions::created_at.eq(now),
+            );
+            let new = ::diesel::insert_into(definitions::table).values(row);
+            if new.on_conflict_do_nothing().execute(conn).await? == 1 {
+                let newest = (
+                    platforms::version.eq(&version),
+                    platforms::updated_at.eq(now),
+                    shown(definition),
                 );
-                let new = ::diesel::insert_into(definitions::table).values(row);
-                if new.on_conflict_do_nothing().execute(conn).await? == 1 {
-                    let newest = (
-                        platforms::version.eq(&version),
-                        platforms::updated_at.eq(now),
-                        shown(definition),
-                    );
-                    let platform = platforms::table.filter(platforms::id.eq(id));
-                    ::diesel::update(platform).set(newest).execute(conn).await?;
-                }
-                let stored = stored.filter(definitions::platform.eq(id));
-                Ok((id, held, stored.select(definitions::sha256).first(conn).await?))
-            })
-            .await
+                let platform = platforms::table.filter(platforms::id.eq(id));
+                ::diesel::update(platform).set(newest).execute(conn).await?;
+            }
+            let stored = stored.filter(definitions::platform.eq(id));
+            Ok((id, held, stored.select(definitions::sha256).first(conn).await?))
         });
         let (id, held, found) = written.map_err(failed("publish a definition"))?;
         if held != environment {

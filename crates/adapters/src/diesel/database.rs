@@ -1,6 +1,6 @@
 //! The connection pools, and the migrations that run before anything else.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ::diesel::{ConnectionError, SqliteConnection};
 use diesel_async::{
@@ -23,6 +23,9 @@ const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migration
 /// Held while migrating, so that two processes that start at once do not both do it.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
 const POSTGRES_CONNECTIONS: usize = 16;
+const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+const MOST_ASKED: u32 = 500;
+const ASKED_EVERY: Duration = Duration::from_millis(20);
 
 /// All that the service keeps, in PostgreSQL or SQLite.
 #[derive(Clone)]
@@ -63,6 +66,25 @@ macro_rules! with_conn {
     };
 }
 pub(super) use with_conn;
+
+/// As [`with_conn`], in a transaction that writes. SQLite takes the place of its one writer at the
+/// start: a transaction that reads first and takes it later is refused, without waiting, where
+/// another process has written in between.
+macro_rules! with_transaction {
+    ($store:expr, |$conn:ident| $body:block) => {
+        with_transaction!($store, postgres | $conn | $body, sqlite | $conn | $body)
+    };
+    ($store:expr, postgres |$pg:ident| $postgres:block, sqlite |$lite:ident| $sqlite:block) => {
+        $crate::diesel::database::with_conn!(
+            $store,
+            postgres
+                | conn
+                | ::diesel_async::AsyncConnection::transaction(conn, async |$pg| $postgres).await,
+            sqlite | conn | conn.immediate_transaction(async |$lite| $sqlite).await
+        )
+    };
+}
+pub(super) use with_transaction;
 
 /// Runs a read over a lane. A read that finds the lane broken is made once more, over a new one.
 macro_rules! with_lane {
@@ -165,19 +187,31 @@ async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
     let manager = AsyncDieselConnectionManager::new_with_config(path, config);
     // One connection: SQLite has one writer, and a pool of one cannot be busy with itself.
     let pool = Pool::builder(manager).max_size(1).build().map_err(failed("make a pool"))?;
-    let mut harness = AsyncMigrationHarness::new(pool.get().await.map_err(failed("connect"))?);
-    harness.run_pending_migrations(SQLITE_MIGRATIONS).map_err(failed("migrate"))?;
-    drop(harness);
+    let mut conn = pool.get().await.map_err(failed("connect"))?;
+    // All in one transaction of the one writer, so that two processes do not both do it.
+    let migrated = conn.spawn_blocking(|conn| {
+        Ok(conn
+            .immediate_transaction(|conn| conn.run_pending_migrations(SQLITE_MIGRATIONS).map(drop)))
+    });
+    migrated.await.map_err(failed("migrate"))?.map_err(failed("migrate"))?;
+    drop(conn);
     Ok(pool)
 }
 
 async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
     let mut conn = SqliteConn::establish(path).await?;
-    conn.batch_execute(
-        "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; \
-         PRAGMA foreign_keys = ON;",
-    )
-    .await
-    .map_err(ConnectionError::CouldntSetupConfiguration)?;
+    conn.batch_execute("PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON;")
+        .await
+        .map_err(ConnectionError::CouldntSetupConfiguration)?;
+    // The first change to a write-ahead log does not wait for another process that is opening the
+    // new file: it is refused at once.
+    let mut asked = 0;
+    while let Err(error) = conn.batch_execute(WRITE_AHEAD).await {
+        asked += 1;
+        if asked == MOST_ASKED {
+            return Err(ConnectionError::CouldntSetupConfiguration(error));
+        }
+        tokio::time::sleep(ASKED_EVERY).await;
+    }
     Ok(conn)
 }

@@ -8,7 +8,7 @@ use std::{
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::webhook::{Verdict, Webhook};
 use ports::{
     StoreError,
@@ -18,7 +18,7 @@ use ports::{
 use super::{
     claims::{Claim, Line, Lines, Share, Taken, next, shares},
     column::{Id, Moment},
-    database::{SqliteConn, Store, failed, with_conn, with_lane},
+    database::{SqliteConn, Store, failed, with_conn, with_lane, with_transaction},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
     settles::{AttemptRow, Settles, due},
 };
@@ -96,21 +96,15 @@ impl DeliveryQueue for Store {
             .order(delivery_queue::since)
             .select(delivery_queue::delivery)
             .limit(limit.into());
-        let given_up: QueryResult<usize> = with_conn!(
+        let given_up: QueryResult<usize> = with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    let old: Vec<Id> = old.for_update().skip_locked().load(conn).await?;
-                    give_up!(conn, old, before)
-                })
-                .await
+                let old: Vec<Id> = old.for_update().skip_locked().load(conn).await?;
+                give_up!(conn, old, before)
             },
             sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    let old: Vec<Id> = old.load(conn).await?;
-                    give_up!(conn, old, before)
-                })
-                .await
+                let old: Vec<Id> = old.load(conn).await?;
+                give_up!(conn, old, before)
             }
         );
         given_up.map_err(failed("give deliveries up"))

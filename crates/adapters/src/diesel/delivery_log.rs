@@ -6,7 +6,7 @@ use ::diesel::{
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::id::{DeliveryId, SessionId, WebhookId};
 use ports::{
     StoreError,
@@ -17,7 +17,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_transaction},
     debts::{NewTask, Notice},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
 };
@@ -144,16 +144,10 @@ impl DeliveryLog for Store {
 
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let (id, now) = (Id(*id.as_uuid()), Moment(now));
-        let owed: QueryResult<usize> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let this: Vec<(Id, Id, Id, Id)> = deliveries::table
-                    .filter(deliveries::id.eq(id))
-                    .select(RETOLD)
-                    .load(conn)
-                    .await?;
-                owe_again!(conn, this, now)
-            })
-            .await
+        let owed: QueryResult<usize> = with_transaction!(self, |conn| {
+            let this: Vec<(Id, Id, Id, Id)> =
+                deliveries::table.filter(deliveries::id.eq(id)).select(RETOLD).load(conn).await?;
+            owe_again!(conn, this, now)
         });
         Ok(owed.map_err(failed("send a delivery again"))? > 0)
     }
@@ -166,21 +160,18 @@ impl DeliveryLog for Store {
         limit: u16,
     ) -> Result<usize, StoreError> {
         let now = Moment(now);
-        let owed: QueryResult<usize> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let these: Vec<(Id, Id, Id, Id)> = deliveries::table
-                    .filter(deliveries::webhook.eq(Id(*webhook.as_uuid())))
-                    .filter(deliveries::created_at.ge(Moment(span.from)))
-                    .filter(deliveries::created_at.lt(Moment(span.to)))
-                    .filter(deliveries::exhausted_at.is_not_null())
-                    .order((deliveries::created_at.desc(), deliveries::id.desc()))
-                    .limit(limit.into())
-                    .select(RETOLD)
-                    .load(conn)
-                    .await?;
-                owe_again!(conn, these, now)
-            })
-            .await
+        let owed: QueryResult<usize> = with_transaction!(self, |conn| {
+            let these: Vec<(Id, Id, Id, Id)> = deliveries::table
+                .filter(deliveries::webhook.eq(Id(*webhook.as_uuid())))
+                .filter(deliveries::created_at.ge(Moment(span.from)))
+                .filter(deliveries::created_at.lt(Moment(span.to)))
+                .filter(deliveries::exhausted_at.is_not_null())
+                .order((deliveries::created_at.desc(), deliveries::id.desc()))
+                .limit(limit.into())
+                .select(RETOLD)
+                .load(conn)
+                .await?;
+            owe_again!(conn, these, now)
         });
         owed.map_err(failed("send deliveries again"))
     }
@@ -195,14 +186,11 @@ impl DeliveryLog for Store {
         let notice = Notice::of(Id(*session.as_uuid()), body, true, Moment(now));
         let (delivery, task) = notice.owed_to(Id(*webhook.as_uuid()));
         let id = DeliveryId::from_uuid(delivery.id.0);
-        let written: QueryResult<()> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                ::diesel::insert_into(notices::table).values(&notice.row).execute(conn).await?;
-                ::diesel::insert_into(deliveries::table).values(delivery).execute(conn).await?;
-                ::diesel::insert_into(delivery_queue::table).values(task).execute(conn).await?;
-                Ok(())
-            })
-            .await
+        let written: QueryResult<()> = with_transaction!(self, |conn| {
+            ::diesel::insert_into(notices::table).values(&notice.row).execute(conn).await?;
+            ::diesel::insert_into(deliveries::table).values(delivery).execute(conn).await?;
+            ::diesel::insert_into(delivery_queue::table).values(task).execute(conn).await?;
+            Ok(())
         });
         written.map(|()| id).map_err(failed("owe a test"))
     }
@@ -219,22 +207,19 @@ impl DeliveryLog for Store {
             .order(deliveries::created_at)
             .limit(limit.into())
             .select((deliveries::id, deliveries::notice));
-        let forgotten: QueryResult<usize> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let old: Vec<(Id, Id)> = old.load(conn).await?;
-                let (ids, told): (Vec<_>, Vec<_>) = old.into_iter().unzip();
-                let attempts =
-                    delivery_attempts::table.filter(delivery_attempts::delivery.eq_any(&ids));
-                ::diesel::delete(attempts).execute(conn).await?;
-                let these = deliveries::table.filter(deliveries::id.eq_any(&ids));
-                let count = ::diesel::delete(these).execute(conn).await?;
-                let others = deliveries::table.filter(deliveries::notice.eq(notices::id));
-                let alone =
-                    notices::table.filter(notices::id.eq_any(&told)).filter(not(exists(others)));
-                ::diesel::delete(alone).execute(conn).await?;
-                Ok(count)
-            })
-            .await
+        let forgotten: QueryResult<usize> = with_transaction!(self, |conn| {
+            let old: Vec<(Id, Id)> = old.load(conn).await?;
+            let (ids, told): (Vec<_>, Vec<_>) = old.into_iter().unzip();
+            let attempts =
+                delivery_attempts::table.filter(delivery_attempts::delivery.eq_any(&ids));
+            ::diesel::delete(attempts).execute(conn).await?;
+            let these = deliveries::table.filter(deliveries::id.eq_any(&ids));
+            let count = ::diesel::delete(these).execute(conn).await?;
+            let others = deliveries::table.filter(deliveries::notice.eq(notices::id));
+            let alone =
+                notices::table.filter(notices::id.eq_any(&told)).filter(not(exists(others)));
+            ::diesel::delete(alone).execute(conn).await?;
+            Ok(count)
         });
         forgotten.map_err(failed("forget deliveries"))
     }

@@ -7,13 +7,13 @@ use ::diesel::{
     sql_types::{Array, Integer, Nullable},
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::webhook::{pause_after, with_more};
 use ports::{StoreError, delivery::Tally};
 
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_transaction},
     schema::webhooks,
 };
 
@@ -27,29 +27,23 @@ impl Store {
         let before = webhooks::table.filter(webhooks::id.eq_any(&ids)).order(webhooks::id).select(
             (webhooks::id, webhooks::failures, webhooks::failing_since, webhooks::paused_until),
         );
-        let noted: QueryResult<()> = with_conn!(
+        let noted: QueryResult<()> = with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    // Locked, so that what two processes count adds up; in their order, so that
-                    // neither waits for the other; and not against sessions that owe them something
-                    // meanwhile, which hold on to their keys alone.
-                    let before: Vec<Health> = before.for_no_key_update().load(conn).await?;
-                    let changed = Changed::of(&after(&before, tallies, now));
-                    changed.execute(conn).await.map(drop)
-                })
-                .await
+                // Locked, so that what two processes count adds up; in their order, so that
+                // neither waits for the other; and not against sessions that owe them something
+                // meanwhile, which hold on to their keys alone.
+                let before: Vec<Health> = before.for_no_key_update().load(conn).await?;
+                let changed = Changed::of(&after(&before, tallies, now));
+                changed.execute(conn).await.map(drop)
             },
             sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    let before: Vec<Health> = before.load(conn).await?;
-                    for health in after(&before, tallies, now) {
-                        let this = webhooks::table.filter(webhooks::id.eq(health.id));
-                        ::diesel::update(this).set(&health).execute(conn).await?;
-                    }
-                    Ok(())
-                })
-                .await
+                let before: Vec<Health> = before.load(conn).await?;
+                for health in after(&before, tallies, now) {
+                    let this = webhooks::table.filter(webhooks::id.eq(health.id));
+                    ::diesel::update(this).set(&health).execute(conn).await?;
+                }
+                Ok(())
             }
         );
         noted.map_err(failed("note how receivers do"))

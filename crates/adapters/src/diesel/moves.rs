@@ -8,7 +8,7 @@ use ::diesel::{
     sql_types::BigInt,
 };
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::session::{Change, State};
 use ports::{
     StoreError,
@@ -17,7 +17,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_transaction},
     debts::{Debts, owe},
     inserts::InsertAsk,
     schema::{idempotency_keys, sessions},
@@ -132,13 +132,10 @@ impl Store {
         row: &SessionRow,
         debts: &Debts,
     ) -> Result<Result<Found, DieselError>, StoreError> {
-        Ok(with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
-                owe!(conn, row, debts);
-                Ok(Found::Nothing)
-            })
-            .await
+        Ok(with_transaction!(self, |conn| {
+            ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
+            owe!(conn, row, debts);
+            Ok(Found::Nothing)
         }))
     }
 
@@ -152,24 +149,16 @@ impl Store {
         since: Moment,
     ) -> Result<Result<Found, DieselError>, StoreError> {
         let lock = lock_number(key);
-        Ok(with_conn!(
+        Ok(with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    let mine = ::diesel::select(try_lock(lock)).get_result::<bool>(conn).await?;
-                    if !mine {
-                        return Ok(Found::InFlight);
-                    }
-                    insert_unless_used!(conn, row, debts, key, since)
-                })
-                .await
+                let mine = ::diesel::select(try_lock(lock)).get_result::<bool>(conn).await?;
+                if !mine {
+                    return Ok(Found::InFlight);
+                }
+                insert_unless_used!(conn, row, debts, key, since)
             },
-            sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    insert_unless_used!(conn, row, debts, key, since)
-                })
-                .await
-            }
+            sqlite | conn | { insert_unless_used!(conn, row, debts, key, since) }
         ))
     }
 
@@ -183,27 +172,23 @@ impl Store {
         let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
         let starts = matches!(change.session.state, State::Initializing { .. });
         let alive_until = Moment(alive_until);
-        let written: Result<bool, DieselError> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                let before = sessions::table
-                    .filter(sessions::id.eq(row.id))
-                    .filter(sessions::version.eq(row.version.saturating_sub(1)));
-                if ::diesel::update(before).set(&row).execute(conn).await? == 0 {
-                    return Ok(false);
-                }
-                let this = sessions::table.filter(sessions::id.eq(row.id));
-                if starts {
-                    let lease =
-                        (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
-                    ::diesel::update(this).set(lease).execute(conn).await?;
-                } else if browser.is_none() {
-                    let free = sessions::browser.eq(None::<Id>);
-                    ::diesel::update(this).set(free).execute(conn).await?;
-                }
-                owe!(conn, row, debts);
-                Ok(true)
-            })
-            .await
+        let written: Result<bool, DieselError> = with_transaction!(self, |conn| {
+            let before = sessions::table
+                .filter(sessions::id.eq(row.id))
+                .filter(sessions::version.eq(row.version.saturating_sub(1)));
+            if ::diesel::update(before).set(&row).execute(conn).await? == 0 {
+                return Ok(false);
+            }
+            let this = sessions::table.filter(sessions::id.eq(row.id));
+            if starts {
+                let lease = (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
+                ::diesel::update(this).set(lease).execute(conn).await?;
+            } else if browser.is_none() {
+                let free = sessions::browser.eq(None::<Id>);
+                ::diesel::update(this).set(free).execute(conn).await?;
+            }
+            owe!(conn, row, debts);
+            Ok(true)
         });
         match written {
             Ok(true) => Ok(()),

@@ -3,7 +3,7 @@
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::{
     id::{NodeId, SessionId},
     session::Effect,
@@ -15,7 +15,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_transaction},
     schema::outbox,
 };
 
@@ -82,29 +82,23 @@ impl Outbox for Store {
             .order(outbox::id)
             .limit(limit.into());
         let taken = (outbox::attempt.eq(outbox::attempt + 1), outbox::due.eq(until));
-        let claimed: QueryResult<Vec<EntryRow>> = with_conn!(
+        let claimed: QueryResult<Vec<EntryRow>> = with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    let due: Vec<i64> = due.for_update().skip_locked().load(conn).await?;
-                    ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
-                        .set(taken)
-                        .returning(EntryRow::as_returning())
-                        .get_results(conn)
-                        .await
-                })
-                .await
+                let due: Vec<i64> = due.for_update().skip_locked().load(conn).await?;
+                ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                    .set(taken)
+                    .returning(EntryRow::as_returning())
+                    .get_results(conn)
+                    .await
             },
             sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    let due: Vec<i64> = due.load(conn).await?;
-                    ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
-                        .set(taken)
-                        .returning(EntryRow::as_returning())
-                        .get_results(conn)
-                        .await
-                })
-                .await
+                let due: Vec<i64> = due.load(conn).await?;
+                ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                    .set(taken)
+                    .returning(EntryRow::as_returning())
+                    .get_results(conn)
+                    .await
             }
         );
         claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()

@@ -3,7 +3,7 @@
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::id::SessionId;
 use ports::{
     StoreError,
@@ -12,7 +12,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_transaction},
     schema::recordings,
 };
 
@@ -82,21 +82,15 @@ impl RecordingQueue for Store {
             recordings::attempt.eq(recordings::attempt + 1),
             recordings::due.eq(Moment(now + lease)),
         );
-        let claimed: QueryResult<Vec<ClaimRow>> = with_conn!(
+        let claimed: QueryResult<Vec<ClaimRow>> = with_transaction!(
             self,
             postgres | conn | {
-                conn.transaction(async |conn| {
-                    let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
-                    take_up!(conn, due, taken)
-                })
-                .await
+                let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
+                take_up!(conn, due, taken)
             },
             sqlite | conn | {
-                conn.immediate_transaction(async |conn| {
-                    let due: Vec<Id> = due.load(conn).await?;
-                    take_up!(conn, due, taken)
-                })
-                .await
+                let due: Vec<Id> = due.load(conn).await?;
+                take_up!(conn, due, taken)
             }
         );
         let claims = claimed.map_err(failed("claim recordings"))?.into_iter().map(|row| {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
@@ -18,7 +18,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn},
+    database::{Store, failed, with_conn, with_transaction},
     schema::{webhook_keys, webhooks},
 };
 
@@ -64,15 +64,12 @@ impl WebhookStore for Store {
         let row = self.webhook_row(webhook, now)?;
         let choices: Vec<_> =
             keys.iter().map(|key| KeyChoice { webhook: row.id, key: Id(*key.as_uuid()) }).collect();
-        let written: QueryResult<()> = with_conn!(self, |conn| {
-            conn.transaction(async |conn| {
-                ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await?;
-                for choice in &choices {
-                    ::diesel::insert_into(webhook_keys::table).values(choice).execute(conn).await?;
-                }
-                Ok(())
-            })
-            .await
+        let written: QueryResult<()> = with_transaction!(self, |conn| {
+            ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await?;
+            for choice in &choices {
+                ::diesel::insert_into(webhook_keys::table).values(choice).execute(conn).await?;
+            }
+            Ok(())
         });
         written.map_err(failed("add a webhook"))
     }

@@ -19,6 +19,8 @@ pub struct Backend {
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
+    /// The same log as another process has it, with connections of its own.
+    pub log_beside: Arc<dyn DeliveryLog>,
     pub attestations: Arc<dyn AttestationStore>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub keys: Arc<dyn KeyStore>,
@@ -77,6 +79,7 @@ macro_rules! stores_contract {
             delivery_log::shows_deliveries_and_their_attempts
             delivery_log::finds_deliveries_by_what_they_are_about
             delivery_log::sends_a_delivery_again
+            delivery_log::sends_again_beside_a_process_that_writes
             delivery_log::sends_what_waits_at_once
             delivery_log::sends_what_was_given_up_on_in_a_time_again
             delivery_log::owes_a_test_one_attempt

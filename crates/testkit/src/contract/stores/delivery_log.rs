@@ -11,9 +11,12 @@ use uuid::Uuid;
 use super::{
     Backend,
     deliveries::{add, claim, ended_session, settle},
-    household,
+    household, inserted,
 };
 use crate::sample::noon;
+
+/// As many as make two processes meet.
+const WRITES: usize = 200;
 
 pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
     let home = household(backend).await;
@@ -83,6 +86,29 @@ pub async fn sends_a_delivery_again(backend: &Backend) {
     assert_eq!((found.state, attempts.len()), (DeliveryState::Delivered, 2));
     let nothing = DeliveryId::from_uuid(Uuid::new_v4());
     assert!(!backend.log.send_again(nothing, later).await.unwrap());
+}
+
+/// A command of the operator, beside the service.
+pub async fn sends_again_beside_a_process_that_writes(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = add(backend, &home).await;
+    ended_session(backend, &home).await;
+    let owed = claim(backend, noon()).await.remove(0);
+    let span = Span { from: noon(), to: noon() + TimeDelta::seconds(1) };
+    let serve = async {
+        for _ in 0..WRITES {
+            inserted(backend, &home).await;
+        }
+    };
+    let operate = async {
+        for _ in 0..WRITES {
+            let log = &backend.log_beside;
+            assert!(log.send_again(owed.id, noon()).await.unwrap());
+            log.send_exhausted_again(hook.id, span, noon(), 10).await.unwrap();
+            log.forget_deliveries(noon(), 10).await.unwrap();
+        }
+    };
+    tokio::join!(serve, operate);
 }
 
 pub async fn sends_what_waits_at_once(backend: &Backend) {
