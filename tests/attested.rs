@@ -73,6 +73,12 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     let id = session["sessionId"].as_str().unwrap();
     let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
     let payload = delivery.await["payload"].clone();
+    let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
+    let events = timeline.at("/data").as_array().unwrap().iter().map(|line| &line["event"]);
+    let steps =
+        ["DataCollected", "AttestationAdvanced", "AttestationAdvanced", "AttestationIssued"];
+    let last: Vec<_> = events.rev().take(steps.len()).collect();
+    assert!(last.into_iter().rev().eq(steps), "{timeline:?}");
     let hash = payload["proofHash"].as_str().unwrap().to_owned();
     let out = deployment.folder.path().join(format!("export-{id}"));
     let file = |name: &str| out.join(name).display().to_string();

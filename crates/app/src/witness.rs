@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use attestor::{Attestor as Embedded, Bounds, LogError, Settings, StartError, new_key, now};
 use domain::egress::Egress;
-use ports::attestor::{AttestError, AttestOrder, Attested, Attestor};
+use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
 use prover::{Address, Prover, descriptor};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -100,7 +100,7 @@ struct Nobody;
 
 #[async_trait]
 impl Attestor for Nobody {
-    async fn attest(&self, _: AttestOrder) -> Result<Attested, AttestError> {
+    async fn attest(&self, _: AttestOrder, _: Reached<'_>) -> Result<Attested, AttestError> {
         Err(AttestError::None)
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{
     id::{ApiKeyId, SessionId},
     secret::Secret,
-    session::{ExtractedData, ProofHash},
+    session::{Certifying, ExtractedData, ProofHash},
     workflow::{Attest, AttestMode},
 };
 
@@ -51,6 +51,9 @@ pub struct Issuer {
     pub valid_to: u64,
 }
 
+/// Who is told how far an attestation is.
+pub type Reached<'a> = &'a (dyn Fn(Certifying) + Send + Sync);
+
 /// Why there is no attestation.
 #[derive(Debug, thiserror::Error)]
 pub enum AttestError {
@@ -74,8 +77,14 @@ pub enum AttestError {
 
 #[async_trait]
 pub trait Attestor: Send + Sync {
-    /// Makes the request through the witness and has it attested. Takes seconds, and bounded ones.
-    async fn attest(&self, order: AttestOrder) -> Result<Attested, AttestError>;
+    /// Makes the request through the witness and has it attested, and tells each step as it is
+    /// reached; a step may be reached again where an attempt was given up for another. Takes
+    /// seconds, and bounded ones.
+    async fn attest(
+        &self,
+        order: AttestOrder,
+        reached: Reached<'_>,
+    ) -> Result<Attested, AttestError>;
 }
 
 /// Keeps what belongs to attestations, encrypted, until the session's data are erased.

@@ -10,10 +10,10 @@ use attestation::{
     signed::{self, hex},
 };
 use domain::{
-    session::{ExtractedData, ProofHash},
+    session::{Certifying, ExtractedData, ProofHash},
     workflow::AttestMode,
 };
-use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package};
+use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package, Reached};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -36,7 +36,11 @@ struct Recorded {
 }
 
 impl Prover {
-    pub(crate) async fn converse(&self, order: &AttestOrder) -> Result<Attested, AttestError> {
+    pub(crate) async fn converse(
+        &self,
+        order: &AttestOrder,
+        reached: Reached<'_>,
+    ) -> Result<Attested, AttestError> {
         let descriptor = of(&order.plan, &order.url);
         let descriptor =
             descriptor.ok_or_else(|| AttestError::Plan("its request is not over https".into()))?;
@@ -44,7 +48,7 @@ impl Prover {
         let mut last = AttestError::Plan("it has no mode".into());
         // The next mode is for servers that do not speak the suite of the first.
         for planned in &order.plan.modes {
-            match self.attest_as(order, &descriptor, *planned).await {
+            match self.attest_as(order, &descriptor, *planned, reached).await {
                 Err(error @ AttestError::Platform(_)) => last = error,
                 done => return done,
             }
@@ -57,6 +61,7 @@ impl Prover {
         order: &AttestOrder,
         descriptor: &Descriptor,
         planned: AttestMode,
+        reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
         let mut salt = [0; 32];
         getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;
@@ -73,7 +78,9 @@ impl Prover {
         let asked = request(order, descriptor);
         let relaying = self.relay_through(&mut channel, open, descriptor, mode(planned), asked);
         let recorded = timeout_at(until, relaying).await.map_err(|_| AttestError::TimedOut)??;
+        reached(Certifying::Recorded);
         let (telling, evidence) = self.tell(&recorded, descriptor, planned).await?;
+        reached(Certifying::Proved);
         let until = Instant::now() + EXAMINING;
         let given = async {
             channel.say(&FromProver::Reveal(telling)).await?;

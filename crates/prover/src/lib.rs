@@ -15,7 +15,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use attestation::signed::hex;
-use ports::attestor::{AttestError, AttestOrder, Attested, Attestor};
+use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
 use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
@@ -83,10 +83,14 @@ impl Prover {
 
 #[async_trait]
 impl Attestor for Prover {
-    async fn attest(&self, order: AttestOrder) -> Result<Attested, AttestError> {
+    async fn attest(
+        &self,
+        order: AttestOrder,
+        reached: Reached<'_>,
+    ) -> Result<Attested, AttestError> {
         let work = async {
             let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
-            self.converse(&order).await
+            self.converse(&order, reached).await
         };
         let done = tokio::time::timeout(PATIENCE, work).await;
         let done = done.unwrap_or(Err(AttestError::TimedOut));

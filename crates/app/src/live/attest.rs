@@ -1,15 +1,18 @@
 //! The end of a run that is to be attested: the named request is made once more, through the
 //! witness, with what the browser would send.
 
+use std::pin::pin;
+
 use domain::{
-    session::{Collected, Event, Phase, ProofHash, State},
+    session::{Certifying, Collected, Event, Phase, ProofHash, State},
     workflow::Attest,
 };
 use ports::{
     StoreError,
-    attestor::{AttestError, AttestOrder},
+    attestor::{AttestError, AttestOrder, Reached},
     browser::{BrowserError, Credentials},
 };
+use tokio::sync::watch;
 
 use super::conduct::Conductor;
 use crate::advance::Stuck;
@@ -50,7 +53,26 @@ impl Conductor {
 
     /// Has what was collected attested, and ends the session with or without that.
     pub(super) async fn attest(&self, collected: &Collected) -> Result<(), Stuck> {
-        let news = match self.attested(collected).await {
+        let (reached, mut steps) = watch::channel(Certifying::default());
+        let reached = |step: Certifying| {
+            reached.send_if_modified(|at| {
+                let later = step > *at;
+                *at = step.max(*at);
+                later
+            });
+        };
+        let mut attested = pin!(self.attested(collected, &reached));
+        let attested = loop {
+            tokio::select! {
+                biased;
+                attested = &mut attested => break attested,
+                Ok(()) = steps.changed() => {
+                    let to = *steps.borrow_and_update();
+                    self.say(Event::AttestationAdvanced { to }).await?;
+                }
+            }
+        };
+        let news = match attested {
             Ok(proof) => Event::AttestationIssued { proof },
             Err(error) => {
                 tracing::warn!(session.id = %self.id, %error, "session {} is not attested", self.id);
@@ -60,9 +82,13 @@ impl Conductor {
         self.say(news).await.map(drop)
     }
 
-    async fn attested(&self, collected: &Collected) -> Result<ProofHash, NotAttested> {
+    async fn attested(
+        &self,
+        collected: &Collected,
+        reached: Reached<'_>,
+    ) -> Result<ProofHash, NotAttested> {
         let order = self.order().await?;
-        let attested = self.core.witness.attestor.attest(order).await?;
+        let attested = self.core.witness.attestor.attest(order, reached).await?;
         for (field, value) in &attested.values {
             if collected.data.get(field) != Some(value) {
                 return Err(NotAttested::Differs(field.clone()));

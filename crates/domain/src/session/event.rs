@@ -1,6 +1,6 @@
 //! What can happen to a session.
 
-use super::{Ask, Collected, Lease, Pinned, ProofHash};
+use super::{Ask, Certifying, Collected, Lease, Pinned, ProofHash};
 use crate::error_code::ErrorCode;
 
 macro_rules! events {
@@ -35,6 +35,8 @@ events! {
     CollectionStarted,
     /// The workflow is through, and the applicant agreed where that was asked.
     DataCollected { collected: Collected },
+    /// The attestation has come further; each step is told once, and none after a later one.
+    AttestationAdvanced { to: Certifying },
     AttestationIssued { proof: ProofHash },
     AttestationRefused,
     Failed { why: ErrorCode },

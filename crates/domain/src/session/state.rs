@@ -59,9 +59,28 @@ pub enum Phase {
     Connected,
     LoadingTree,
     Running,
-    AwaitingUser { ask: Ask, then: Resume },
+    AwaitingUser {
+        ask: Ask,
+        then: Resume,
+    },
     CollectingData,
-    Verifying { collected: Collected },
+    Verifying {
+        collected: Collected,
+        #[serde(default)]
+        step: Certifying,
+    },
+}
+
+/// How far what was collected is on its way to being attested.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certifying {
+    #[default]
+    Asked,
+    /// The witness has recorded what the platform's server answered.
+    Recorded,
+    /// What proves the recording to the witness is made; it examines it.
+    Proved,
 }
 
 /// What the applicant is waited for, and until when.

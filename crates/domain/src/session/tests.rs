@@ -31,6 +31,7 @@ fn live(phase: Phase) -> State {
 }
 
 fn states() -> Vec<(&'static str, State)> {
+    let verifying = |step| live(Phase::Verifying { collected: Collected::default(), step });
     let awaiting = |then| live(Phase::AwaitingUser { ask: ask(), then });
     vec![
         ("CREATED", State::START),
@@ -42,7 +43,8 @@ fn states() -> Vec<(&'static str, State)> {
         ("AWAITING_USER (running)", awaiting(Resume::Running)),
         ("AWAITING_USER (collecting)", awaiting(Resume::CollectingData)),
         ("COLLECTING_DATA", live(Phase::CollectingData)),
-        ("VERIFYING", live(Phase::Verifying { collected: Collected::default() })),
+        ("VERIFYING", verifying(Certifying::Asked)),
+        ("VERIFYING (proved)", verifying(Certifying::Proved)),
         (
             "READY (two browsers lost)",
             State::Live { lease: LEASE, losses: LOSSES_ALLOWED, phase: Phase::Ready },
@@ -68,6 +70,7 @@ fn events() -> Vec<Event> {
         Event::CollectionStarted,
         Event::DataCollected { collected: Collected::default() },
         Event::DataCollected { collected: partly },
+        Event::AttestationAdvanced { to: Certifying::Recorded },
         Event::AttestationIssued { proof },
         Event::AttestationRefused,
         Event::Failed { why: ErrorCode::UnexpectedPage },

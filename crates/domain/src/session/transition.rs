@@ -1,8 +1,8 @@
 //! The transition function: the whole life of a session in one match.
 
 use super::{
-    CancelReason, Collected, Effect, Event, LOSSES_ALLOWED, Lease, Outcome, Phase, ProofHash,
-    Resume, State, Status,
+    CancelReason, Certifying, Collected, Effect, Event, LOSSES_ALLOWED, Lease, Outcome, Phase,
+    ProofHash, Resume, State, Status,
 };
 use crate::{error_code::ErrorCode, request::Attestation};
 
@@ -105,13 +105,18 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
         }
         (Phase::Running, Event::CollectionStarted) => to(Phase::CollectingData),
         (Phase::CollectingData, Event::DataCollected { collected }) => match attestation {
-            Attestation::Wanted => to(Phase::Verifying { collected }),
+            Attestation::Wanted => to(Phase::Verifying { collected, step: Certifying::default() }),
             Attestation::NotWanted => end(reached(collected, None)),
         },
-        (Phase::Verifying { collected }, Event::AttestationIssued { proof }) => {
+        (Phase::Verifying { collected, step }, Event::AttestationAdvanced { to: later })
+            if later > *step =>
+        {
+            to(Phase::Verifying { collected: collected.clone(), step: later })
+        }
+        (Phase::Verifying { collected, .. }, Event::AttestationIssued { proof }) => {
             end(reached(collected.clone(), Some(proof)))
         }
-        (Phase::Verifying { collected }, Event::AttestationRefused) => {
+        (Phase::Verifying { collected, .. }, Event::AttestationRefused) => {
             end(Outcome::PartialComplete {
                 collected: collected.clone(),
                 why: ErrorCode::AttestationFailed,

@@ -8,14 +8,14 @@ mod false_witness;
 mod raw;
 mod scene;
 
-use std::time::Duration;
+use std::{sync::Mutex, time::Duration};
 
 use attestation::{
     descriptor::Descriptor,
     evidence::Evidence,
     protocol::{FromAttestor, FromProver, LONGEST_FROM_PROVER, Open, Telling},
 };
-use domain::workflow::AttestMode;
+use domain::{session::Certifying, workflow::AttestMode};
 use ports::attestor::{AttestError, Attestor as _};
 
 use self::{
@@ -24,10 +24,16 @@ use self::{
     scene::{COOKIE, Scene, response},
 };
 
+/// For who does not want to hear how far it is.
+const fn unheard(_: Certifying) {}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
     let scene = Scene::start().await;
-    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    let steps = Mutex::new(vec![]);
+    let reached = |step| steps.lock().unwrap().push(step);
+    let attested = scene.prover().attest(scene.order(), &reached).await.unwrap();
+    assert_eq!(*steps.lock().unwrap(), [Certifying::Recorded, Certifying::Proved]);
     assert_eq!(attested.values["accountId"], "acct-1");
     let package = &attested.package;
     assert_eq!(package.mode, AttestMode::ZktlsRequest);
@@ -36,7 +42,7 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
     assert!(!all.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
     assert!(Evidence::read(&evidence).unwrap().reveal.said.starts_with(b"GET /api/me HTTP/1.1"));
     // Another session follows the first in the log, with the processes that are there.
-    let second = scene.prover().attest(scene.order()).await.unwrap();
+    let second = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     let log = |attestation: &[u8]| attestation::signed::unverified(attestation).unwrap().0.log;
     let (first, second) = (log(&package.attestation), log(&second.package.attestation));
     assert_eq!((first.index, second.index), (0, 1));
@@ -45,16 +51,16 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn everything_is_opened_only_where_the_plan_says_so() {
     let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
-    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    let attested = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     assert_eq!((attested.package.mode, attested.package.evidence), (AttestMode::FullReveal, None));
     // A server that does not speak ChaCha20 is attested in the second mode, if there is one.
     let both = vec![AttestMode::ZktlsRequest, AttestMode::FullReveal];
     let scene = Scene::with(|scene| (scene.modes, scene.chacha) = (both.clone(), false)).await;
-    let attested = scene.prover().attest(scene.order()).await.unwrap();
+    let attested = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     assert_eq!(attested.package.mode, AttestMode::FullReveal);
     let one = vec![AttestMode::ZktlsRequest];
     let scene = Scene::with(|scene| (scene.modes, scene.chacha) = (one.clone(), false)).await;
-    let refused = scene.prover().attest(scene.order()).await.unwrap_err();
+    let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(refused, AttestError::Platform(_)), "{refused}");
 }
 
@@ -68,13 +74,13 @@ async fn what_cannot_be_attested_is_told() {
         // Opened to the attestor: it refuses for the same reasons, and nothing has to be proved.
         let modes = vec![AttestMode::FullReveal];
         let scene = Scene::with(|scene| (scene.modes, scene.answer) = (modes, answer)).await;
-        let refused = scene.prover().attest(scene.order()).await.unwrap_err();
+        let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
         assert!(matches!(&refused, AttestError::Refused(text) if text.contains(why)), "{refused}");
     }
     let scene = Scene::start().await;
     let mut order = scene.order();
     order.cookies = domain::secret::Secret::new("sid=a\r\nX-Evil: 1".into());
-    let refused = scene.prover().attest(order).await.unwrap_err();
+    let refused = scene.prover().attest(order, &unheard).await.unwrap_err();
     assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
 }
 
@@ -83,11 +89,12 @@ async fn an_attestor_that_is_another_one_is_told_nothing() {
     let scene = Scene::start().await;
     let mut address = scene.address.clone();
     address.keys = vec![[1; 32]];
-    let refused = scene.prover_to(address).attest(scene.order()).await.unwrap_err();
+    let refused = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("not the configured")));
     // Somebody in between, who passes the true attestor's welcome on.
     let between = FalseWitness::between(&scene.address).await;
-    let refused = scene.prover_to(between.address()).attest(scene.order()).await.unwrap_err();
+    let refused =
+        scene.prover_to(between.address()).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("does not hold")));
     assert_eq!(between.heard().await, 0, "nothing was said to it");
 }
@@ -105,7 +112,8 @@ async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
     ];
     for mangle in mangles {
         let liar = FalseWitness::that_mangles(scene.platform, mangle).await;
-        let refused = scene.prover_to(liar.address()).attest(scene.order()).await.unwrap_err();
+        let refused =
+            scene.prover_to(liar.address()).attest(scene.order(), &unheard).await.unwrap_err();
         let told = liar.heard().await;
         assert!(
             matches!(&refused, AttestError::Untrue(why) if why.contains("receipt")),
@@ -210,5 +218,5 @@ async fn addresses_that_are_not_public_are_refused() {
     assert_eq!(raw.refused().await, "the client is not known");
     let mut address = scene.address.clone();
     address.token = "known".into();
-    scene.prover_to(address).attest(scene.order()).await.unwrap();
+    scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
 }
