@@ -49,9 +49,16 @@ async fn lookups(partner: &Partner) {
     assert_eq!(platforms.status, 200);
     assert!(platforms.at("/data/0/name").as_str().unwrap().contains("sandbox"));
     assert_eq!(platforms.at("/data/0/isActive"), true);
-    for empty in ["notification-platforms", "email-templates"] {
-        let answer = partner.get(empty).await;
-        assert_eq!((answer.status, answer.at("/data")), (200, &json!([])), "{empty}");
+    let templates = partner.get("email-templates").await;
+    assert_eq!((templates.status, templates.at("/data")), (200, &json!([])));
+    let channels = partner.get("notification-platforms").await;
+    let email = channels.at("/data/0");
+    assert_eq!(
+        (&email["id"], &email["name"], &email["isActive"]),
+        (&json!(1), &json!("email"), &json!(true))
+    );
+    for text in ["displayName", "description", "icon"] {
+        assert!(email[text].as_str().is_some_and(|text| !text.is_empty()), "{email}");
     }
     let countries = partner.get("supported-countries").await;
     let all = countries.at("/data").as_array().unwrap();
@@ -109,6 +116,10 @@ async fn refusals(partner: &Partner) {
         (
             json!({ "platformId": 1, "location": { "country": "US" }, "expiresInHours": 0 }),
             "expiresInHours",
+        ),
+        (
+            json!({ "platformId": 1, "location": { "country": "US" }, "emailTemplateId": 1 }),
+            "emailTemplateId",
         ),
         (
             json!({ "platformId": 1, "location": { "country": "US" }, "receiverId": "r" }),

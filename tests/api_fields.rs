@@ -155,7 +155,7 @@ async fn past(deployment: &Deployment) {
     let seen: Vec<_> = lines.iter().map(|line| line["status"].as_str().unwrap()).collect();
     assert_eq!(seen, ["CREATED", "TERMINATED", "TERMINATED"]);
     for line in lines {
-        assert_eq!(keys_of(line), ["at", "errorCode", "event", "status"]);
+        assert_eq!(keys_of(line), ["at", "detail", "errorCode", "event", "status"]);
         moment(&line["at"]);
     }
     assert_eq!(

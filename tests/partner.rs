@@ -11,7 +11,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A partner with a key, or with none.
 #[derive(Clone)]
@@ -56,6 +56,19 @@ impl Partner {
     #[must_use]
     pub fn in_turn_with(&self, other: &Self) -> Self {
         Self { bases: [self.bases.clone(), other.bases.clone()].concat(), ..self.clone() }
+    }
+
+    /// Asks for a session with the first platform.
+    pub async fn create(&self, extra: &Value) -> Answer {
+        let platforms = self.get("browser-platforms").await;
+        let mut body = json!({
+            "platformId": platforms.at("/data/0/id"),
+            "location": { "country": "US" },
+        });
+        for (name, value) in extra.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        self.post("browser-session", &body).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {

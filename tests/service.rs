@@ -8,7 +8,7 @@ use std::{
 };
 
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
@@ -224,15 +224,7 @@ impl Deployment {
 
     /// Creates a session with the sandbox platform.
     pub async fn create(&self, extra: &Value) -> Value {
-        let platforms = self.partner.get("browser-platforms").await;
-        let mut body = json!({
-            "platformId": platforms.at("/data/0/id"),
-            "location": { "country": "US" },
-        });
-        for (name, value) in extra.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        let answer = self.partner.post("browser-session", &body).await;
+        let answer = self.partner.create(extra).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.at("/data").clone()
     }

@@ -60,6 +60,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         outbox: store.clone(),
         attestations: store.clone(),
         recordings: store.clone(),
+        notifications: store.clone(),
         deliveries: store.clone(),
         log: store.clone(),
         log_beside: Arc::new(open(url).await),

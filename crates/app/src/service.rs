@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use actix_web::dev::ServerHandle;
+use actix_web::dev::{Server, ServerHandle};
 use adapters::{
     diesel::Store,
     http::{self, Services, TrustedProxies},
@@ -23,9 +23,11 @@ use adapters::{
 };
 use cdp::ChromiumPool;
 use domain::id::NodeId;
+use notify::Mail;
 use ports::{
     attestor::Attestor,
     clock::{Chance, Clock},
+    notifier::Notifier,
     rate_limiter::RateLimiter,
 };
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
@@ -35,9 +37,9 @@ use uuid::Uuid;
 use crate::{
     advance::{Core, Witness},
     browsers::browser_pool,
-    config::Config,
+    config::{Config, Mailing},
     delivery::Courier,
-    folders::browsers_folder,
+    folders::{browsers_folder, private_folder},
     kept::{Failure, derive, explain, open_store, recordings},
     live::{Applicants, Rooms, Watchers},
     partner::{Gatekeeper, Offers, Partners},
@@ -168,6 +170,34 @@ fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
     })
 }
 
+/// Mails go over SMTP, or into a folder of the service's own.
+fn mail(config: &Config) -> Result<Arc<dyn Notifier>, Failure> {
+    let Mailing { smtp, from, .. } = &config.mailing;
+    let mail = if let Some(server) = smtp {
+        Mail::over(server.clone(), from)
+    } else {
+        let outbox = config.data_dir.join("outbox");
+        private_folder(&outbox)?;
+        tracing::info!("there is no smtp_url: mails are written to {}", outbox.display());
+        Mail::into_folder(outbox, from)
+    };
+    Ok(Arc::new(mail.ok_or("mail_from must be an e-mail address")?))
+}
+
+/// Everything that listens.
+fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
+    let (for_browsers, over_tls, identity) = site.into_parts();
+    let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
+    let mut servers = vec![
+        sandbox::serve(for_browsers, over_tls, identity)?,
+        http::serve(socket, move || shared.services())?,
+    ];
+    if let Some(address) = elsewhere {
+        servers.push(http::serve_metrics(bind(address)?, metrics)?);
+    }
+    Ok(servers)
+}
+
 impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
@@ -197,13 +227,21 @@ impl Service {
             recordings: store.clone(),
             vault: vault.clone(),
             encoder: Arc::new(Ffmpeg::default()),
+            notifications: store.clone(),
+            notifier: mail(config)?,
+            link_backoff: config.mailing.backoff,
             retention: config.retention,
             stop,
             tasks,
         };
         workers.start();
-        let partners =
-            Arc::new(Partners { core: core.clone(), recordings: store.clone(), vault, places });
+        let partners = Arc::new(Partners {
+            core: core.clone(),
+            recordings: store.clone(),
+            notifications: store.clone(),
+            vault,
+            places,
+        });
         let shared = Shared {
             core,
             store,
@@ -213,18 +251,10 @@ impl Service {
             metrics: metrics.clone(),
             films,
         };
-        let (for_browsers, over_tls, identity) = site.into_parts();
-        let mut servers = vec![
-            sandbox::serve(for_browsers, over_tls, identity)?,
-            http::serve(socket, move || shared.services())?,
-        ];
-        if let Some(address) = config.metrics_listen {
-            servers.push(http::serve_metrics(bind(address)?, metrics.clone())?);
-        }
         let keeping = workers.stop.clone();
         tokio::spawn(async move { keeping.run_until_cancelled(metrics.upkeep()).await });
-        let servers =
-            servers.into_iter().map(|server| (server.handle(), tokio::spawn(server))).collect();
+        let servers = servers(site, socket, shared)?.into_iter();
+        let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
         Ok(Self {
             address,

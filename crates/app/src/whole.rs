@@ -21,7 +21,7 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
-        Gate, Knock, Lookups, Once, PolledFace, Recording, SessionError, SessionFace,
+        Gate, Knock, Lookups, NotifyError, Once, PolledFace, Recording, SessionError, SessionFace,
         SessionService, Viewing, WatchError, WatchService, Watching,
     },
     places::Country,
@@ -121,6 +121,11 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         let (proof, data) = (proof.clone(), data.clone());
         whole(&self.runtime, async move { inner.compare(&caller, &proof, &data).await }).await
+    }
+
+    async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.notify_again(&caller, id).await }).await
     }
 
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {

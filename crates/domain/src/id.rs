@@ -47,6 +47,8 @@ ids! {
     WebhookId;
     /// What one webhook is told about one session; the `webhook-id` on the wire.
     DeliveryId;
+    /// One sending of a session's link to the applicant.
+    NotificationId;
 }
 
 /// A platform an applicant can prove an account at; partners know it as a number.

@@ -10,6 +10,7 @@ pub mod egress;
 pub mod error_code;
 pub mod exit;
 pub mod id;
+pub mod notification;
 pub mod platform;
 pub mod rate;
 pub mod recording;

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod delivery_log;
 pub mod driving;
 pub mod key_store;
+pub mod notifier;
 pub mod outbox;
 pub mod places;
 pub mod rate_limiter;

@@ -56,6 +56,8 @@ pub struct Entry {
     pub event: String,
     pub status: Status,
     pub error_code: Option<String>,
+    /// More of it: why a link was not delivered.
+    pub detail: Option<String>,
 }
 
 /// Keeps sessions, and with each move of one the effects it owes.

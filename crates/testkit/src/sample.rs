@@ -118,6 +118,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
             receiver: None,
+            invitation: None,
             external_reference: Some("application-1".into()),
         },
         state: State::START,

@@ -100,6 +100,7 @@ fn clients() -> Result<(), Failure> {
 fn receivers() -> Result<(), Failure> {
     node_modules(&root().join("docs/receivers/node"))?;
     python_packages("docs/auditor/requirements.txt", "auditor-python")?;
+    python_packages("tests/mail/requirements.txt", "mail-python")?;
     python_packages("docs/receivers/python/requirements.txt", "receiver-python")
 }
 

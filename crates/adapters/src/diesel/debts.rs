@@ -82,7 +82,7 @@ impl<'a> Notice<'a> {
 
 /// A new identifier that sorts by the moment (RFC 9562, section 5.7): what is due at the same time
 /// lies side by side.
-fn id_at(at: Moment) -> Id {
+pub(super) fn id_at(at: Moment) -> Id {
     let seconds = u64::try_from(at.0.timestamp()).unwrap_or(0);
     let stamp = Timestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
     Id(Uuid::new_v7(stamp))
@@ -121,6 +121,8 @@ pub(super) struct Debts {
     pub(super) notice: Option<(String, Moment)>,
     /// What is left for the bodies of deliveries once the session is erased.
     pub(super) erased: Option<String>,
+    /// From when on the applicant is to be sent the link.
+    pub(super) link: Option<Moment>,
     /// From when on a film of the session is due.
     pub(super) film: Option<Moment>,
     pub(super) event: EventRow,
@@ -131,12 +133,14 @@ impl Debts {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = EventRow::of(change);
-        let mut debts = Self { entries: vec![], notice: None, erased: None, film: None, event };
+        let mut debts =
+            Self { entries: vec![], notice: None, erased: None, link: None, film: None, event };
         for effect in &change.effects {
             match effect {
                 Effect::NotifyPartner => {
                     debts.notice = body().map(|body| (body, Moment(change.at)));
                 }
+                Effect::SendLink => debts.link = Some(Moment(change.at)),
                 Effect::EraseCopies => debts.erased = body(),
                 // The last of what was recorded may be on its way still.
                 Effect::KeepRecording => debts.film = Some(Moment(change.at + LAST_SHOTS)),
@@ -154,6 +158,7 @@ impl Debts {
         self.entries.is_empty()
             && self.notice.is_none()
             && self.erased.is_none()
+            && self.link.is_none()
             && self.film.is_none()
     }
 }
@@ -163,10 +168,11 @@ macro_rules! owe {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::diesel::{
             debts::{InsertOwed as _, MOST_AT_ONCE, Notice},
+            notifications::NewNotification,
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
-                api_keys, attestations, deliveries, notices, outbox, recordings, session_events,
-                webhook_keys, webhooks,
+                api_keys, attestations, deliveries, notices, notifications, outbox, recordings,
+                session_events, webhook_keys, webhooks,
             },
         };
         ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
@@ -205,6 +211,10 @@ macro_rules! owe {
             ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;
             let proved = attestations::table.filter(attestations::session.eq($row.id));
             ::diesel::delete(proved).execute($conn).await?;
+        }
+        if let Some(due) = $debts.link {
+            let link = NewNotification::of($row.id, 1, due);
+            ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
         if let Some(due) = $debts.film {
             let film = NewRecording { session: $row.id, state: PENDING, due };

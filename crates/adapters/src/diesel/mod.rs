@@ -16,6 +16,7 @@ mod inserts;
 mod keys;
 mod lane;
 mod moves;
+mod notifications;
 mod outbox;
 mod polls;
 mod reads;

@@ -21,7 +21,8 @@ use ports::{
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
     database::{Store, failed, with_conn, with_read},
-    schema::{session_events, sessions},
+    notifications::{Told, ToldRow},
+    schema::{notifications, session_events, sessions},
 };
 
 #[derive(Queryable, Selectable)]
@@ -124,8 +125,22 @@ impl EventRow {
 
     fn read(self) -> Result<Entry, StoreError> {
         let status = self.status.parse().map_err(failed("read a status back"))?;
-        Ok(Entry { at: self.at.0, event: self.event, status, error_code: self.error_code })
+        let Self { at, event, error_code, .. } = self;
+        Ok(Entry { at: at.0, event, status, error_code, detail: None })
     }
+}
+
+/// What became of links, between the moves of the session; each has the status of its moment.
+fn with_notifications(moves: Vec<Entry>, told: impl Iterator<Item = Told>) -> Vec<Entry> {
+    let mut entries = moves;
+    for (at, event, detail) in told {
+        let place = entries.partition_point(|entry| entry.at <= at.0);
+        let before = place.checked_sub(1).and_then(|before| entries.get(before));
+        let status = before.map_or(Status::Created, |entry| entry.status);
+        let entry = Entry { at: at.0, event: event.to_owned(), status, error_code: None, detail };
+        entries.insert(place, entry);
+    }
+    entries
 }
 
 impl Store {
@@ -151,21 +166,29 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<Vec<Entry>>, StoreError> {
         let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
-        let read: QueryResult<Vec<EventRow>> = with_read!(self, |conn| {
+        let read: QueryResult<(Vec<EventRow>, Vec<ToldRow>)> = with_read!(self, |conn| {
             let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
-            session_events::table
+            let moves = session_events::table
                 .filter(session_events::session.eq(id))
                 .filter(session_events::session.eq_any(its))
                 .order(session_events::version)
                 .select(EventRow::as_select())
                 .load(conn)
-                .await
+                .await;
+            let told = notifications::table
+                .filter(notifications::session.eq(id))
+                .select(ToldRow::as_select())
+                .load(conn)
+                .await;
+            moves.and_then(|moves| Ok((moves, told?)))
         });
-        let rows = read.map_err(failed("read a timeline"))?;
+        let (rows, told) = read.map_err(failed("read a timeline"))?;
         // Each session has its first line from the start.
         if rows.is_empty() {
             return Ok(None);
         }
-        rows.into_iter().map(EventRow::read).collect::<Result<_, _>>().map(Some)
+        let told = told.into_iter().flat_map(ToldRow::lines);
+        let moves = rows.into_iter().map(EventRow::read).collect::<Result<_, _>>()?;
+        Ok(Some(with_notifications(moves, told)))
     }
 }

@@ -92,6 +92,17 @@ tables! {
         due -> SqlMoment,
         buried -> Bool,
     }
+    notifications (id) {
+        id -> SqlId,
+        session -> SqlId,
+        number -> Integer,
+        state -> Text,
+        attempt -> Integer,
+        due -> SqlMoment,
+        created_at -> SqlMoment,
+        ended_at -> Nullable<SqlMoment>,
+        reason -> Nullable<Text>,
+    }
     recordings (session) {
         session -> SqlId,
         state -> Text,
@@ -167,6 +178,7 @@ tables! {
 ::diesel::joinable!(definitions -> platforms (platform));
 ::diesel::joinable!(deliveries -> notices (notice));
 ::diesel::joinable!(delivery_queue -> notices (notice));
+::diesel::allow_tables_to_appear_in_same_query!(notifications, sessions);
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);

@@ -1,6 +1,7 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
 mod browsers;
+mod mailing;
 mod regions;
 mod values;
 mod witness;
@@ -22,6 +23,7 @@ use domain::{
 
 use self::{
     browsers::browsers,
+    mailing::mailing,
     regions::addresses,
     values::{
         checked_url, database_url, limit, one_of, parse, read_file, redis_url, roots, storage,
@@ -31,6 +33,7 @@ use self::{
 };
 pub use self::{
     browsers::{Browsers, FleetAddress},
+    mailing::Mailing,
     regions::Addresses,
     witness::Attesting,
 };
@@ -60,6 +63,7 @@ pub struct Config {
     /// Answers the country that a request came from.
     pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
+    pub mailing: Mailing,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
     /// Where limits are counted for several processes; `None`: in this one.
@@ -108,6 +112,10 @@ const KEYS: &[&str] = &[
     "proofs",
     "sandbox_listen",
     "webhook_backoff",
+    "smtp_url",
+    "smtp_roots",
+    "mail_from",
+    "notification_backoff",
     "countries",
     "redis_url",
     "rate_limit",
@@ -199,6 +207,7 @@ impl Config {
             attesting: attesting(values, faults),
             exit_check: checked_url(values.get("egress_check_url"), faults),
             webhook_backoff: backoff.unwrap_or_default(),
+            mailing: mailing(values, &public_url, faults),
             countries,
             redis_url: redis_url(values, faults),
             limits: Limits {

@@ -66,26 +66,35 @@ pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Opt
     url.cloned()
 }
 
-/// The certificates of a PEM file (RFC 7468).
+/// The certificates that browsers believe too.
 pub(super) fn roots(
     file: Option<&String>,
     browser: &Browsers,
     faults: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
-    let Some(file) = file else { return vec![] };
-    if let Browsers::Here { jail: false, .. } = browser {
+    if let (Some(_), Browsers::Here { jail: false, .. }) = (file, browser) {
         faults
             .push("egress_roots needs browser_jail to be on: browsers learn of them there".into());
     }
+    certificates(file, "egress_roots", faults)
+}
+
+/// The certificates of a PEM file (RFC 7468), if there is one.
+pub(super) fn certificates(
+    file: Option<&String>,
+    key: &str,
+    faults: &mut Vec<String>,
+) -> Vec<Vec<u8>> {
+    let Some(file) = file else { return vec![] };
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {
         Ok(found) if !found.is_empty() => found.iter().map(|root| root.to_vec()).collect(),
         Ok(_) => {
-            faults.push(format!("egress_roots: there is no certificate in {file}"));
+            faults.push(format!("{key}: there is no certificate in {file}"));
             vec![]
         }
         Err(error) => {
-            faults.push(format!("egress_roots: {file} cannot be read: {error}"));
+            faults.push(format!("{key}: {file} cannot be read: {error}"));
             vec![]
         }
     }

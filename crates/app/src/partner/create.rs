@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use domain::{
     id::SessionId,
+    notification::{Channel, Invitation},
     platform::Platform,
     request::{Invalid, Location, NewSession, Order},
     session::{Progress, Session, State, Version},
@@ -18,6 +19,20 @@ use super::Partners;
 
 /// How long an idempotency key stands for its request.
 const REMEMBERED: TimeDelta = TimeDelta::hours(24);
+
+/// Over which channel the applicant is sent the link, if the service is to do that.
+fn invitation(request: &NewSession) -> Result<Option<Invitation>, String> {
+    let Some(id) = request.channel else { return Ok(None) };
+    let channel = Channel::of(id);
+    let channel = channel.ok_or("notificationPlatformId must be one of the lookup")?;
+    // That there is a receiver was checked at the door.
+    let receiver = request.receiver.as_ref();
+    if receiver.is_some_and(|receiver| channel.address(receiver).is_none()) {
+        let needs = channel.needs();
+        return Err(format!("receiverData.{needs} must be given with this channel"));
+    }
+    Ok(Some(Invitation { channel, sender: request.sender_name.clone() }))
+}
 
 impl Partners {
     pub(super) async fn create_session(
@@ -40,6 +55,7 @@ impl Partners {
                 location,
                 worker_region,
                 attestation: request.attestation,
+                invitation: invitation(&request).ok().flatten(),
                 receiver: request.receiver,
                 external_reference: request.external_reference,
             },
@@ -87,9 +103,11 @@ impl Partners {
         if matches!(region, Some(None)) {
             findings.push("location.state must be a region of the country".to_owned());
         }
-        // No channel, template or receiver can be configured yet: each is unknown.
+        if let Err(finding) = invitation(request) {
+            findings.push(finding);
+        }
+        // No template or receiver can be configured yet: each is unknown.
         let unknown = [
-            ("notificationPlatformId", request.channel.is_some()),
             ("emailTemplateId", request.email_template.is_some()),
             ("receiverId", request.receiver_id.is_some()),
         ];

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ports::{
     catalogue::Catalogue,
+    notifier::NotificationQueue,
     places::Places,
     recording::{RecordingQueue, RecordingVault},
 };
@@ -27,5 +28,6 @@ pub(crate) struct Partners {
     pub(crate) core: Arc<Core>,
     pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) vault: Arc<dyn RecordingVault>,
+    pub(crate) notifications: Arc<dyn NotificationQueue>,
     pub(crate) places: Arc<dyn Places>,
 }

@@ -12,9 +12,10 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Caller, Comparison, CreateError, Creation, Lookups, Once, Recording, SessionError,
-        SessionFace, SessionService,
+        Caller, Comparison, CreateError, Creation, Lookups, NotifyError, Once, Recording,
+        SessionError, SessionFace, SessionService,
     },
+    notifier::NotifiedAgain,
     places::Country,
     recording::RecordingState,
     session_store::{Entry, Summary},
@@ -80,6 +81,26 @@ impl SessionService for Partners {
         let found = self.core.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         Ok(self.core.advance(id, None, Event::TerminatedByPartner).await?)
+    }
+
+    async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
+        let found = self.core.sessions.find(caller.id, id).await?;
+        let session = found.ok_or(NotifyError::NotFound)?;
+        if session.order.invitation.is_none() {
+            return Err(NotifyError::NoChannel);
+        }
+        if session.state.is_closed() {
+            return Err(NotifyError::Over);
+        }
+        let now = self.core.clock.now();
+        match self.notifications.notify_again(id, now).await? {
+            NotifiedAgain::Queued => Ok(()),
+            NotifiedAgain::NoMore => Err(NotifyError::NoMore),
+            NotifiedAgain::NotBefore(at) => {
+                let left = (at - now).num_milliseconds();
+                Err(NotifyError::TooSoon { retry_after: (left + 999) / 1000 })
+            }
+        }
     }
 
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {

@@ -1,15 +1,20 @@
 //! The loops that carry out what was saved. Each has a pace, a bound, and an end.
 
 mod films;
+mod links;
 mod start;
 
 use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
-use domain::session::{Effect, Event};
+use domain::{
+    session::{Effect, Event},
+    webhook::Backoff,
+};
 use ports::{
     browser::BrowserPool,
     delivery_log::DeliveryLog,
+    notifier::{NotificationQueue, Notifier},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
@@ -48,6 +53,9 @@ pub(crate) struct Workers {
     pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) encoder: Arc<dyn Encoder>,
+    pub(crate) notifications: Arc<dyn NotificationQueue>,
+    pub(crate) notifier: Arc<dyn Notifier>,
+    pub(crate) link_backoff: Backoff,
     /// How long a closed session keeps its data.
     pub(crate) retention: TimeDelta,
     pub(crate) stop: CancellationToken,
@@ -60,7 +68,7 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4, 5] {
+        for worker in [0, 1, 2, 3, 4, 5, 6] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -71,6 +79,7 @@ impl Workers {
                         4 => me.courier.give_up().await,
                         2 => me.sweep().await,
                         3 => me.make_films().await,
+                        5 => me.send_links().await,
                         _ => me.forget().await,
                     }
                 };
@@ -136,9 +145,10 @@ impl Workers {
                 Ok(Verdict::Done)
             }
             // Done in the transaction that saved them.
-            Effect::NotifyPartner | Effect::EraseCopies | Effect::KeepRecording => {
-                Ok(Verdict::Done)
-            }
+            Effect::NotifyPartner
+            | Effect::SendLink
+            | Effect::EraseCopies
+            | Effect::KeepRecording => Ok(Verdict::Done),
         }
     }
 

@@ -15,7 +15,9 @@ pub use self::{
     page::{ListQuery, Page},
     receiver::Receiver,
 };
-use crate::{api_key::Environment, id::PlatformId, worker_region::WorkerRegion};
+use crate::{
+    api_key::Environment, id::PlatformId, notification::Invitation, worker_region::WorkerRegion,
+};
 
 /// What is wrong with a request, as one message; several findings are joined with `; `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +57,9 @@ pub struct Order {
     pub worker_region: WorkerRegion,
     pub attestation: Attestation,
     pub receiver: Option<Receiver>,
+    /// None: the partner brings the link to the applicant.
+    #[serde(default)]
+    pub invitation: Option<Invitation>,
     pub external_reference: Option<String>,
 }
 

@@ -19,6 +19,8 @@ pub enum Effect {
     /// One delivery for each active webhook of the team, written in the very transaction that
     /// ends the session.
     NotifyPartner,
+    /// The applicant is to be sent the link; noted in the very transaction that opens the session.
+    SendLink,
     /// The bodies of the session's deliveries lose what was erased, in the very transaction that
     /// erases it.
     EraseCopies,
@@ -35,6 +37,7 @@ impl Effect {
             Self::StartBrowser { .. } => "start_browser",
             Self::ReleaseBrowser { .. } => "release_browser",
             Self::NotifyPartner => "notify_partner",
+            Self::SendLink => "send_link",
             Self::EraseCopies => "erase_copies",
             Self::KeepRecording => "keep_recording",
             Self::ForgetRecording => "forget_recording",
@@ -47,6 +50,7 @@ impl Effect {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
             Self::NotifyPartner
+            | Self::SendLink
             | Self::EraseCopies
             | Self::KeepRecording
             | Self::ForgetRecording => None,

@@ -84,9 +84,10 @@ impl Session {
 
     /// The first change of a session, which brings it into being.
     #[must_use]
-    pub const fn opening(self) -> Change {
+    pub fn opening(self) -> Change {
         let at = self.created_at;
-        Change { session: self, effects: Vec::new(), event: "SessionCreated", at }
+        let effects = self.order.invitation.iter().map(|_| Effect::SendLink).collect();
+        Change { session: self, effects, event: "SessionCreated", at }
     }
 
     /// Whether what its browsers showed is to be kept, as far as is known.

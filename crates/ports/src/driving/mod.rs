@@ -11,8 +11,9 @@ pub use self::{
     applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
-        Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups, Once,
-        PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace, SessionService,
+        Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups,
+        NotifyError, Once, PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace,
+        SessionService,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

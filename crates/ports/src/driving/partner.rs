@@ -135,6 +135,9 @@ pub trait SessionService: Send + Sync {
         data: &ExtractedData,
     ) -> Result<Comparison, SessionError>;
 
+    /// Sends the applicant the link of an open session once more.
+    async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError>;
+
     /// Erases what is known about the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 }
@@ -196,6 +199,26 @@ pub enum CreateError {
     OtherRequest,
     #[error("a request with this Idempotency-Key is being carried out")]
     InFlight,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a link is not sent again.
+#[derive(Debug, thiserror::Error)]
+pub enum NotifyError {
+    #[error("Session not found")]
+    NotFound,
+    #[error("the session was created without notificationPlatformId")]
+    NoChannel,
+    #[error("the session has ended")]
+    Over,
+    #[error("the link was sent as often as it may be")]
+    NoMore,
+    #[error("the link was sent a moment ago")]
+    TooSoon {
+        /// Whole seconds.
+        retry_after: i64,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

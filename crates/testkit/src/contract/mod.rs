@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ports::{
     attestor::AttestationStore, catalogue::Catalogue, delivery::DeliveryQueue,
-    delivery_log::DeliveryLog, key_store::KeyStore, outbox::Outbox, recording::RecordingQueue,
-    session_store::SessionStore, webhook_store::WebhookStore,
+    delivery_log::DeliveryLog, key_store::KeyStore, notifier::NotificationQueue, outbox::Outbox,
+    recording::RecordingQueue, session_store::SessionStore, webhook_store::WebhookStore,
 };
 
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
@@ -23,6 +23,7 @@ pub struct Backend {
     pub log_beside: Arc<dyn DeliveryLog>,
     pub attestations: Arc<dyn AttestationStore>,
     pub recordings: Arc<dyn RecordingQueue>,
+    pub notifications: Arc<dyn NotificationQueue>,
     pub keys: Arc<dyn KeyStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
@@ -84,6 +85,11 @@ macro_rules! stores_contract {
             delivery_log::sends_what_was_given_up_on_in_a_time_again
             delivery_log::owes_a_test_one_attempt
             delivery_log::forgets_old_deliveries_that_are_not_owed
+            notifications::owes_a_link_with_the_session_that_asks_for_it
+            notifications::hands_each_link_to_one_of_many
+            notifications::hands_a_link_out_again_when_its_lease_is_over
+            notifications::tells_in_the_timeline_what_became_of_links
+            notifications::sends_a_link_again_so_often_and_no_oftener
             recordings::owes_a_film_of_an_error_once_a_browser_ran
             recordings::hands_a_film_to_one_claimer
             recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else

@@ -1,5 +1,6 @@
 //! `GET /partner/notification-platforms`
 
+use domain::notification::Channel;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,10 +9,14 @@ use crate::http::{
     envelope::{Envelope, Success, ok},
 };
 
+/// An envelope.
+const MAIL: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' \
+    viewBox='0 0 24 24' fill='none' stroke='%231f4fd8' stroke-width='2'%3E%3Crect x='3' y='5' \
+    width='18' height='14' rx='2'/%3E%3Cpath d='m3 7 9 6 9-6'/%3E%3C/svg%3E";
+
 /// Notification channels
 ///
-/// The channels over which the service can send the link to the applicant. None can be configured
-/// yet, so the list is empty.
+/// The channels over which the service can send the link to the applicant.
 #[utoipa::path(
     get,
     path = "/partner/notification-platforms",
@@ -25,16 +30,26 @@ use crate::http::{
 pub(in crate::http) async fn notification_platforms(
     _: Caller,
 ) -> Success<Vec<NotificationPlatform>> {
-    ok(vec![])
+    ok(Channel::ALL.iter().copied().map(NotificationPlatform::from).collect())
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct NotificationPlatform {
-    id: i32,
-    name: String,
-    display_name: String,
-    description: String,
-    icon: String,
+    id: i64,
+    name: &'static str,
+    display_name: &'static str,
+    description: &'static str,
+    icon: &'static str,
     is_active: bool,
+}
+
+impl From<Channel> for NotificationPlatform {
+    fn from(channel: Channel) -> Self {
+        let (display_name, description, icon) = match channel {
+            Channel::Email => ("E-mail", "A mail with the link, in the receiver's language", MAIL),
+        };
+        let (id, name) = (channel.id(), channel.name());
+        Self { id, name, display_name, description, icon, is_active: true }
+    }
 }

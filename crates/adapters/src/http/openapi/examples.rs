@@ -38,6 +38,7 @@ pub(super) fn data(operation: &str) -> Option<Value> {
             "error": "sessions are not recorded by this deployment",
         }),
         "terminateSession" => json!({ "sessionId": ID, "status": "TERMINATED" }),
+        "resendNotification" => json!({ "sessionId": ID, "notificationStatus": "queued" }),
         "eraseData" => json!({
             "sessionId": ID, "status": "TERMINATED", "dataErasedAt": "2026-01-02T09:30:00.000Z",
         }),

@@ -47,6 +47,7 @@ use super::{attestations, error, lookups, sessions};
         sessions::recording::recording,
         sessions::terminate::terminate,
         sessions::timeline::timeline,
+        sessions::notify::resend,
         sessions::erase::erase,
         attestations::verify,
         lookups::platforms::platforms,

@@ -4,6 +4,7 @@ pub(super) mod create;
 pub(super) mod erase;
 pub(super) mod get;
 pub(super) mod list;
+pub(super) mod notify;
 pub(super) mod recording;
 pub(super) mod terminate;
 pub(super) mod timeline;
@@ -50,6 +51,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
             web::resource("/v1/partner/browser-session/{id}/events")
                 .route(reading().to(timeline::timeline))
                 .default_service(wrong_method("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/partner/browser-session/{id}/resend-notification")
+                .route(web::post().to(notify::resend))
+                .default_service(wrong_method("POST")),
         )
         .service(
             web::resource("/v1/partner/browser-session/{id}/data")

@@ -49,11 +49,14 @@ pub(in crate::http) struct Line {
     status: Status,
     #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<String>,
+    /// Why the link did not reach the applicant.
+    #[schema(required = true)]
+    detail: Option<String>,
 }
 
 impl From<Entry> for Line {
     fn from(entry: Entry) -> Self {
-        let Entry { at, event, status, error_code } = entry;
-        Self { at: wire_time(at), event, status, error_code }
+        let Entry { at, event, status, error_code, detail } = entry;
+        Self { at: wire_time(at), event, status, error_code, detail }
     }
 }

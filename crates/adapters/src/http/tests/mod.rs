@@ -1,6 +1,7 @@
 //! What partners see on the wire, pinned; the use cases behind it are mocked.
 
 mod conformance;
+mod links;
 mod mocks;
 
 use std::sync::Arc;

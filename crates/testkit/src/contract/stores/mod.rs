@@ -6,6 +6,7 @@ pub mod deliveries;
 pub mod delivery_log;
 pub mod health;
 pub mod keys;
+pub mod notifications;
 pub mod outbox;
 pub mod partners;
 pub mod recordings;

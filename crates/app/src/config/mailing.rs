@@ -1,0 +1,47 @@
+//! How applicants are sent their links.
+
+use std::collections::BTreeMap;
+
+use domain::webhook::Backoff;
+use notify::Server;
+use url::{Host, Url};
+
+use super::values::certificates;
+
+/// Where mails go, and how often one is tried.
+#[derive(Debug, Clone)]
+pub struct Mailing {
+    /// None: mails become files in the data folder.
+    pub(crate) smtp: Option<Server>,
+    /// The address that mails are from.
+    pub(crate) from: String,
+    pub(crate) backoff: Backoff,
+}
+
+pub(super) fn mailing(
+    values: &BTreeMap<String, String>,
+    public_url: &str,
+    faults: &mut Vec<String>,
+) -> Mailing {
+    let roots = certificates(values.get("smtp_roots"), "smtp_roots", faults);
+    let smtp = values.get("smtp_url").map(|url| Server::new(url, &roots)).transpose();
+    let smtp = smtp.map_err(|error| faults.push(format!("smtp_url {error}"))).ok().flatten();
+    let from = values.get("mail_from").cloned();
+    let from = from.unwrap_or_else(|| format!("no-reply@{}", domain_of(public_url)));
+    if !notify::is_address(&from) {
+        faults.push("mail_from must be an e-mail address".into());
+    }
+    let backoff = values.get("notification_backoff").map_or("15x4", String::as_str);
+    let backoff = backoff.parse::<Backoff>();
+    let backoff = backoff.map_err(|error| faults.push(format!("notification_backoff: {error}")));
+    Mailing { smtp, from, backoff: backoff.unwrap_or_default() }
+}
+
+/// The domain of an address; an address of numbers has none.
+fn domain_of(url: &str) -> String {
+    let url = Url::parse(url).ok();
+    match url.as_ref().and_then(Url::host) {
+        Some(Host::Domain(domain)) => domain.to_owned(),
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) | None => "localhost".to_owned(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Sends applicants the links of their sessions.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::TimeDelta;
+use domain::notification::{MOST_TRIES, Undelivered};
+use ports::{
+    StoreError,
+    notifier::{Letter, NotTaken, NotificationClaim, NotificationVerdict},
+};
+use tokio::sync::Semaphore;
+
+use super::{Workers, complain};
+
+const PACE: Duration = Duration::from_millis(500);
+const AT_ONCE: usize = 16;
+const BATCH: u16 = 16;
+/// How long one letter may take.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Longer than that: a letter is not sent by two at a time.
+const LEASE: TimeDelta = TimeDelta::seconds(150);
+
+impl Workers {
+    pub(crate) async fn send_links(&self) {
+        let room = Arc::new(Semaphore::new(AT_ONCE));
+        loop {
+            // No more than there are places for: what is claimed is sent at once, in its lease.
+            drop(room.acquire().await);
+            let free = u16::try_from(room.available_permits()).unwrap_or(BATCH);
+            let now = self.core.clock.now();
+            match self.notifications.claim_notifications(now, LEASE, free.min(BATCH)).await {
+                Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
+                Ok(claims) => {
+                    for claim in claims {
+                        let Ok(place) = room.clone().acquire_owned().await else { return };
+                        let me = self.clone();
+                        self.tasks.spawn(async move {
+                            if let Err(error) = me.send_link(&claim).await {
+                                complain(&error, "a link could not be settled");
+                            }
+                            drop(place);
+                        });
+                    }
+                }
+                Err(error) => {
+                    complain(&error, "links could not be claimed");
+                    tokio::time::sleep(PACE).await;
+                }
+            }
+        }
+    }
+
+    async fn send_link(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
+        let session = claim.session;
+        let verdict = match self.letter(claim).await? {
+            None => self.failed(Undelivered::SessionEnded),
+            Some(letter) => {
+                let sent = tokio::time::timeout(PATIENCE, self.notifier.send(&letter)).await;
+                let sent = sent.unwrap_or(Err(NotTaken::ForNow("it took too long".into())));
+                if let Err(error) = &sent {
+                    tracing::warn!(
+                        session.id = %session, notification.id = %claim.id, %error,
+                        "try {} to send a link failed", claim.attempt
+                    );
+                }
+                match sent {
+                    Ok(()) => NotificationVerdict::Sent { at: self.core.clock.now() },
+                    Err(NotTaken::ForGood { why, .. }) => self.failed(why),
+                    Err(NotTaken::ForNow(_)) => self.later(claim.attempt),
+                }
+            }
+        };
+        let word = match verdict {
+            NotificationVerdict::Sent { .. } => "sent",
+            NotificationVerdict::RetryAt(_) => "put_off",
+            NotificationVerdict::Failed { .. } => "failed",
+        };
+        metrics::counter!("avouch_links_total", "outcome" => word).increment(1);
+        if !self.notifications.settle_notification(claim, verdict).await? {
+            tracing::warn!(notification.id = %claim.id, "another process has a link meanwhile");
+        }
+        Ok(())
+    }
+
+    fn failed(&self, why: Undelivered) -> NotificationVerdict {
+        NotificationVerdict::Failed { at: self.core.clock.now(), why }
+    }
+
+    /// Once more, or never.
+    fn later(&self, attempt: i32) -> NotificationVerdict {
+        if attempt >= MOST_TRIES {
+            return self.failed(Undelivered::Unreachable);
+        }
+        let wait = self.link_backoff.after(attempt.unsigned_abs(), self.core.chance.number());
+        let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::hours(6));
+        NotificationVerdict::RetryAt(self.core.clock.now() + wait)
+    }
+
+    /// What the applicant is told; none where there is no use in it any more.
+    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Letter>, StoreError> {
+        let Some(session) = self.core.sessions.open(claim.session).await? else { return Ok(None) };
+        let over = session.state.is_closed() || self.core.clock.now() >= session.expires_at;
+        let order = &session.order;
+        let (Some(invitation), Some(receiver), false) = (&order.invitation, &order.receiver, over)
+        else {
+            return Ok(None);
+        };
+        let Some(address) = invitation.channel.address(receiver) else { return Ok(None) };
+        let platform = self.core.catalogue.platform(order.platform).await?;
+        Ok(Some(Letter {
+            id: claim.id,
+            channel: invitation.channel,
+            address: address.to_owned(),
+            name: receiver.name.clone(),
+            locale: receiver.locale.clone(),
+            sender: invitation.sender.clone(),
+            platform: platform.map_or_else(String::new, |platform| platform.display_name),
+            link: self.core.embed_url(&session),
+            expires_at: session.expires_at,
+        }))
+    }
+}

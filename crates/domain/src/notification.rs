@@ -1,0 +1,102 @@
+//! Telling an applicant where to go: over which channel, how often, and why that failed.
+
+use std::fmt;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::request::Receiver;
+
+/// How often a session's link is sent at most, the first time included.
+pub const MOST_SENT: i32 = 5;
+/// How long one sending has to lie behind the next.
+pub const APART: TimeDelta = TimeDelta::minutes(1);
+/// How often one sending is tried at most.
+pub const MOST_TRIES: i32 = 7;
+
+/// A way to an applicant. Partners know it as a number, which stays what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    Email,
+}
+
+impl Channel {
+    pub const ALL: &'static [Self] = &[Self::Email];
+
+    #[must_use]
+    pub const fn id(self) -> i64 {
+        match self {
+            Self::Email => 1,
+        }
+    }
+
+    #[must_use]
+    pub fn of(id: i64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|channel| channel.id() == id)
+    }
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+        }
+    }
+
+    /// Where this receiver is reached over it.
+    #[must_use]
+    pub fn address(self, receiver: &Receiver) -> Option<&str> {
+        match self {
+            Self::Email => receiver.email.as_deref(),
+        }
+    }
+
+    /// The member of `receiverData` that it needs.
+    #[must_use]
+    pub const fn needs(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+        }
+    }
+}
+
+/// That the service sends the link, chosen at creation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invitation {
+    pub channel: Channel,
+    /// The business in whose name it is sent; none: the service's own.
+    pub sender: Option<String>,
+}
+
+/// Why a link did not reach the applicant, in one word for partners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undelivered {
+    /// There is no such mailbox or number.
+    UnknownReceiver,
+    MailboxFull,
+    /// Whoever takes messages for the receiver does not want this one.
+    Rejected,
+    /// Nobody took it in all the time that it was tried.
+    Unreachable,
+    /// The session ended first.
+    SessionEnded,
+}
+
+impl Undelivered {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownReceiver => "unknown_receiver",
+            Self::MailboxFull => "mailbox_full",
+            Self::Rejected => "rejected",
+            Self::Unreachable => "unreachable",
+            Self::SessionEnded => "session_ended",
+        }
+    }
+}
+
+impl fmt::Display for Undelivered {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,100 @@
+//! Sending an applicant the link of a session: the queue of what is to be sent, and the channels.
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    id::{NotificationId, SessionId},
+    notification::{Channel, Undelivered},
+};
+
+use crate::StoreError;
+
+/// The queue of links to be sent, filled by the session store in its own writes.
+#[async_trait]
+pub trait NotificationQueue: Send + Sync {
+    /// Leases up to `limit` links that are due. A lease that runs out is handed out again.
+    async fn claim_notifications(
+        &self,
+        now: DateTime<Utc>,
+        lease: TimeDelta,
+        limit: u16,
+    ) -> Result<Vec<NotificationClaim>, StoreError>;
+
+    /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one.
+    async fn settle_notification(
+        &self,
+        claim: &NotificationClaim,
+        verdict: NotificationVerdict,
+    ) -> Result<bool, StoreError>;
+
+    /// Owes an open session's link once more, as often and as soon as that may be.
+    async fn notify_again(
+        &self,
+        session: SessionId,
+        now: DateTime<Utc>,
+    ) -> Result<NotifiedAgain, StoreError>;
+}
+
+/// The right to send a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotificationClaim {
+    pub id: NotificationId,
+    pub session: SessionId,
+    /// Counts from 1; also the fence against a lost claim.
+    pub attempt: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationVerdict {
+    Sent { at: DateTime<Utc> },
+    RetryAt(DateTime<Utc>),
+    Failed { at: DateTime<Utc>, why: Undelivered },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotifiedAgain {
+    Queued,
+    /// The last time is too near; not before then.
+    NotBefore(DateTime<Utc>),
+    /// It was sent as often as may be.
+    NoMore,
+}
+
+/// What an applicant is told, whatever the channel makes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// The same at each try, so that a channel that knows it need not send it twice.
+    pub id: NotificationId,
+    pub channel: Channel,
+    /// As the channel has it: an e-mail address.
+    pub address: String,
+    pub name: Option<String>,
+    /// BCP 47.
+    pub locale: Option<String>,
+    /// The business in whose name it is sent; none: the service's own.
+    pub sender: Option<String>,
+    /// The platform, as applicants know it.
+    pub platform: String,
+    pub link: String,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Why a letter was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// Nothing will change that.
+    #[error("{why}: {detail}")]
+    ForGood {
+        why: Undelivered,
+        /// For the operator's log; without the applicant's address.
+        detail: String,
+    },
+    #[error("{0}")]
+    ForNow(String),
+}
+
+/// Hands letters to whoever carries them on. Takes seconds, and bounded ones.
+#[async_trait]
+pub trait Notifier: Send + Sync {
+    async fn send(&self, letter: &Letter) -> Result<(), NotTaken>;
+}
