@@ -12,4 +12,4 @@ CREATE TABLE notifications (
     reason     TEXT,
     UNIQUE (session, number)
 ) STRICT;
-CREATE INDEX notifications_due ON notifications (due) WHERE state = 'queued';
+CREATE INDEX notifications_due ON notifications (state, due);
