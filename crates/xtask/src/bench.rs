@@ -8,22 +8,29 @@ use crate::{
     test::node_modules,
 };
 
-/// The benchmarks, by the names of their targets in `tests/`; one is in the crate of its name.
-const BENCHMARKS: &[&str] = &["api", "attestation", "browser", "webhooks"];
+/// The benchmarks, and the package and name of each of their targets.
+const BENCHMARKS: &[(&str, &[(&str, &str)])] = &[
+    ("api", &[("acceptance", "api")]),
+    ("attestation", &[("attestation", "attestation"), ("prover", "relayed")]),
+    ("browser", &[("acceptance", "browser")]),
+    ("webhooks", &[("acceptance", "webhooks")]),
+];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
     packages::ensure(&[BROWSER, NODE, POSTGRES, WRK])?;
-    if let Some(unknown) = name.filter(|name| !BENCHMARKS.contains(name)) {
-        let known = BENCHMARKS.join(", ");
+    let known: Vec<_> = BENCHMARKS.iter().map(|(known, _)| *known).collect();
+    if let Some(unknown) = name.filter(|name| !known.contains(name)) {
+        let known = known.join(", ");
         return Err(format!("there is no benchmark `{unknown}`; there are: {known}").into());
     }
     node_modules(&root().join("tests/relay"))?;
     run(&mut cargo(&["build", "--release", "-p", "app"]))?;
+    run(&mut cargo(&["build", "--release", "-p", "prover", "--example", "workers"]))?;
     let server = Postgres::start(Durability::Kept)?;
     let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");
-    for benchmark in BENCHMARKS.iter().filter(|known| name.is_none_or(|name| name == **known)) {
-        let package = if *benchmark == "attestation" { benchmark } else { &"acceptance" };
-        let mut command = cargo(&["bench", "-p", package, "--bench", benchmark]);
+    let wanted = BENCHMARKS.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
+    for (package, target) in wanted.flat_map(|(_, targets)| *targets) {
+        let mut command = cargo(&["bench", "-p", package, "--bench", target]);
         run(command.env("TEST_DATABASE_URL", &server.url).env("PGBENCH", &pgbench))?;
     }
     Ok(())
