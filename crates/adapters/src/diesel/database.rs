@@ -86,6 +86,25 @@ macro_rules! with_transaction {
 }
 pub(super) use with_transaction;
 
+/// Runs a body in a transaction with the keys of rows that are due, which nobody else has at that
+/// moment: PostgreSQL passes by what others hold, SQLite has one writer.
+macro_rules! with_due {
+    ($store:expr, $due:expr, |$conn:ident, $keys:ident: $key:ty| $body:block) => {
+        $crate::diesel::database::with_transaction!(
+            $store,
+            postgres | $conn | {
+                let $keys: Vec<$key> = $due.for_update().skip_locked().load($conn).await?;
+                $body
+            },
+            sqlite | $conn | {
+                let $keys: Vec<$key> = $due.load($conn).await?;
+                $body
+            }
+        )
+    };
+}
+pub(super) use with_due;
+
 /// Runs a read over a lane. A read that finds the lane broken is made once more, over a new one.
 macro_rules! with_lane {
     ($lane:expr, |$conn:ident| $body:expr) => {{

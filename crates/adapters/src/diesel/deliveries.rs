@@ -18,7 +18,7 @@ use ports::{
 use super::{
     claims::{Claim, Line, Lines, Share, Taken, next, shares},
     column::{Id, Moment},
-    database::{SqliteConn, Store, failed, with_conn, with_lane, with_transaction},
+    database::{SqliteConn, Store, failed, with_conn, with_due, with_lane},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
     settles::{AttemptRow, Settles, due},
 };
@@ -36,17 +36,6 @@ macro_rules! with_queue {
             with_conn!($store, postgres | $pg | $postgres, sqlite | $lite | $sqlite)
         }
     };
-}
-
-/// Takes old deliveries out of the queue, within the transaction of `$conn`.
-macro_rules! give_up {
-    ($conn:expr, $old:expr, $at:expr) => {{
-        let queued = delivery_queue::table.filter(delivery_queue::delivery.eq_any(&$old));
-        ::diesel::delete(queued).execute($conn).await?;
-        let given_up = deliveries::table.filter(deliveries::id.eq_any(&$old));
-        let at = deliveries::exhausted_at.eq(Moment($at));
-        ::diesel::update(given_up).set(at).execute($conn).await
-    }};
 }
 
 #[async_trait]
@@ -96,17 +85,13 @@ impl DeliveryQueue for Store {
             .order(delivery_queue::since)
             .select(delivery_queue::delivery)
             .limit(limit.into());
-        let given_up: QueryResult<usize> = with_transaction!(
-            self,
-            postgres | conn | {
-                let old: Vec<Id> = old.for_update().skip_locked().load(conn).await?;
-                give_up!(conn, old, before)
-            },
-            sqlite | conn | {
-                let old: Vec<Id> = old.load(conn).await?;
-                give_up!(conn, old, before)
-            }
-        );
+        let given_up: QueryResult<usize> = with_due!(self, old, |conn, old: Id| {
+            let queued = delivery_queue::table.filter(delivery_queue::delivery.eq_any(&old));
+            ::diesel::delete(queued).execute(conn).await?;
+            let these = deliveries::table.filter(deliveries::id.eq_any(&old));
+            let at = deliveries::exhausted_at.eq(Moment(before));
+            ::diesel::update(these).set(at).execute(conn).await
+        });
         given_up.map_err(failed("give deliveries up"))
     }
 }

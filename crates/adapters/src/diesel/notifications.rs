@@ -15,7 +15,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn, with_transaction},
+    database::{Store, failed, with_conn, with_due, with_transaction},
     debts::id_at,
     schema::{notifications, sessions},
 };
@@ -48,17 +48,6 @@ struct ClaimRow {
     id: Id,
     session: Id,
     attempt: i32,
-}
-
-/// Marks the due rows as taken and reads them.
-macro_rules! take_up {
-    ($conn:expr, $due:expr, $taken:expr) => {
-        ::diesel::update(notifications::table.filter(notifications::id.eq_any($due)))
-            .set($taken)
-            .returning(ClaimRow::as_returning())
-            .get_results($conn)
-            .await
-    };
 }
 
 /// Owes a link once more where that may be, within the transaction of `$conn`; `$open` is the
@@ -117,17 +106,13 @@ impl NotificationQueue for Store {
             notifications::attempt.eq(notifications::attempt + 1),
             notifications::due.eq(Moment(now + lease)),
         );
-        let claimed: QueryResult<Vec<ClaimRow>> = with_transaction!(
-            self,
-            postgres | conn | {
-                let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
-                take_up!(conn, due, taken)
-            },
-            sqlite | conn | {
-                let due: Vec<Id> = due.load(conn).await?;
-                take_up!(conn, due, taken)
-            }
-        );
+        let claimed: QueryResult<Vec<ClaimRow>> = with_due!(self, due, |conn, due: Id| {
+            ::diesel::update(notifications::table.filter(notifications::id.eq_any(due)))
+                .set(taken)
+                .returning(ClaimRow::as_returning())
+                .get_results(conn)
+                .await
+        });
         let claims = claimed.map_err(failed("claim notifications"))?.into_iter().map(|row| {
             let (id, session) =
                 (NotificationId::from_uuid(row.id.0), SessionId::from_uuid(row.session.0));

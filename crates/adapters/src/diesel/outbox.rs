@@ -15,7 +15,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn, with_transaction},
+    database::{Store, failed, with_conn, with_due},
     schema::outbox,
 };
 
@@ -82,25 +82,13 @@ impl Outbox for Store {
             .order(outbox::id)
             .limit(limit.into());
         let taken = (outbox::attempt.eq(outbox::attempt + 1), outbox::due.eq(until));
-        let claimed: QueryResult<Vec<EntryRow>> = with_transaction!(
-            self,
-            postgres | conn | {
-                let due: Vec<i64> = due.for_update().skip_locked().load(conn).await?;
-                ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
-                    .set(taken)
-                    .returning(EntryRow::as_returning())
-                    .get_results(conn)
-                    .await
-            },
-            sqlite | conn | {
-                let due: Vec<i64> = due.load(conn).await?;
-                ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
-                    .set(taken)
-                    .returning(EntryRow::as_returning())
-                    .get_results(conn)
-                    .await
-            }
-        );
+        let claimed: QueryResult<Vec<EntryRow>> = with_due!(self, due, |conn, due: i64| {
+            ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                .set(taken)
+                .returning(EntryRow::as_returning())
+                .get_results(conn)
+                .await
+        });
         claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()
     }
 

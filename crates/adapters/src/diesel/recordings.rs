@@ -12,7 +12,7 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn, with_transaction},
+    database::{Store, failed, with_conn, with_due},
     schema::recordings,
 };
 
@@ -37,17 +37,6 @@ pub(super) struct NewRecording {
 struct ClaimRow {
     session: Id,
     attempt: i32,
-}
-
-/// Marks the due rows as taken and reads them.
-macro_rules! take_up {
-    ($conn:expr, $due:expr, $taken:expr) => {
-        ::diesel::update(recordings::table.filter(recordings::session.eq_any($due)))
-            .set($taken)
-            .returning(ClaimRow::as_returning())
-            .get_results($conn)
-            .await
-    };
 }
 
 #[async_trait]
@@ -82,17 +71,13 @@ impl RecordingQueue for Store {
             recordings::attempt.eq(recordings::attempt + 1),
             recordings::due.eq(Moment(now + lease)),
         );
-        let claimed: QueryResult<Vec<ClaimRow>> = with_transaction!(
-            self,
-            postgres | conn | {
-                let due: Vec<Id> = due.for_update().skip_locked().load(conn).await?;
-                take_up!(conn, due, taken)
-            },
-            sqlite | conn | {
-                let due: Vec<Id> = due.load(conn).await?;
-                take_up!(conn, due, taken)
-            }
-        );
+        let claimed: QueryResult<Vec<ClaimRow>> = with_due!(self, due, |conn, due: Id| {
+            ::diesel::update(recordings::table.filter(recordings::session.eq_any(due)))
+                .set(taken)
+                .returning(ClaimRow::as_returning())
+                .get_results(conn)
+                .await
+        });
         let claims = claimed.map_err(failed("claim recordings"))?.into_iter().map(|row| {
             RecordingClaim { session: SessionId::from_uuid(row.session.0), attempt: row.attempt }
         });

@@ -178,7 +178,6 @@ tables! {
 ::diesel::joinable!(definitions -> platforms (platform));
 ::diesel::joinable!(deliveries -> notices (notice));
 ::diesel::joinable!(delivery_queue -> notices (notice));
-::diesel::allow_tables_to_appear_in_same_query!(notifications, sessions);
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
