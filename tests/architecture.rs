@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("prover", &["attestation", "domain", "jobs", "ports"]),
     ("cdp", &["domain", "ports"]),
     ("notify", &["domain", "ports"]),
-    ("adapters", &["domain", "embed", "mosaic", "ports"]),
+    ("portal", &["domain", "ports"]),
+    ("adapters", &["domain", "embed", "mosaic", "portal", "ports"]),
     (
         "app",
         &[
@@ -31,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "domain",
             "mosaic",
             "notify",
+            "portal",
             "ports",
             "prover",
         ],
@@ -79,6 +81,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
         &[
             "crates/adapters/src/http",
             "crates/adapters/src/sandbox",
+            "crates/portal",
             "crates/demo",
             "docs/receivers/rust",
             "crates/app/src/service.rs",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Applicant, PATIENCE, evaluate, middle, number};
-use crate::eventually;
+use crate::{eventually, root};
 
 /// Whether the remote page is as large as the stage, which is between the bounds.
 pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
@@ -36,6 +36,17 @@ impl Embed<'_> {
             }
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
+    }
+
+    /// What a machine finds against WCAG 2.2, levels A and AA, by axe-core.
+    pub async fn barriers(&self) -> Value {
+        let axe = root().join("crates/embed/node_modules/axe-core/axe.min.js");
+        let axe = std::fs::read_to_string(axe).expect("`cargo xtask test` fetches axe-core");
+        self.evaluate(&format!("window.axe ? 1 : ({axe}\n, 1)")).await;
+        self.evaluate(&axe).await;
+        let run = "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }) \
+            .then((found) => found.violations.map((v) => `${v.impact}: ${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))";
+        self.evaluate(run).await
     }
 
     pub async fn until_prompted(&self, text: &str) {

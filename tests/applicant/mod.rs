@@ -174,7 +174,9 @@ impl Applicant {
             } else {
                 format!("Key{upper}")
             };
-            self.press_key(&letter.to_string(), &code, u32::from(upper), Some(letter)).await;
+            // The number of a full stop is that of the key that deletes.
+            let number = if upper.is_ascii_alphanumeric() { u32::from(upper) } else { 0 };
+            self.press_key(&letter.to_string(), &code, number, Some(letter)).await;
         }
     }
 

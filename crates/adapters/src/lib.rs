@@ -1,5 +1,6 @@
 //! The ports, carried out over real technology. Each module names its own and knows no other.
 
+pub mod credentials;
 pub mod diesel;
 pub mod http;
 pub mod limiter;

@@ -9,12 +9,14 @@ use adapters::{
 use chrono::TimeDelta;
 use clap::Subcommand;
 use domain::{
+    account::{Email, Role},
     ancestors::{self, Ancestor},
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, SessionId, TeamId},
     workflow::{Definition, check},
 };
 use ports::{
+    account_store::UserStore as _,
     attestor::AttestationStore as _,
     catalogue::Catalogue as _,
     clock::{Chance as _, Clock as _},
@@ -25,6 +27,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod attestations;
+mod people;
 mod webhooks;
 
 use self::{attestations::export, webhooks::WebhookCommand};
@@ -58,6 +61,19 @@ pub(crate) enum Admin {
         environment: Environment,
         #[arg(long, value_parser = ["30", "90", "180"])]
         expires_in_days: Option<String>,
+        /// What the portal calls it
+        #[arg(long, default_value = "")]
+        label: String,
+    },
+    /// Makes a person for the portal; prints {"userId","password"}, the only time it is shown
+    CreateUser {
+        #[arg(long)]
+        team: TeamId,
+        #[arg(long)]
+        email: Email,
+        /// viewer, member, owner or operator
+        #[arg(long)]
+        role: Role,
     },
     /// Gives a key record a new key; the old one opens nothing from now on
     RotateKey { key_id: ApiKeyId },
@@ -92,7 +108,7 @@ impl Admin {
             Self::SetFrameAncestors { team, origins } => {
                 set_ancestors(&store, team, &origins).await
             }
-            Self::CreateKey { team, environment, expires_in_days } => {
+            Self::CreateKey { team, environment, expires_in_days, label } => {
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
                 let days = expires_in_days.map(|days| days.parse::<i64>()).transpose()?;
                 let text = ApiKeyText::new(environment, SystemChance.bits());
@@ -103,8 +119,12 @@ impl Admin {
                     expires_at: days.map(|days| now + TimeDelta::days(days)),
                     revoked_at: None,
                 };
-                store.add_key(&key, &text.hash(), now).await.map_err(explain)?;
+                store.add_key(&key, &text.hash(), &label, now).await.map_err(explain)?;
                 Ok(json!({ "keyId": key.id, "apiKey": text.expose() }))
+            }
+            Self::CreateUser { team, email, role } => {
+                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
+                people::create(&store, team, email, role).await
             }
             Self::RotateKey { key_id } => {
                 let key = store.key(key_id).await.map_err(explain)?;
@@ -170,6 +190,16 @@ async fn reseal(store: &Store) -> Result<Value, Failure> {
         let done = store.reseal_attestations(after, RESEAL_FEW).await.map_err(explain)?;
         resealed += done.changed;
         unreadable.extend(done.unreadable.iter().map(|id| format!("the attestation of {id}")));
+        after = done.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut after = None;
+    loop {
+        let done = store.reseal_users(after, RESEAL_BATCH).await.map_err(explain)?;
+        resealed += done.changed;
+        unreadable.extend(done.unreadable.iter().map(|id| format!("the codes of {id}")));
         after = done.next;
         if after.is_none() {
             break;

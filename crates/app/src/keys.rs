@@ -1,8 +1,15 @@
 //! API keys as text: a readable prefix, 256 random bits, and a checksum that tells a typing error
 //! from an unknown key without asking the database.
 
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::{
     api_key::{Environment, KeyHash},
+    id::ApiKeyId,
     secret::Secret,
 };
 
@@ -43,6 +50,22 @@ impl ApiKeyText {
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
+    }
+}
+
+/// When keys were used, to the minute, until it is written down.
+#[derive(Default)]
+pub(crate) struct KeyUses(Mutex<HashMap<ApiKeyId, DateTime<Utc>>>);
+
+impl KeyUses {
+    pub(crate) fn note(&self, key: ApiKeyId, now: DateTime<Utc>) {
+        let now = now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(now);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+    }
+
+    /// What came since the last time.
+    pub(crate) fn take(&self) -> Vec<(ApiKeyId, DateTime<Utc>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()
     }
 }
 

@@ -13,6 +13,7 @@ mod kept;
 mod keys;
 mod live;
 mod partner;
+mod portal;
 mod retention;
 mod service;
 mod site;

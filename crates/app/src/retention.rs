@@ -1,5 +1,5 @@
-//! Forgets in time: the data of sessions that closed long ago, the log of their deliveries, and old
-//! idempotency keys.
+//! Forgets in time: the data of sessions that closed long ago, the log of their deliveries, old
+//! idempotency keys, and sign-ins that ran out. Writes down when keys were used.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::{
 };
 
 const PACE: Duration = Duration::from_secs(60);
+const USES_PACE: Duration = Duration::from_secs(10);
 const BATCH: u16 = 200;
 /// How long idempotency keys are kept; they stand for their request for a day.
 const KEYS_KEPT: TimeDelta = TimeDelta::hours(25);
@@ -30,6 +31,16 @@ impl Workers {
         }
     }
 
+    /// Writes down when keys were used; what is noted is lost with a process that is killed.
+    pub(crate) async fn note_uses(&self) {
+        loop {
+            tokio::time::sleep(USES_PACE).await;
+            if let Err(error) = self.keys.note_uses(&self.uses.take()).await {
+                complain(&error, "it could not be noted when keys were used");
+            }
+        }
+    }
+
     /// Answers whether there may be more.
     async fn forget_some(&self) -> Result<bool, Stuck> {
         let now = self.core.clock.now();
@@ -39,6 +50,7 @@ impl Workers {
             self.core.erase(id).await?;
         }
         self.core.sessions.forget_keys(now - KEYS_KEPT).await?;
+        self.sign_ins.forget_sign_ins(now).await?;
         let logs = self.log.forget_deliveries(now - self.retention, BATCH).await?;
         Ok(erased.max(logs) >= usize::from(BATCH))
     }

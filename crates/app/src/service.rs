@@ -41,8 +41,10 @@ use crate::{
     delivery::Courier,
     folders::{browsers_folder, private_folder},
     kept::{Failure, derive, explain, open_store, recordings},
+    keys::KeyUses,
     live::{Applicants, Rooms, Watchers},
     partner::{Gatekeeper, Offers, Partners},
+    portal::People,
     site::SandboxSite,
     whole::Whole,
     witness::attestor,
@@ -82,6 +84,8 @@ struct Shared {
     core: Arc<Core>,
     store: Arc<Store>,
     partners: Arc<Partners>,
+    people: Arc<People>,
+    uses: Arc<KeyUses>,
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
@@ -99,6 +103,7 @@ impl Shared {
             sessions: store.clone(),
             limiter: self.limiter.clone(),
             limits: self.config.limits,
+            uses: self.uses.clone(),
         });
         let offers =
             Arc::new(Offers { catalogue: store.clone(), places: self.partners.places.clone() });
@@ -111,6 +116,7 @@ impl Shared {
             watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
             ready: Whole::new(runtime, self.store.clone()),
             films: self.films.clone(),
+            portal: Some(People::pages(runtime, &self.people, &self.config)),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
@@ -202,8 +208,7 @@ impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
         let (store, key) = open_store(config).await?;
-        let now = parts.clock.now();
-        let site = SandboxSite::open(config, &store, now).await?;
+        let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
@@ -217,6 +222,8 @@ impl Service {
         let core = Arc::new(core(config, parts, node, &key, laned, attestor));
         let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
+        let (uses, limiter) = (Arc::new(KeyUses::default()), limiter(config)?);
+        let people = Arc::new(People::open(&key, &core, &store, &limiter)?);
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
@@ -230,6 +237,9 @@ impl Service {
             notifications: store.clone(),
             notifier: mail(config)?,
             link_backoff: config.mailing.backoff,
+            keys: store.clone(),
+            uses: uses.clone(),
+            sign_ins: store.clone(),
             retention: config.retention,
             stop,
             tasks,
@@ -246,7 +256,9 @@ impl Service {
             core,
             store,
             partners: partners.clone(),
-            limiter: limiter(config)?,
+            people,
+            uses,
+            limiter,
             config: config.clone(),
             metrics: metrics.clone(),
             films,
@@ -256,15 +268,8 @@ impl Service {
         let servers = servers(site, socket, shared)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        Ok(Self {
-            address,
-            partners,
-            stop: workers.stop,
-            tasks: workers.tasks,
-            pool,
-            browsers,
-            servers,
-        })
+        let Workers { stop, tasks, .. } = workers;
+        Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
     }
 
     /// Ends gracefully: requests in flight are answered, browsers end, nothing new begins.

@@ -74,7 +74,7 @@ async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), F
         revoked_at: None,
     };
     let hash = ApiKeyText::new(environment, SystemChance.bits()).hash();
-    store.add_key(&key, &hash, now).await.map_err(explain)?;
+    store.add_key(&key, &hash, "Trial", now).await.map_err(explain)?;
     Ok((key, platform))
 }
 

@@ -49,6 +49,10 @@ ids! {
     DeliveryId;
     /// One sending of a session's link to the applicant.
     NotificationId;
+    /// A person who uses the portal.
+    UserId;
+    /// One time that a person signed in to the portal, until they sign out.
+    SignInId;
 }
 
 /// A platform an applicant can prove an account at; partners know it as a number.

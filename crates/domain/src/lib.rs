@@ -4,8 +4,10 @@
 //! no browser. Time and identifiers are handed in; what must happen in the
 //! world is handed back, as [`session::Effect`] and [`workflow::Command`] values.
 
+pub mod account;
 pub mod ancestors;
 pub mod api_key;
+pub mod audit;
 pub mod egress;
 pub mod error_code;
 pub mod exit;

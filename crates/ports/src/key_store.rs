@@ -10,6 +10,17 @@ use domain::{
 
 use crate::{StoreError, catalogue::Revision};
 
+/// A key's record, as its team sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptKey {
+    pub key: ApiKey,
+    /// What its team calls it.
+    pub label: String,
+    pub created_at: DateTime<Utc>,
+    /// To the minute.
+    pub used_at: Option<DateTime<Utc>>,
+}
+
 #[async_trait]
 pub trait KeyStore: Send + Sync {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError>;
@@ -24,8 +35,15 @@ pub trait KeyStore: Send + Sync {
         &self,
         key: &ApiKey,
         hash: &KeyHash,
+        label: &str,
         now: DateTime<Utc>,
     ) -> Result<(), StoreError>;
+
+    /// A team's keys, the newest first.
+    async fn keys(&self, team: TeamId) -> Result<Vec<KeptKey>, StoreError>;
+
+    /// Notes when keys were last used; a moment before the one that is known changes nothing.
+    async fn note_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
 
     /// The record whose key has this hash, revoked and expired ones included, and the catalogue's
     /// revision at the same moment.

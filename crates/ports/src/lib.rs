@@ -3,10 +3,13 @@
 //! **Invariant:** no port names a technology. There is no connection, no transaction, no request
 //! here: a write that must be whole is one method that takes one value.
 
+pub mod account_store;
 pub mod attestor;
+pub mod audit_log;
 pub mod browser;
 pub mod catalogue;
 pub mod clock;
+pub mod credentials;
 pub mod delivery;
 pub mod delivery_log;
 pub mod driving;

@@ -35,4 +35,8 @@ pub enum Subject {
     Creation(ApiKeyId),
     /// Requests without a valid key. An IPv6 address stands for its /64 network.
     Address(IpAddr),
+    /// Tries to sign in to the portal from an address; of IPv6 as above.
+    SignIns(IpAddr),
+    /// Tries to sign in to one account: the first half of the SHA-256 hash of its address.
+    Account([u8; 16]),
 }

@@ -23,6 +23,8 @@ use crate::{
     packages::{self, BROWSER, FFMPEG},
 };
 
+/// Who signs in to the demo team's portal.
+const OWNER: &str = "owner@demo.example";
 const START_PATIENCE: Duration = Duration::from_secs(60);
 const END_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -96,12 +98,16 @@ fn greet(place: &Place, partner: &Value) {
     println!();
     println!("  Partner API   http://{}/v1", place.service);
     println!("  API key       {}", text(partner, "apiKey"));
+    if !text(partner, "password").is_empty() {
+        println!("  Portal        http://{}/portal", place.service);
+        println!("                {OWNER}, {}", text(partner, "password"));
+    }
     println!("  Data          {}", place.data.display());
     println!("  Ctrl-C ends it.");
     println!();
 }
 
-/// Team, key and webhook of the demo; made at the first start and kept for the next.
+/// Team, key, webhook and owner of the demo; made at the first start and kept for the next.
 fn partner(place: &Place) -> Result<Value, Failure> {
     let file = place.data.join("demo.json");
     if let Ok(kept) = fs::read_to_string(&file) {
@@ -109,10 +115,15 @@ fn partner(place: &Place) -> Result<Value, Failure> {
     }
     let team = text(&admin(place, &["create-team", "Demo partner"])?, "teamId");
     let key = admin(place, &["create-key", "--team", &team, "--environment", "development"])?;
+    let owner = ["create-user", "--team", &team, "--email", OWNER, "--role", "owner"];
+    let owner = admin(place, &owner)?;
     let url = format!("http://{}/webhook", place.demo);
     let webhook = admin(place, &["create-webhook", "--team", &team, "--url", &url])?;
-    let partner =
-        json!({ "apiKey": text(&key, "apiKey"), "webhookSecret": text(&webhook, "secret") });
+    let partner = json!({
+        "apiKey": text(&key, "apiKey"),
+        "webhookSecret": text(&webhook, "secret"),
+        "password": text(&owner, "password"),
+    });
     keep(&file, &partner)?;
     Ok(partner)
 }

@@ -9,7 +9,11 @@ use domain::{
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, TeamId},
 };
-use ports::{StoreError, catalogue::Revision, key_store::KeyStore};
+use ports::{
+    StoreError,
+    catalogue::Revision,
+    key_store::{KeptKey, KeyStore},
+};
 
 use super::{
     column::{Id, Moment},
@@ -77,6 +81,7 @@ impl KeyStore for Store {
         &self,
         key: &ApiKey,
         hash: &KeyHash,
+        label: &str,
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let row = KeyRow {
@@ -89,9 +94,41 @@ impl KeyStore for Store {
             revoked_at: key.revoked_at.map(Moment),
         };
         let written = with_conn!(self, |conn| {
-            ::diesel::insert_into(api_keys::table).values(&row).execute(conn).await
+            let row = (&row, api_keys::label.eq(label));
+            ::diesel::insert_into(api_keys::table).values(row).execute(conn).await
         });
         written.map(drop).map_err(failed("add a key"))
+    }
+
+    async fn keys(&self, team: TeamId) -> Result<Vec<KeptKey>, StoreError> {
+        let rows: QueryResult<Vec<(KeyRow, String, Option<Moment>)>> = with_conn!(self, |conn| {
+            api_keys::table
+                .filter(api_keys::team.eq(Id(*team.as_uuid())))
+                .order((api_keys::created_at.desc(), api_keys::id.desc()))
+                .select((KeyRow::as_select(), api_keys::label, api_keys::used_at))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("read a team's keys"))?.into_iter();
+        let read = rows.map(|(row, label, used_at)| {
+            let (created_at, used_at) = (row.created_at.0, used_at.map(|moment| moment.0));
+            Ok(KeptKey { key: row.read()?, label, created_at, used_at })
+        });
+        read.collect()
+    }
+
+    async fn note_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
+        for (id, at) in uses {
+            let at = Moment(*at);
+            let this = api_keys::table
+                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
+            let written = with_conn!(self, |conn| {
+                ::diesel::update(this).set(api_keys::used_at.eq(Some(at))).execute(conn).await
+            });
+            written.map_err(failed("note that a key was used"))?;
+        }
+        Ok(())
     }
 
     async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<(ApiKey, Revision)>, StoreError> {

@@ -4,6 +4,7 @@
 //! how rows are claimed. Each query is written once and checked by the compiler for both.
 
 mod attestations;
+mod audit;
 mod catalogue;
 mod claims;
 mod column;
@@ -25,7 +26,9 @@ mod schema;
 mod session_row;
 mod sessions;
 mod settles;
+mod sign_ins;
 mod together;
+mod users;
 mod webhooks;
 
 pub use self::database::Store;

@@ -26,6 +26,44 @@ tables! {
         created_at -> SqlMoment,
         expires_at -> Nullable<SqlMoment>,
         revoked_at -> Nullable<SqlMoment>,
+        label -> Text,
+        used_at -> Nullable<SqlMoment>,
+    }
+    users (id) {
+        id -> SqlId,
+        team -> SqlId,
+        email -> Text,
+        role -> Text,
+        password -> Nullable<Text>,
+        totp -> Nullable<Binary>,
+        totp_step -> BigInt,
+        created_at -> SqlMoment,
+    }
+    recovery_codes (owner, hash) {
+        owner -> SqlId,
+        hash -> Binary,
+    }
+    sign_ins (id) {
+        id -> SqlId,
+        person -> SqlId,
+        token -> Binary,
+        passed -> Bool,
+        form_token -> Text,
+        created_at -> SqlMoment,
+        seen_at -> SqlMoment,
+        expires_at -> SqlMoment,
+        address -> Text,
+        agent -> Text,
+    }
+    audit_entries (team, number) {
+        team -> SqlId,
+        number -> BigInt,
+        at -> SqlMoment,
+        actor -> Text,
+        address -> Nullable<Text>,
+        action -> Text,
+        subject -> Text,
+        hash -> Binary,
     }
     platforms (id) {
         id -> Integer,
@@ -179,6 +217,8 @@ tables! {
 ::diesel::joinable!(deliveries -> notices (notice));
 ::diesel::joinable!(delivery_queue -> notices (notice));
 ::diesel::joinable!(idempotency_keys -> sessions (session));
+::diesel::joinable!(sign_ins -> users (person));
+::diesel::joinable!(users -> teams (team));
 ::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(webhooks, webhook_keys);
@@ -192,4 +232,5 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
+::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

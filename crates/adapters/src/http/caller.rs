@@ -145,7 +145,7 @@ fn key(request: &HttpRequest) -> Option<&str> {
 }
 
 /// The peer's address; behind trusted proxies the last address that none of them is.
-fn address(request: &HttpRequest) -> IpAddr {
+pub(super) fn address(request: &HttpRequest) -> IpAddr {
     let peer = request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
     let Some(trusted) = request.app_data::<TrustedProxies>() else { return peer };
     if !trusted.0.contain(peer) {

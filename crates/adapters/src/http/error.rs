@@ -128,7 +128,8 @@ fn unauthorized() -> HttpResponse {
 pub(super) fn in_our_words(response: ServiceResponse) -> ServiceResponse {
     let status = response.status();
     let json = || response.headers().get(CONTENT_TYPE).is_some_and(|k| k == "application/json");
-    if !(status.is_client_error() || status.is_server_error()) || json() {
+    let for_people = response.request().path().starts_with("/portal");
+    if !(status.is_client_error() || status.is_server_error()) || json() || for_people {
         return response;
     }
     let message = status.canonical_reason().unwrap_or("Error").to_owned();

@@ -8,7 +8,7 @@ use metrics::Histogram;
 /// One name for all methods that we do not serve, since each name is a time series.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-const ROUTES: [&str; 18] = [
+const ROUTES: [&str; 19] = [
     "browser-session/{id}",
     "browser-session",
     "browser-sessions",
@@ -25,6 +25,7 @@ const ROUTES: [&str; 18] = [
     "/metrics",
     "/v1/openapi.json",
     "/embed",
+    "/portal",
     "/docs",
     "none",
 ];
@@ -72,6 +73,7 @@ fn route(path: &str) -> &'static str {
     let Some(rest) = path.strip_prefix("/v1/partner/") else {
         return match path {
             _ if path.starts_with("/embed/") => "/embed",
+            _ if path.starts_with("/portal") => "/portal",
             _ if path.starts_with("/docs") => "/docs",
             _ => whole(path).unwrap_or("none"),
         };
@@ -103,6 +105,7 @@ mod tests {
             ("/v1/partner//healthz", "none"),
             ("/healthz", "/healthz"),
             ("/embed/x", "/embed"),
+            ("/portal/keys", "/portal"),
             ("/docs/index.html", "/docs"),
             ("/error-codes", "none"),
         ] {

@@ -1,4 +1,5 @@
-//! The service's own HTTP side over actix-web: the partner API and the embed page.
+//! The service's own HTTP side over actix-web: the partner API and the embed page, with the portal
+//! beside them.
 
 mod attestations;
 mod caller;
@@ -24,6 +25,7 @@ use actix_web::{
     middleware::from_fn,
     web,
 };
+use portal::Portal;
 use ports::driving::{ApplicantService, Gate, Lookups, SessionService, WatchService};
 
 pub use self::caller::TrustedProxies;
@@ -43,6 +45,8 @@ pub struct Services {
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
+    /// The partner portal; none: it is not served.
+    pub portal: Option<Portal>,
     /// For films that are files of the service's own.
     pub films: Option<LocalLinks>,
     /// For `/metrics`; `None` where they are served elsewhere.
@@ -98,6 +102,11 @@ pub fn app(
             }
         })
         .configure(embed::routes)
+        .configure(|config| {
+            if let Some(portal) = services.portal {
+                config.configure(portal::routes(portal, caller::address));
+            }
+        })
         .configure(|config| {
             if let Some(films) = services.films {
                 config.app_data(web::Data::new(films)).configure(recordings::routes);

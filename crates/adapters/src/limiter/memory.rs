@@ -17,8 +17,8 @@ const SHARDS: usize = 32;
 /// Subjects that a shard remembers before it forgets; some 5 MiB in all.
 const SUBJECTS: usize = 2048;
 
-/// Windows in memory. Bounded: where too many addresses come at once, addresses are forgotten,
-/// keys never are before their window is over.
+/// Windows in memory. Bounded: where too many addresses come at once, they are forgotten, keys never
+/// are before their window is over.
 pub struct MemoryLimiter {
     hasher: RandomState,
     shards: Vec<Mutex<HashMap<Subject, Window>>>,
@@ -54,21 +54,26 @@ impl MemoryLimiter {
 fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
     windows.retain(|_, window| window.resets_at > now);
     if windows.len() >= SUBJECTS {
-        windows.retain(|subject, _| !matches!(subject, Subject::Address(_)));
+        windows.retain(|subject, _| matches!(subject, Subject::Key(_) | Subject::Creation(_)));
     }
 }
 
 /// An IPv6 address as its /64 network: whoever has one address of it has all.
 pub(super) fn widened(subject: Subject) -> Subject {
     match subject {
-        Subject::Address(IpAddr::V6(ip)) => {
-            let network = u128::from(ip) >> 64 << 64;
-            Subject::Address(match ip.to_ipv4_mapped() {
-                Some(v4) => IpAddr::V4(v4),
-                None => IpAddr::V6(Ipv6Addr::from(network)),
-            })
-        }
-        Subject::Address(IpAddr::V4(_)) | Subject::Key(_) | Subject::Creation(_) => subject,
+        Subject::Address(address) => Subject::Address(network(address)),
+        Subject::SignIns(address) => Subject::SignIns(network(address)),
+        Subject::Key(_) | Subject::Creation(_) | Subject::Account(_) => subject,
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(v4) => IpAddr::V4(v4),
+            None => IpAddr::V6(Ipv6Addr::from(u128::from(ip) >> 64 << 64)),
+        },
     }
 }
 

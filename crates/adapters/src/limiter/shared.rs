@@ -106,6 +106,10 @@ fn name(subject: Subject) -> String {
         Subject::Key(key) => format!("avouch:rate:{{{key}}}:all"),
         Subject::Creation(key) => format!("avouch:rate:{{{key}}}:create"),
         Subject::Address(address) => format!("avouch:rate:{{{address}}}:address"),
+        Subject::SignIns(address) => format!("avouch:rate:{{{address}}}:sign-ins"),
+        Subject::Account(hash) => {
+            format!("avouch:rate:{{{:032x}}}:account", u128::from_be_bytes(hash))
+        }
     }
 }
 

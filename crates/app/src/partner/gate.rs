@@ -13,7 +13,11 @@ use ports::{
 };
 use uuid::Uuid;
 
-use crate::{advance::Core, config::Limits, keys::ApiKeyText};
+use crate::{
+    advance::Core,
+    config::Limits,
+    keys::{ApiKeyText, KeyUses},
+};
 
 /// Admits partners.
 pub(crate) struct Gatekeeper {
@@ -22,6 +26,7 @@ pub(crate) struct Gatekeeper {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) limits: Limits,
+    pub(crate) uses: Arc<KeyUses>,
 }
 
 #[async_trait]
@@ -62,6 +67,9 @@ impl Gatekeeper {
     async fn judge(&self, knock: &Knock, key: Option<ApiKey>) -> Admission {
         let now = self.core.clock.now();
         let caller = key.filter(|key| key.opens(now));
+        if let Some(key) = &caller {
+            self.uses.note(key.id, now);
+        }
         let windows = match self.charges(knock, caller.as_ref()) {
             charges if charges.is_empty() => vec![],
             charges => self.limiter.charge(&charges, now).await,

@@ -12,8 +12,10 @@ use domain::{
     webhook::Backoff,
 };
 use ports::{
+    account_store::SignInStore,
     browser::BrowserPool,
     delivery_log::DeliveryLog,
+    key_store::KeyStore,
     notifier::{NotificationQueue, Notifier},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
@@ -26,6 +28,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     advance::{Core, Stuck},
     delivery::Courier,
+    keys::KeyUses,
 };
 
 const POLL: Duration = Duration::from_millis(250);
@@ -56,6 +59,9 @@ pub(crate) struct Workers {
     pub(crate) notifications: Arc<dyn NotificationQueue>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) link_backoff: Backoff,
+    pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) uses: Arc<KeyUses>,
+    pub(crate) sign_ins: Arc<dyn SignInStore>,
     /// How long a closed session keeps its data.
     pub(crate) retention: TimeDelta,
     pub(crate) stop: CancellationToken,
@@ -68,7 +74,7 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4, 5, 6] {
+        for worker in [0, 1, 2, 3, 4, 5, 6, 7] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -80,6 +86,7 @@ impl Workers {
                         2 => me.sweep().await,
                         3 => me.make_films().await,
                         5 => me.send_links().await,
+                        6 => me.note_uses().await,
                         _ => me.forget().await,
                     }
                 };

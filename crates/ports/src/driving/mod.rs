@@ -3,6 +3,7 @@
 mod applicant;
 mod onlooker;
 mod partner;
+mod portal;
 mod webhooks;
 
 #[cfg(feature = "mock")]
@@ -14,6 +15,10 @@ pub use self::{
         Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups,
         NotifyError, Once, PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace,
         SessionService,
+    },
+    portal::{
+        AccountService, Attempt, AuditService, KeyService, NewKey, Offer, PortalError, SignedIn,
+        Visitor,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

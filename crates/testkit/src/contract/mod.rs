@@ -8,9 +8,18 @@ pub mod stores;
 use std::sync::Arc;
 
 use ports::{
-    attestor::AttestationStore, catalogue::Catalogue, delivery::DeliveryQueue,
-    delivery_log::DeliveryLog, key_store::KeyStore, notifier::NotificationQueue, outbox::Outbox,
-    recording::RecordingQueue, session_store::SessionStore, webhook_store::WebhookStore,
+    account_store::{SignInStore, UserStore},
+    attestor::AttestationStore,
+    audit_log::AuditLog,
+    catalogue::Catalogue,
+    delivery::DeliveryQueue,
+    delivery_log::DeliveryLog,
+    key_store::KeyStore,
+    notifier::NotificationQueue,
+    outbox::Outbox,
+    recording::RecordingQueue,
+    session_store::SessionStore,
+    webhook_store::WebhookStore,
 };
 
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
@@ -25,6 +34,9 @@ pub struct Backend {
     pub recordings: Arc<dyn RecordingQueue>,
     pub notifications: Arc<dyn NotificationQueue>,
     pub keys: Arc<dyn KeyStore>,
+    pub users: Arc<dyn UserStore>,
+    pub sign_ins: Arc<dyn SignInStore>,
+    pub audit: Arc<dyn AuditLog>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
@@ -102,6 +114,13 @@ macro_rules! stores_contract {
             keys::finds_a_key_by_its_hash
             keys::opens_nothing_with_a_rotated_key
             keys::revokes_once
+            keys::lists_a_teams_keys_and_when_they_were_used
+            people::finds_a_person_by_their_address
+            people::takes_each_one_time_code_once
+            people::knows_who_is_signed_in_until_they_are_not
+            people::takes_somebody_out_with_what_they_are_signed_in_with
+            people::leaves_nobody_without_an_owner
+            people::writes_down_what_was_done_in_a_chain
             keys::returns_webhooks_with_their_secrets
             keys::signs_with_two_secrets_while_one_is_rotated
             keys::tells_whose_pages_may_show_a_session

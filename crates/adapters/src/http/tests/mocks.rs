@@ -72,6 +72,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
         films: None,
+        portal: None,
         metrics: None,
     }
 }

@@ -45,7 +45,7 @@ pub async fn prefers_the_newest_version(backend: &Backend) {
 pub async fn has_another_revision_after_each_change(backend: &Backend) {
     let home = household(backend).await;
     let mine = hash();
-    backend.keys.add_key(&sample::key(home.team), &mine, noon()).await.unwrap();
+    backend.keys.add_key(&sample::key(home.team), &mine, "Backend", noon()).await.unwrap();
     let revision = async || backend.keys.key_by_hash(&mine).await.unwrap().unwrap().1;
     let first = revision().await;
     assert_eq!(revision().await, first, "nothing changed");

@@ -34,7 +34,7 @@ pub async fn owes_one_delivery_to_each_active_webhook(backend: &Backend) {
 pub async fn tells_a_webhook_of_the_keys_it_is_for(backend: &Backend) {
     let home = household(backend).await;
     let other = key(home.team);
-    backend.keys.add_key(&other, &hash(), noon()).await.unwrap();
+    backend.keys.add_key(&other, &hash(), "Backend", noon()).await.unwrap();
     let (all, own, others) = (webhook(home.team), webhook(home.team), webhook(home.team));
     for (webhook, keys) in
         [(&all, &[][..]), (&own, &[home.owner, other.id][..]), (&others, &[other.id][..])]

@@ -15,7 +15,7 @@ use crate::sample::{key, noon, webhook};
 pub async fn finds_a_key_by_its_hash(backend: &Backend) {
     let home = household(backend).await;
     let (key, mine) = (key(home.team), hash());
-    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+    backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
     assert_eq!(backend.keys.key_by_hash(&mine).await.unwrap().unwrap().0, key);
     assert_eq!(backend.keys.key(key.id).await.unwrap(), Some(key));
     assert_eq!(backend.keys.key_by_hash(&hash()).await.unwrap(), None);
@@ -26,7 +26,7 @@ pub async fn finds_a_key_by_its_hash(backend: &Backend) {
 pub async fn opens_nothing_with_a_rotated_key(backend: &Backend) {
     let home = household(backend).await;
     let (key, old, new) = (key(home.team), hash(), hash());
-    backend.keys.add_key(&key, &old, noon()).await.unwrap();
+    backend.keys.add_key(&key, &old, "Backend", noon()).await.unwrap();
     assert!(backend.keys.rotate_key(key.id, &new).await.unwrap());
     assert_eq!(backend.keys.key_by_hash(&old).await.unwrap(), None);
     assert_eq!(backend.keys.key_by_hash(&new).await.unwrap().unwrap().0, key);
@@ -35,12 +35,27 @@ pub async fn opens_nothing_with_a_rotated_key(backend: &Backend) {
 pub async fn revokes_once(backend: &Backend) {
     let home = household(backend).await;
     let (key, mine) = (key(home.team), hash());
-    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+    backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
     assert!(backend.keys.revoke_key(key.id, noon()).await.unwrap());
     assert!(!backend.keys.revoke_key(key.id, noon()).await.unwrap());
     assert!(!backend.keys.rotate_key(key.id, &hash()).await.unwrap());
     let (found, _) = backend.keys.key_by_hash(&mine).await.unwrap().unwrap();
     assert_eq!(found.revoked_at, Some(noon()));
+}
+
+pub async fn lists_a_teams_keys_and_when_they_were_used(backend: &Backend) {
+    let (home, other) = (household(backend).await, household(backend).await);
+    let mine = key(home.team);
+    let later = noon() + TimeDelta::minutes(1);
+    backend.keys.add_key(&mine, &hash(), "Loan desk", later).await.unwrap();
+    let uses = [(mine.id, later), (other.owner, noon())];
+    backend.keys.note_uses(&uses).await.unwrap();
+    backend.keys.note_uses(&[(mine.id, noon())]).await.unwrap();
+    let kept = backend.keys.keys(home.team).await.unwrap();
+    assert_eq!(kept.len(), 2);
+    assert_eq!((&kept[0].key, kept[0].label.as_str()), (&mine, "Loan desk"), "the newest first");
+    assert_eq!((kept[0].created_at, kept[0].used_at), (later, Some(later)));
+    assert_eq!((kept[1].key.id, kept[1].used_at), (home.owner, None));
 }
 
 pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {

@@ -9,6 +9,7 @@ pub mod keys;
 pub mod notifications;
 pub mod outbox;
 pub mod partners;
+pub mod people;
 pub mod recordings;
 pub mod sessions;
 
@@ -40,7 +41,7 @@ pub(crate) async fn household(backend: &Backend) -> Household {
     let team = TeamId::from_uuid(Uuid::new_v4());
     backend.keys.add_team(team, "Lender", sample::noon()).await.unwrap();
     let key = sample::key(team);
-    backend.keys.add_key(&key, &hash(), sample::noon()).await.unwrap();
+    backend.keys.add_key(&key, &hash(), "Backend", sample::noon()).await.unwrap();
     let definition = sample::definition("sample", "1.0.0");
     let (platform, _) = backend.catalogue.publish(&definition, sample::noon()).await.unwrap();
     Household { team, owner: key.id, platform }

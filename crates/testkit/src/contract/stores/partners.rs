@@ -19,8 +19,8 @@ pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
     let home = household(backend).await;
     let (mine, theirs) = (hash(), hash());
     let key = sample::key(home.team);
-    backend.keys.add_key(&key, &mine, noon()).await.unwrap();
-    backend.keys.add_key(&sample::key(home.team), &theirs, noon()).await.unwrap();
+    backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
+    backend.keys.add_key(&sample::key(home.team), &theirs, "Backend", noon()).await.unwrap();
     let first = opening(key.id, home.platform);
     backend.sessions.insert(&first, None).await.unwrap();
     let id = first.session.id;
@@ -46,7 +46,7 @@ pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
     let mut owned = Vec::new();
     for _ in 0..CLAIMERS {
         let (key, mine) = (sample::key(home.team), hash());
-        backend.keys.add_key(&key, &mine, noon()).await.unwrap();
+        backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
         let first = opening(key.id, home.platform);
         backend.sessions.insert(&first, None).await.unwrap();
         owned.push((key.id, mine, first.session.id));
@@ -75,7 +75,7 @@ pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
 pub async fn opens_nothing_with_a_key_rotated_while_others_ask(backend: &Backend) {
     let home = household(backend).await;
     let (key, mut current) = (sample::key(home.team), hash());
-    backend.keys.add_key(&key, &current, noon()).await.unwrap();
+    backend.keys.add_key(&key, &current, "Backend", noon()).await.unwrap();
     for _ in 0..ROUNDS {
         let mut asking = JoinSet::new();
         for _ in 0..CLAIMERS {

@@ -1,0 +1,276 @@
+//! The people of the portal. The secrets of their one-time codes are sealed.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    account::{Email, Role},
+    id::{TeamId, UserId},
+    secret::Secret,
+};
+use ports::{
+    Resealed, StoreError,
+    account_store::{Change, CodeHash, KeptUser, PasswordHash, SecondFactor, User, UserStore},
+};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn, with_transaction},
+    schema::{recovery_codes, teams, users},
+};
+
+const TOTP: &str = "users.totp";
+const GOVERNS: [&str; 2] = [Role::Owner.as_str(), Role::Operator.as_str()];
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = users)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+pub(super) struct UserRow {
+    id: Id,
+    team: Id,
+    email: String,
+    role: String,
+    password: Option<String>,
+    totp: Option<Vec<u8>>,
+    created_at: Moment,
+}
+
+impl UserRow {
+    fn user(&self) -> Result<User, StoreError> {
+        Ok(User {
+            id: UserId::from_uuid(self.id.0),
+            team: TeamId::from_uuid(self.team.0),
+            email: self.email.parse().map_err(failed("read an address back"))?,
+            role: self.role.parse().map_err(failed("read a role back"))?,
+            has_second_factor: self.totp.is_some(),
+            created_at: self.created_at.0,
+        })
+    }
+}
+
+/// Changes somebody of a team where that leaves somebody who governs it. The team's row is locked
+/// meanwhile, so that two who leave at once leave one after the other.
+macro_rules! change_governed {
+    ($conn:expr, $id:expr, $left:expr, $locked:expr, $change:expr) => {{
+        let _: Option<Id> = $locked;
+        let there = users::table.filter(users::id.eq($id.1)).filter(users::team.eq($id.0));
+        let role: Option<String> = there.select(users::role).first($conn).await.optional()?;
+        let others = users::table
+            .filter(users::team.eq($id.0))
+            .filter(users::id.ne($id.1))
+            .filter(users::role.eq_any(GOVERNS));
+        match role {
+            None => Ok(Change::Nobody),
+            Some(_) if !$left && others.count().get_result::<i64>($conn).await? == 0 => {
+                Ok(Change::Last)
+            }
+            Some(_) => {
+                $change;
+                Ok(Change::Done)
+            }
+        }
+    }};
+}
+
+#[async_trait]
+impl UserStore for Store {
+    async fn add_user(
+        &self,
+        user: &User,
+        password: Option<&PasswordHash>,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let row = UserRow {
+            id: Id(*user.id.as_uuid()),
+            team: Id(*user.team.as_uuid()),
+            email: user.email.as_str().to_owned(),
+            role: user.role.as_str().to_owned(),
+            password: password.map(|hash| hash.0.clone()),
+            totp: None,
+            created_at: Moment(now),
+        };
+        let written = with_conn!(self, |conn| {
+            ::diesel::insert_into(users::table)
+                .values(&row)
+                .on_conflict(users::email)
+                .do_nothing()
+                .execute(conn)
+                .await
+        });
+        written.map(|rows| rows == 1).map_err(failed("add a person"))
+    }
+
+    async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError> {
+        let found: QueryResult<Option<UserRow>> = with_conn!(self, |conn| {
+            let whose = users::table.filter(users::email.eq(email.as_str()));
+            whose.select(UserRow::as_select()).first(conn).await.optional()
+        });
+        self.kept_user(found.map_err(failed("find a person"))?).await
+    }
+
+    async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError> {
+        let found: QueryResult<Option<UserRow>> = with_conn!(self, |conn| {
+            let whose = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+            whose.select(UserRow::as_select()).first(conn).await.optional()
+        });
+        self.kept_user(found.map_err(failed("find a person"))?).await
+    }
+
+    async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
+        let rows: QueryResult<Vec<UserRow>> = with_conn!(self, |conn| {
+            let theirs = users::table.filter(users::team.eq(Id(*team.as_uuid())));
+            theirs.order(users::email).select(UserRow::as_select()).load(conn).await
+        });
+        rows.map_err(failed("read a team's people"))?.iter().map(UserRow::user).collect()
+    }
+
+    async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError> {
+        let this = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+        let change = users::password.eq(Some(&password.0));
+        let changed =
+            with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        changed.map(drop).map_err(failed("set a password"))
+    }
+
+    async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError> {
+        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
+        let this = users::table.filter(users::id.eq(ids.1));
+        let (governs, change) = (GOVERNS.contains(&role.as_str()), users::role.eq(role.as_str()));
+        let done: QueryResult<Change> = with_transaction!(
+            self,
+            postgres | conn | {
+                let locked = team.for_no_key_update().first(conn).await.optional()?;
+                change_governed!(conn, ids, governs, locked, {
+                    ::diesel::update(this).set(change).execute(conn).await?;
+                })
+            },
+            sqlite | conn | {
+                change_governed!(conn, ids, governs, None, {
+                    ::diesel::update(this).set(change).execute(conn).await?;
+                })
+            }
+        );
+        done.map_err(failed("set a role"))
+    }
+
+    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError> {
+        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
+        let this = users::table.filter(users::id.eq(ids.1));
+        let done: QueryResult<Change> = with_transaction!(
+            self,
+            postgres | conn | {
+                let locked = team.for_no_key_update().first(conn).await.optional()?;
+                change_governed!(conn, ids, false, locked, {
+                    ::diesel::delete(this).execute(conn).await?;
+                })
+            },
+            sqlite | conn | {
+                change_governed!(conn, ids, false, None, {
+                    ::diesel::delete(this).execute(conn).await?;
+                })
+            }
+        );
+        done.map_err(failed("take a person out"))
+    }
+
+    async fn set_second_factor(
+        &self,
+        id: UserId,
+        factor: Option<&SecondFactor>,
+    ) -> Result<(), StoreError> {
+        let unfit = failed("seal the secret of one-time codes");
+        let sealed = factor.map(|factor| self.seal.close(TOTP, factor.totp.expose()));
+        let sealed = sealed.transpose().map_err(unfit)?;
+        let id = Id(*id.as_uuid());
+        let change = (users::totp.eq(sealed), users::totp_step.eq(factor.map_or(0, |f| f.step)));
+        let codes = factor.map_or(&[][..], |factor| &factor.recovery);
+        let codes: Vec<_> = codes
+            .iter()
+            .map(|code| (recovery_codes::owner.eq(id), recovery_codes::hash.eq(code.0.to_vec())))
+            .collect();
+        let done: QueryResult<()> = with_transaction!(self, |conn| {
+            let old = recovery_codes::table.filter(recovery_codes::owner.eq(id));
+            ::diesel::delete(old).execute(conn).await?;
+            let this = users::table.filter(users::id.eq(id));
+            ::diesel::update(this).set(change.clone()).execute(conn).await?;
+            for code in &codes {
+                ::diesel::insert_into(recovery_codes::table).values(code).execute(conn).await?;
+            }
+            Ok(())
+        });
+        done.map_err(failed("set a second factor"))
+    }
+
+    async fn use_step(&self, id: UserId, step: i64) -> Result<bool, StoreError> {
+        let this =
+            users::table.filter(users::id.eq(Id(*id.as_uuid()))).filter(users::totp_step.lt(step));
+        let changed = with_conn!(self, |conn| {
+            ::diesel::update(this).set(users::totp_step.eq(step)).execute(conn).await
+        });
+        changed.map(|rows| rows == 1).map_err(failed("use up a one-time code"))
+    }
+
+    async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError> {
+        let this = recovery_codes::table
+            .filter(recovery_codes::owner.eq(Id(*id.as_uuid())))
+            .filter(recovery_codes::hash.eq(code.0.as_slice()));
+        let gone = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("use up a recovery code"))
+    }
+
+    async fn reseal_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Resealed<UserId>, StoreError> {
+        let after = after.map_or_else(uuid::Uuid::nil, |user| *user.as_uuid());
+        let some = users::table
+            .filter(users::id.gt(Id(after)))
+            .filter(users::totp.is_not_null())
+            .order(users::id)
+            .limit(limit.into())
+            .select((users::id, users::totp.assume_not_null()));
+        let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
+        let rows = rows.map_err(failed("read people"))?;
+        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(sealed)) {
+            let Ok(plain) = self.seal.open(TOTP, sealed) else {
+                done.unreadable.push(UserId::from_uuid(id.0));
+                continue;
+            };
+            let anew = self.seal.close(TOTP, &plain).map_err(failed("seal a secret anew"))?;
+            // Who got a new secret meanwhile keeps it.
+            let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
+            let changed: QueryResult<usize> = with_conn!(self, |conn| {
+                ::diesel::update(this).set(users::totp.eq(Some(anew))).execute(conn).await
+            });
+            done.changed += changed.map_err(failed("seal a secret anew"))?;
+        }
+        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
+        done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
+        Ok(done)
+    }
+}
+
+impl Store {
+    pub(super) async fn kept_user(
+        &self,
+        row: Option<UserRow>,
+    ) -> Result<Option<KeptUser>, StoreError> {
+        let Some(row) = row else { return Ok(None) };
+        let codes = recovery_codes::table.filter(recovery_codes::owner.eq(row.id)).count();
+        let left: QueryResult<i64> = with_conn!(self, |conn| codes.get_result(conn).await);
+        let left = left.map_err(failed("count recovery codes"))?;
+        let totp = row.totp.as_ref().map(|sealed| self.seal.open(TOTP, sealed));
+        let totp = totp.transpose().map_err(failed("open the secret of one-time codes"))?;
+        Ok(Some(KeptUser {
+            user: row.user()?,
+            password: row.password.map(PasswordHash),
+            totp: totp.map(Secret::new),
+            recovery_codes_left: usize::try_from(left).unwrap_or(0),
+        }))
+    }
+}

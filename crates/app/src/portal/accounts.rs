@@ -1,0 +1,241 @@
+//! Signing in to the portal.
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    account::{BadPassword, Email, LONGEST_PASSWORD, check_password},
+    audit::Deed,
+    id::{SignInId, TeamId},
+    rate::Limit,
+    secret::Secret,
+};
+use ports::{
+    StoreError,
+    account_store::{CodeHash, KeptUser, SignIn, Whence},
+    driving::{AccountService, Attempt, Offer, PortalError, SignedIn, Visitor},
+    rate_limiter::{Charge, Subject},
+};
+use uuid::Uuid;
+
+use super::People;
+
+/// How long somebody stays signed in (NIST SP 800-63B-4, section 2.2.3, asks for a day at most).
+const SIGNED_IN: TimeDelta = TimeDelta::hours(12);
+/// How long a code may be shown after the password.
+const HALF_IN: TimeDelta = TimeDelta::minutes(10);
+/// Passwords and codes that may be tried for one account, whoever tries.
+const FOR_AN_ACCOUNT: Limit = Limit { count: 10, seconds: 900 };
+/// And from one address, for whatever account.
+const FROM_AN_ADDRESS: Limit = Limit { count: 100, seconds: 900 };
+
+#[async_trait]
+impl AccountService for People {
+    async fn sign_in(&self, attempt: Attempt) -> Result<SignedIn, PortalError> {
+        let Attempt { email, password, from } = attempt;
+        self.charge(&email, &from).await?;
+        let found = match email.parse::<Email>() {
+            Ok(email) => self.users.user_by_email(&email).await?,
+            Err(_) => None,
+        };
+        let hash = found.as_ref().and_then(|kept| kept.password.clone());
+        let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
+        let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
+        let Some(kept) = found.filter(|_| fits) else {
+            metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
+            return Err(PortalError::WrongPassword);
+        };
+        let needs_code = kept.totp.is_some();
+        let token = self.token();
+        let now = self.clock.now();
+        let sign_in = SignIn {
+            id: SignInId::from_uuid(Uuid::from_u128(self.chance.id())),
+            user: kept.user.id,
+            passed: !needs_code,
+            form_token: self.token(),
+            created_at: now,
+            seen_at: now,
+            expires_at: now + if needs_code { HALF_IN } else { SIGNED_IN },
+            from,
+        };
+        if !needs_code {
+            self.note_sign_in(&kept, &sign_in.from).await?;
+        }
+        self.sign_ins.add_sign_in(&sign_in, &hash_of(&token)).await?;
+        Ok(SignedIn { token, needs_code })
+    }
+
+    async fn show_code(
+        &self,
+        token: &Secret,
+        code: &str,
+        from: Whence,
+    ) -> Result<SignedIn, PortalError> {
+        let now = self.clock.now();
+        let found = self.sign_ins.sign_in(&hash_of(token), now).await?;
+        let Some((_, kept, _)) = found.filter(|(sign_in, ..)| !sign_in.passed) else {
+            return Err(PortalError::Forbidden);
+        };
+        self.charge(kept.user.email.as_str(), &from).await?;
+        if !self.is_code_of(&kept, code, now).await? {
+            return Err(PortalError::WrongCode);
+        }
+        self.note_sign_in(&kept, &from).await?;
+        let fresh = self.token();
+        let until = now + SIGNED_IN;
+        if !self.sign_ins.pass_sign_in(&hash_of(token), &hash_of(&fresh), until).await? {
+            return Err(PortalError::Forbidden);
+        }
+        Ok(SignedIn { token: fresh, needs_code: false })
+    }
+
+    async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {
+        let found = self.sign_ins.sign_in(&hash_of(token), self.clock.now()).await?;
+        Ok(found.map(|(sign_in, kept, team_name)| Visitor {
+            user: kept.user.id,
+            email: kept.user.email.as_str().to_owned(),
+            role: kept.user.role,
+            team: kept.user.team,
+            team_name,
+            sign_in: sign_in.id,
+            passed: sign_in.passed,
+            has_second_factor: kept.totp.is_some(),
+            form_token: sign_in.form_token,
+            from,
+        }))
+    }
+
+    async fn sign_out(&self, visitor: &Visitor) -> Result<(), PortalError> {
+        self.sign_ins.end_sign_in(visitor.user, visitor.sign_in).await?;
+        Ok(())
+    }
+
+    async fn sign_ins(&self, visitor: &Visitor) -> Result<Vec<SignIn>, PortalError> {
+        passed(visitor)?;
+        Ok(self.sign_ins.sign_ins(visitor.user, self.clock.now()).await?)
+    }
+
+    async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError> {
+        passed(visitor)?;
+        self.note(visitor, "sign-in.end", &id.to_string()).await?;
+        if self.sign_ins.end_sign_in(visitor.user, id).await? {
+            Ok(())
+        } else {
+            Err(PortalError::NotFound("sign-in"))
+        }
+    }
+
+    async fn change_password(
+        &self,
+        visitor: &Visitor,
+        old: Secret,
+        new: Secret,
+    ) -> Result<(), PortalError> {
+        passed(visitor)?;
+        self.prove(visitor, old).await?;
+        check_password(&new)?;
+        let words = vec![visitor.email.clone(), visitor.team_name.clone(), "avouch".to_owned()];
+        if self.passwords.is_guessable(new.clone(), words).await {
+            return Err(BadPassword::Guessable.into());
+        }
+        let hash = self.passwords.hash(new).await?;
+        self.note(visitor, "password.change", "").await?;
+        self.users.set_password(visitor.user, &hash).await?;
+        self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
+        Ok(())
+    }
+
+    fn offer_second_factor(&self, visitor: &Visitor, before: Option<&str>) -> Offer {
+        self.offer(visitor, before)
+    }
+
+    async fn keep_second_factor(
+        &self,
+        visitor: &Visitor,
+        offer: &str,
+        code: &str,
+    ) -> Result<Vec<Secret>, PortalError> {
+        passed(visitor)?;
+        self.take_offer(visitor, offer, code).await
+    }
+
+    async fn drop_second_factor(
+        &self,
+        visitor: &Visitor,
+        password: Secret,
+    ) -> Result<(), PortalError> {
+        passed(visitor)?;
+        self.prove(visitor, password).await?;
+        self.note(visitor, "second-factor.drop", "").await?;
+        Ok(self.users.set_second_factor(visitor.user, None).await?)
+    }
+}
+
+/// What everybody may do with their own account, once they have shown all that is asked for.
+pub(super) fn passed(visitor: &Visitor) -> Result<(), PortalError> {
+    if visitor.passed { Ok(()) } else { Err(PortalError::Forbidden) }
+}
+
+/// What is kept of a token or code.
+pub(super) fn hash_of(secret: &Secret) -> CodeHash {
+    CodeHash(adapters::sha256(secret.expose().as_bytes()))
+}
+
+impl People {
+    /// 256 random bits.
+    pub(super) fn token(&self) -> Secret {
+        Secret::new(URL_SAFE_NO_PAD.encode(self.chance.bits()))
+    }
+
+    /// Counts a try against an account and an address.
+    async fn charge(&self, email: &str, from: &Whence) -> Result<(), PortalError> {
+        let hash = adapters::sha256(email.trim().to_lowercase().as_bytes());
+        let half = hash.first_chunk::<16>().copied().unwrap_or_default();
+        let charges = [
+            Charge { subject: Subject::SignIns(from.address), limit: FROM_AN_ADDRESS },
+            Charge { subject: Subject::Account(half), limit: FOR_AN_ACCOUNT },
+        ];
+        // One after the other: who is stopped for their address does not use up an account's tries.
+        for charge in charges {
+            let now = self.clock.now();
+            for window in self.limiter.charge(&[charge], now).await {
+                if !window.admits() {
+                    let outcome = ("outcome", "throttled");
+                    metrics::counter!("avouch_portal_sign_ins_total", &[outcome]).increment(1);
+                    return Err(PortalError::TooMany { retry_after: window.retry_after(now) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the password that somebody shows once more is theirs.
+    async fn prove(&self, visitor: &Visitor, password: Secret) -> Result<(), PortalError> {
+        self.charge(&visitor.email, &visitor.from).await?;
+        let hash = self.users.user(visitor.user).await?.and_then(|kept| kept.password);
+        let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
+        let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
+        if fits { Ok(()) } else { Err(PortalError::WrongPassword) }
+    }
+
+    async fn is_code_of(
+        &self,
+        kept: &KeptUser,
+        code: &str,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let step = kept.totp.as_ref().and_then(|secret| self.codes.step(secret, code, now));
+        if let Some(step) = step {
+            return self.users.use_step(kept.user.id, step).await;
+        }
+        let code = super::factor::tidy(code);
+        self.users.use_recovery(kept.user.id, &hash_of(&code)).await
+    }
+
+    async fn note_sign_in(&self, kept: &KeptUser, from: &Whence) -> Result<(), StoreError> {
+        metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "in").increment(1);
+        let (team, email): (TeamId, _) = (kept.user.team, kept.user.email.as_str());
+        let deed = Deed::new(self.clock.now(), email, "sign-in", "").from(from.address);
+        self.audit.note(team, &deed).await
+    }
+}

@@ -1,0 +1,153 @@
+//! Somebody's own account: password, second factor, and where they are signed in.
+
+use actix_web::{HttpResponse, web};
+use ports::{
+    account_store::SignIn,
+    driving::{PortalError, Visitor},
+};
+use qrcode::{QrCode, render::svg};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    page::{Moment, Page},
+    sent::Sent,
+    signed::Signed,
+};
+
+const HERE: &str = "/portal/account";
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route(HERE, web::get().to(show))
+        .route("/portal/account/password", web::post().to(change_password))
+        .route("/portal/account/second-factor", web::get().to(offer))
+        .route("/portal/account/second-factor", web::post().to(keep))
+        .route("/portal/account/second-factor/drop", web::post().to(drop_factor))
+        .route("/portal/account/sign-ins/{id}/end", web::post().to(end));
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    own: bool,
+    address: String,
+    agent: String,
+    since: Moment,
+    seen: Moment,
+}
+
+impl Row {
+    fn of(sign_in: &SignIn, visitor: &Visitor) -> Self {
+        Self {
+            id: sign_in.id.to_string(),
+            own: sign_in.id == visitor.sign_in,
+            address: sign_in.from.address.to_string(),
+            agent: sign_in.from.agent.clone(),
+            since: sign_in.created_at.into(),
+            seen: sign_in.seen_at.into(),
+        }
+    }
+}
+
+async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
+    let sign_ins = portal.accounts.sign_ins(visitor).await?;
+    let rows: Vec<_> = sign_ins.iter().map(|one| Row::of(one, visitor)).collect();
+    Ok(Page::of_team("account.html", "Your account", "account", visitor)
+        .with("sign_ins", rows)
+        .with("done", ""))
+}
+
+async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+    Ok(page(&portal, &signed.0).await?.shown())
+}
+
+async fn change_password(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    let (visitor, fields) = (sent.visitor, sent.fields);
+    let (old, new) = (fields.secret("old"), fields.secret("new"));
+    let shown = match portal.accounts.change_password(&visitor, old, new).await {
+        Ok(()) => {
+            let done = "Your password was changed. You were signed out everywhere else.";
+            page(&portal, &visitor).await?.with("done", done).shown()
+        }
+        Err(error) => refused(&portal, &visitor, error).await?,
+    };
+    Ok(shown)
+}
+
+async fn drop_factor(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    let (visitor, password) = (sent.visitor, sent.fields.secret("password"));
+    match portal.accounts.drop_second_factor(&visitor, password).await {
+        Ok(()) => Ok(see(HERE)),
+        Err(error) => Ok(refused(&portal, &visitor, error).await?),
+    }
+}
+
+/// The page again, with what was wrong with what was entered.
+async fn refused(
+    portal: &Portal,
+    visitor: &Visitor,
+    error: PortalError,
+) -> Result<HttpResponse, PortalError> {
+    match error {
+        PortalError::WrongPassword | PortalError::Password(_) | PortalError::TooMany { .. } => {
+            Ok(page(portal, visitor).await?.refused(&error))
+        }
+        PortalError::NotFound(_)
+        | PortalError::Forbidden
+        | PortalError::WrongCode
+        | PortalError::Invalid(_)
+        | PortalError::Store(_) => Err(error),
+    }
+}
+
+async fn offer(portal: web::Data<Portal>, signed: Signed) -> HttpResponse {
+    let visitor = signed.0;
+    let offer = portal.accounts.offer_second_factor(&visitor, None);
+    let (secret, url, sealed) = (offer.secret.expose(), offer.url.expose(), offer.sealed.expose());
+    factor_page(&visitor, secret, url, sealed).shown()
+}
+
+fn factor_page(visitor: &Visitor, secret: &str, url: &str, sealed: &str) -> Page {
+    // What cannot be drawn can be typed.
+    let drawn = QrCode::new(url).map(|code| {
+        let image = code.render::<svg::Color<'_>>().min_dimensions(220, 220).build();
+        image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
+    });
+    let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
+    Page::of_team("factor.html", "One-time codes", "account", visitor)
+        .with("secret", secret)
+        .with("picture", drawn)
+        .with("offer", sealed)
+}
+
+async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    let (visitor, fields) = (sent.visitor, sent.fields);
+    let kept =
+        portal.accounts.keep_second_factor(&visitor, fields.text("offer"), fields.text("code"));
+    match kept.await {
+        Ok(codes) => {
+            let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
+            let page = Page::of_team("recovery.html", "Recovery codes", "account", &visitor);
+            Ok(page.with("codes", codes).shown())
+        }
+        Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {
+            let before = Some(fields.text("offer"));
+            let offer = portal.accounts.offer_second_factor(&visitor, before);
+            let (secret, url) = (offer.secret.expose(), offer.url.expose());
+            Ok(factor_page(&visitor, secret, url, offer.sealed.expose()).refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn end(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let id = id.parse().map_err(|_| PortalError::NotFound("sign-in"))?;
+    portal.accounts.end_sign_in(&sent.visitor, id).await?;
+    Ok(see(HERE))
+}

@@ -1,0 +1,109 @@
+//! What somebody sees where a page cannot be shown.
+
+use std::fmt;
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    http::{
+        StatusCode,
+        header::{LOCATION, RETRY_AFTER},
+    },
+};
+use ports::driving::PortalError;
+
+use crate::page::Page;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// They are to sign in first, and come back here.
+    SignIn(String),
+    /// They are to show their code first.
+    Code,
+    /// What was sent came from no page of ours.
+    Forged,
+    NotThere,
+    Refused(PortalError),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SignIn(_) | Self::Code => out.write_str("sign in first"),
+            Self::Forged => out.write_str("that form is too old, or was not ours: try again"),
+            Self::NotThere => out.write_str("there is no such page"),
+            Self::Refused(error) => error.fmt(out),
+        }
+    }
+}
+
+impl From<PortalError> for Failure {
+    fn from(error: PortalError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl ResponseError for Failure {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::SignIn(_) | Self::Code => StatusCode::SEE_OTHER,
+            Self::Forged => StatusCode::FORBIDDEN,
+            Self::NotThere => StatusCode::NOT_FOUND,
+            Self::Refused(error) => status(error),
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        match self {
+            Self::SignIn(back) => {
+                let query = url::form_urlencoded::Serializer::new(String::new())
+                    .append_pair("next", back)
+                    .finish();
+                see(&format!("/portal/sign-in?{query}"))
+            }
+            Self::Code => see("/portal/sign-in/code"),
+            Self::Forged | Self::NotThere | Self::Refused(_) => self.shown(),
+        }
+    }
+}
+
+impl Failure {
+    fn shown(&self) -> HttpResponse {
+        if let Self::Refused(PortalError::Store(error)) = self {
+            let error: &dyn std::error::Error = error;
+            tracing::error!(error, "a page failed");
+        }
+        let internal = matches!(self, Self::Refused(PortalError::Store(_)));
+        let text =
+            if internal { "that did not work: try again".to_owned() } else { self.to_string() };
+        let mut response =
+            Page::new("failure.html", "Not possible").with("text", text).of(self.status_code());
+        if let Self::Refused(PortalError::TooMany { retry_after }) = self {
+            response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
+        }
+        response
+    }
+}
+
+/// The status that a refusal has, whatever page tells of it.
+pub(crate) fn status(error: &PortalError) -> StatusCode {
+    match error {
+        PortalError::NotFound(_) => StatusCode::NOT_FOUND,
+        PortalError::Forbidden => StatusCode::FORBIDDEN,
+        PortalError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+        PortalError::WrongPassword
+        | PortalError::WrongCode
+        | PortalError::Password(_)
+        | PortalError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        PortalError::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Sends a browser on with a GET, whatever it did here.
+pub(crate) fn see(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
+}
+
+pub(crate) async fn nothing_here() -> Result<HttpResponse, Failure> {
+    Err(Failure::NotThere)
+}

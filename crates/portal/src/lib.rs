@@ -1,0 +1,52 @@
+//! The partner portal: pages that are made here, work without scripts, and load nothing from
+//! elsewhere.
+//!
+//! **Invariant:** nothing changes by a GET. Whatever changes something comes from a page of ours,
+//! with the token of whoever is signed in ([`sent`]).
+
+mod account;
+mod assets;
+mod audit;
+mod failure;
+mod keys;
+mod page;
+mod sent;
+mod sign_in;
+mod signed;
+
+use std::{net::IpAddr, sync::Arc};
+
+use actix_web::{HttpRequest, web};
+use ports::{
+    clock::Clock,
+    driving::{AccountService, AuditService, KeyService},
+};
+
+/// What the pages call.
+#[derive(Clone)]
+pub struct Portal {
+    pub accounts: Arc<dyn AccountService>,
+    pub keys: Arc<dyn KeyService>,
+    pub audit: Arc<dyn AuditService>,
+    pub clock: Arc<dyn Clock>,
+    /// Scheme, host and port of the deployment's own address.
+    pub origin: String,
+}
+
+/// Where a request comes from, as the server that the pages are part of sees it.
+pub type Address = fn(&HttpRequest) -> IpAddr;
+
+/// Adds the pages to a server; `address` tells who asks.
+pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
+    move |config| {
+        config
+            .app_data(web::Data::new(portal))
+            .app_data(web::Data::new(signed::Finder(address)))
+            .configure(sign_in::routes)
+            .configure(keys::routes)
+            .configure(account::routes)
+            .configure(audit::routes)
+            .configure(assets::routes)
+            .route("/portal/{rest:.*}", web::route().to(failure::nothing_here));
+    }
+}

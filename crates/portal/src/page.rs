@@ -1,0 +1,168 @@
+//! How a page is made: the templates, what every one of them knows, and the headers around it.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use actix_web::{
+    HttpResponse,
+    http::{
+        StatusCode,
+        header::{
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER,
+            X_FRAME_OPTIONS,
+        },
+    },
+};
+use chrono::{DateTime, Utc};
+use domain::account::Right;
+use minijinja::{
+    Environment, UndefinedBehavior,
+    value::{Serde, Value},
+};
+use ports::driving::{PortalError, Visitor};
+use serde::Serialize;
+
+use crate::{assets, failure::status};
+
+/// Nothing but our own, nowhere but here, and in nobody's frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+macro_rules! templates {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../web/", $name)))),+]
+    };
+}
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.add_filter("capitalize_first", |text: &str| {
+        let mut letters = text.chars();
+        let first = letters.next().map(|first| first.to_uppercase().to_string());
+        first.unwrap_or_default() + letters.as_str()
+    });
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    for (name, text) in templates![
+        "account.html",
+        "audit.html",
+        "code.html",
+        "failure.html",
+        "factor.html",
+        "forms.html",
+        "frame.html",
+        "keys.html",
+        "recovery.html",
+        "secret.html",
+        "sign-in.html",
+    ] {
+        if let Err(error) = environment.add_template(name, text) {
+            tracing::error!(%error, "a template cannot be read");
+        }
+    }
+    environment
+});
+
+/// A page to be shown.
+pub(crate) struct Page {
+    template: &'static str,
+    values: BTreeMap<&'static str, Value>,
+}
+
+/// Who looks, as templates see them.
+#[derive(Serialize)]
+struct Shown<'a> {
+    email: &'a str,
+    role: &'a str,
+    team: &'a str,
+    works: bool,
+    governs: bool,
+    has_second_factor: bool,
+}
+
+impl Page {
+    pub(crate) fn new(template: &'static str, title: &str) -> Self {
+        let values = BTreeMap::from([
+            ("title", Value::from(title)),
+            ("build", Value::from(assets::build())),
+            ("visitor", Value::from(())),
+            ("form_token", Value::from("")),
+            ("here", Value::from("")),
+            ("trouble", Value::from(())),
+        ]);
+        Self { template, values }
+    }
+
+    /// A page for somebody who is signed in; `here` is the place in the menu.
+    pub(crate) fn of_team(
+        template: &'static str,
+        title: &str,
+        here: &str,
+        visitor: &Visitor,
+    ) -> Self {
+        let shown = Shown {
+            email: &visitor.email,
+            role: visitor.role.as_str(),
+            team: &visitor.team_name,
+            works: visitor.role.may(Right::Work),
+            governs: visitor.role.may(Right::Govern),
+            has_second_factor: visitor.has_second_factor,
+        };
+        Self::new(template, title)
+            .with("visitor", shown)
+            .with("form_token", visitor.form_token.expose())
+            .with("here", here)
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: impl Serialize) -> Self {
+        self.values.insert(name, Value::from(Serde(value)));
+        self
+    }
+
+    pub(crate) fn shown(self) -> HttpResponse {
+        self.of(StatusCode::OK)
+    }
+
+    /// The page, with what was wrong with the form that was sent.
+    pub(crate) fn refused(self, error: &PortalError) -> HttpResponse {
+        let mut response = self.with("trouble", error.to_string()).of(status(error));
+        if let PortalError::TooMany { retry_after } = error {
+            response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
+        }
+        response
+    }
+
+    pub(crate) fn of(self, status: StatusCode) -> HttpResponse {
+        let made =
+            TEMPLATES.get_template(self.template).and_then(|page| page.render(Serde(&self.values)));
+        match made {
+            Ok(html) => HttpResponse::build(status)
+                .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+                .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+                .insert_header((X_FRAME_OPTIONS, "DENY"))
+                // Forms say where they come from; nobody else is told.
+                .insert_header((REFERRER_POLICY, "same-origin"))
+                .insert_header((CACHE_CONTROL, "no-store"))
+                .body(html),
+            Err(error) => {
+                let template = self.template;
+                tracing::error!(?error, template, "a page could not be made");
+                HttpResponse::InternalServerError().body("this page could not be made")
+            }
+        }
+    }
+}
+
+/// A moment as a page shows it, and as machines read it.
+#[derive(Serialize)]
+pub(crate) struct Moment {
+    iso: String,
+    text: String,
+}
+
+impl From<DateTime<Utc>> for Moment {
+    fn from(at: DateTime<Utc>) -> Self {
+        Self {
+            iso: at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            text: at.format("%Y-%m-%d %H:%M UTC").to_string(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Forms: taken only from pages of ours, and from the person that the page was made for.
+
+use std::{collections::HashMap, future::Future, pin::Pin, time::Duration};
+
+use actix_web::{
+    FromRequest, HttpRequest,
+    dev::Payload,
+    http::header::{HOST, HeaderName, ORIGIN},
+    web::{self, Bytes},
+};
+use domain::secret::Secret;
+use ports::driving::Visitor;
+use subtle::ConstantTimeEq as _;
+
+use crate::{Portal, failure::Failure, signed::Signed};
+
+const PATIENCE: Duration = Duration::from_secs(15);
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The field that carries the token.
+const TOKEN: &str = "form_token";
+
+/// The fields of a form.
+pub(crate) struct Fields(HashMap<String, String>);
+
+impl Fields {
+    /// What was entered; empty where the field is not there.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn secret(&self, name: &str) -> Secret {
+        Secret::new(self.text(name).to_owned())
+    }
+}
+
+/// A form of somebody who is signed in.
+pub(crate) struct Sent {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: Fields,
+}
+
+/// A form of somebody who is not signed in yet.
+pub(crate) struct SentByAnybody(pub(crate) Fields);
+
+impl FromRequest for SentByAnybody {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+            if !is_ours(&request, &portal.origin) {
+                return Err(Failure::Forged);
+            }
+            read(&request, payload).await.map(Self)
+        })
+    }
+}
+
+impl FromRequest for Sent {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let Signed(visitor) = Signed::extract(&request).await?;
+            let mut payload = payload;
+            let SentByAnybody(fields) = SentByAnybody::from_request(&request, &mut payload).await?;
+            let (told, known) = (fields.text(TOKEN), visitor.form_token.expose());
+            if known.is_empty() || !bool::from(told.as_bytes().ct_eq(known.as_bytes())) {
+                return Err(Failure::Forged);
+            }
+            Ok(Self { visitor, fields })
+        })
+    }
+}
+
+/// Whether a page of ours sent it: the browser says so itself, and pages cannot change what it
+/// says (Fetch Metadata; RFC 6454, section 7).
+fn is_ours(request: &HttpRequest, origin: &str) -> bool {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = header(SITE)
+        && site != "same-origin"
+    {
+        return false;
+    }
+    let Some(from) = header(ORIGIN) else { return header(SITE).is_some() };
+    let host = from.split_once("://").map(|(_, host)| host);
+    from == origin || (host.is_some() && host == header(HOST))
+}
+
+async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Failure> {
+    let body = Bytes::from_request(request, &mut payload);
+    let body = arrived(body).await.ok_or(Failure::Forged)?;
+    let fields = url::form_urlencoded::parse(&body).into_owned();
+    Ok(Fields(fields.collect()))
+}
+
+/// A body that does not arrive, or is too large, is none.
+async fn arrived(body: impl Future<Output = Result<Bytes, actix_web::Error>>) -> Option<Bytes> {
+    actix_web::rt::time::timeout(PATIENCE, body).await.ok()?.ok()
+}

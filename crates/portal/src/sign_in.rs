@@ -1,0 +1,139 @@
+//! Signing in and out.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use ports::driving::{Attempt, PortalError, SignedIn};
+use serde::Deserialize;
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    page::Page,
+    sent::{Sent, SentByAnybody},
+    signed::{forget, remember, token, visitor, whence},
+};
+
+/// Where somebody is who has signed in and wanted nothing in particular.
+const HOME: &str = "/portal/keys";
+const LONGEST_PATH: usize = 500;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/portal", web::get().to(async || see(HOME)))
+        .route("/portal/sign-in", web::get().to(page))
+        .route("/portal/sign-in", web::post().to(sign_in))
+        .route("/portal/sign-in/code", web::get().to(code_page))
+        .route("/portal/sign-in/code", web::post().to(show_code))
+        .route("/portal/sign-out", web::post().to(sign_out));
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+async fn page(next: web::Query<Next>) -> HttpResponse {
+    form(&next.next, "").shown()
+}
+
+fn form(next: &str, email: &str) -> Page {
+    Page::new("sign-in.html", "Sign in").with("next", inside(next)).with("email", email)
+}
+
+async fn sign_in(
+    portal: web::Data<Portal>,
+    request: HttpRequest,
+    sent: SentByAnybody,
+) -> Result<HttpResponse, Failure> {
+    let fields = sent.0;
+    let (email, next) = (fields.text("email"), fields.text("next"));
+    let attempt = Attempt {
+        email: email.chars().take(300).collect(),
+        password: fields.secret("password"),
+        from: whence(&request),
+    };
+    match portal.accounts.sign_in(attempt).await {
+        Ok(SignedIn { token, needs_code: true }) => {
+            let query = url::form_urlencoded::Serializer::new(String::new())
+                .append_pair("next", &inside(next))
+                .finish();
+            Ok(remember(see(&format!("/portal/sign-in/code?{query}")), &token))
+        }
+        Ok(SignedIn { token, needs_code: false }) => Ok(remember(see(&inside(next)), &token)),
+        Err(error @ (PortalError::WrongPassword | PortalError::TooMany { .. })) => {
+            Ok(form(next, email).refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn code_page(next: web::Query<Next>, request: HttpRequest) -> Result<HttpResponse, Failure> {
+    match visitor(&request).await? {
+        Some(visitor) if visitor.passed => Ok(see(HOME)),
+        Some(_) => Ok(code_form(&next.next).shown()),
+        None => Ok(see("/portal/sign-in")),
+    }
+}
+
+fn code_form(next: &str) -> Page {
+    Page::new("code.html", "Confirm it is you").with("next", inside(next))
+}
+
+async fn show_code(
+    portal: web::Data<Portal>,
+    request: HttpRequest,
+    sent: SentByAnybody,
+) -> Result<HttpResponse, Failure> {
+    let (fields, Some(token)) = (sent.0, token(&request)) else {
+        return Ok(see("/portal/sign-in"));
+    };
+    let (code, next) = (fields.text("code"), fields.text("next"));
+    match portal.accounts.show_code(&token, code, whence(&request)).await {
+        Ok(signed_in) => Ok(remember(see(&inside(next)), &signed_in.token)),
+        Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {
+            Ok(code_form(next).refused(&error))
+        }
+        // The time for it has run out.
+        Err(PortalError::Forbidden) => Ok(see("/portal/sign-in")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn sign_out(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    portal.accounts.sign_out(&sent.visitor).await?;
+    Ok(forget(see("/portal/sign-in")))
+}
+
+/// A path of the portal, whatever somebody wrote into a link.
+fn inside(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.".contains(&byte);
+    let fine = path.len() <= LONGEST_PATH
+        && path.starts_with("/portal/")
+        && !path.contains("//")
+        && !path.contains("..")
+        && path.bytes().all(plain);
+    if fine { path.to_owned() } else { HOME.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_elsewhere() {
+        assert_eq!(inside("/portal/audit?before=7"), "/portal/audit?before=7");
+        for odd in [
+            "",
+            "https://evil.example/portal/",
+            "//evil.example/portal/",
+            "/portal",
+            "/portal//evil.example",
+            "/portal/../v1",
+            "/portal/\\evil.example",
+            "/portal/\r\nset-cookie:x",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(inside(odd), HOME, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Who asks: the cookie of whoever is signed in, and where a request comes from.
+
+use std::{future::Future, pin::Pin};
+
+use actix_web::{
+    FromRequest, HttpRequest, HttpResponse,
+    cookie::{Cookie, SameSite, time::Duration},
+    dev::Payload,
+    http::header::USER_AGENT,
+    web,
+};
+use domain::secret::Secret;
+use ports::{account_store::Whence, driving::Visitor};
+
+use crate::{Address, Portal, failure::Failure};
+
+/// Sent over TLS alone (or to this machine), to this host alone, to every path (RFC 6265bis,
+/// section 4.1.3.2).
+const COOKIE: &str = "__Host-avouch";
+/// As long as the service keeps somebody signed in.
+const KEPT: Duration = Duration::hours(12);
+const LONGEST_TOKEN: usize = 100;
+const LONGEST_AGENT: usize = 200;
+
+/// How the server that the pages are part of tells who asks.
+pub(crate) struct Finder(pub(crate) Address);
+
+/// Somebody who is signed in.
+pub(crate) struct Signed(pub(crate) Visitor);
+
+impl FromRequest for Signed {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let back = request.uri().path_and_query().map(ToString::to_string);
+            let back = back.filter(|_| request.method().is_safe());
+            let back = back.unwrap_or_else(|| "/portal/keys".to_owned());
+            let visitor = visitor(&request).await?.ok_or(Failure::SignIn(back))?;
+            if visitor.passed { Ok(Self(visitor)) } else { Err(Failure::Code) }
+        })
+    }
+}
+
+/// Who a request's cookie stands for, whether they have shown their code or not.
+pub(crate) async fn visitor(request: &HttpRequest) -> Result<Option<Visitor>, Failure> {
+    let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+    match token(request) {
+        Some(token) => Ok(portal.accounts.visitor(&token, whence(request)).await?),
+        None => Ok(None),
+    }
+}
+
+pub(crate) fn token(request: &HttpRequest) -> Option<Secret> {
+    let cookie = request.cookie(COOKIE)?;
+    let value = cookie.value();
+    (value.len() <= LONGEST_TOKEN).then(|| Secret::new(value.to_owned()))
+}
+
+pub(crate) fn whence(request: &HttpRequest) -> Whence {
+    let finder = request.app_data::<web::Data<Finder>>();
+    let unknown = std::net::IpAddr::from([0, 0, 0, 0]);
+    let address = finder.map_or(unknown, |finder| (finder.0)(request));
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    Whence { address, agent: agent.unwrap_or_default().chars().take(LONGEST_AGENT).collect() }
+}
+
+/// Gives a browser the token that it shows from now on.
+pub(crate) fn remember(mut response: HttpResponse, token: &Secret) -> HttpResponse {
+    set(&mut response, token.expose(), KEPT);
+    response
+}
+
+/// Has a browser forget its token.
+pub(crate) fn forget(mut response: HttpResponse) -> HttpResponse {
+    set(&mut response, "", Duration::ZERO);
+    response
+}
+
+fn set(response: &mut HttpResponse, value: &str, age: Duration) {
+    let cookie = Cookie::build(COOKIE, value.to_owned())
+        .path("/")
+        .secure(true)
+        .http_only(true)
+        // A link in a mail to a page of ours finds its reader signed in.
+        .same_site(SameSite::Lax)
+        .max_age(age)
+        .finish();
+    if let Err(error) = response.add_cookie(&cookie) {
+        tracing::error!(%error, "a cookie could not be set");
+    }
+}

@@ -1,0 +1,173 @@
+//! Where the people who use the portal are kept, and where they are signed in.
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{
+    account::{Email, Role},
+    id::{SignInId, TeamId, UserId},
+    secret::Secret,
+};
+
+use crate::{Resealed, StoreError};
+
+/// Keeps people, each in one team.
+#[async_trait]
+pub trait UserStore: Send + Sync {
+    /// `false`: somebody has this address already.
+    async fn add_user(
+        &self,
+        user: &User,
+        password: Option<&PasswordHash>,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
+
+    async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError>;
+
+    async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError>;
+
+    /// A team's people, by their addresses.
+    async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
+
+    async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError>;
+
+    async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError>;
+
+    /// Takes somebody out, with all that they are signed in with.
+    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError>;
+
+    /// Gives somebody a secret for one-time codes, with codes for when they have lost it; none
+    /// takes it away. Codes that were there before are gone.
+    async fn set_second_factor(
+        &self,
+        id: UserId,
+        factor: Option<&SecondFactor>,
+    ) -> Result<(), StoreError>;
+
+    /// Notes that the code of this step was used. `false`: it, or a later one, was before, and
+    /// this one MUST be refused (RFC 6238, section 5.2).
+    async fn use_step(&self, id: UserId, step: i64) -> Result<bool, StoreError>;
+
+    /// Takes a recovery code away. `false`: there is none like it. Of two at once one succeeds.
+    async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError>;
+
+    /// Seals secrets anew that another key than today's closed, a few at a time.
+    async fn reseal_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Resealed<UserId>, StoreError>;
+}
+
+/// Keeps who is signed in.
+#[async_trait]
+pub trait SignInStore: Send + Sync {
+    async fn add_sign_in(&self, sign_in: &SignIn, token: &CodeHash) -> Result<(), StoreError>;
+
+    /// Who a token stands for, if it has not run out; notes that it was seen.
+    async fn sign_in(
+        &self,
+        token: &CodeHash,
+        now: DateTime<Utc>,
+    ) -> Result<Option<(SignIn, KeptUser, String)>, StoreError>;
+
+    /// Says that the second factor was shown, and gives the sign-in another token. `false`: it
+    /// had another token, or none, by then.
+    async fn pass_sign_in(
+        &self,
+        old: &CodeHash,
+        new: &CodeHash,
+        until: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
+
+    /// A person's sign-ins that have not run out, the latest first.
+    async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError>;
+
+    /// Ends one of a person's sign-ins. `false`: there was none of that name.
+    async fn end_sign_in(&self, user: UserId, id: SignInId) -> Result<bool, StoreError>;
+
+    /// Ends all of a person's sign-ins but one.
+    async fn end_other_sign_ins(
+        &self,
+        user: UserId,
+        but: Option<SignInId>,
+    ) -> Result<usize, StoreError>;
+
+    /// Forgets what ran out before `now`. Answers how many.
+    async fn forget_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+}
+
+/// What came of changing who somebody is in a team. Two at once MUST NOT leave a team without
+/// anybody who governs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Done,
+    /// There is nobody of that name in the team.
+    Nobody,
+    /// Nobody would be left who governs the team.
+    Last,
+}
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    pub team: TeamId,
+    pub email: Email,
+    pub role: Role,
+    /// Whether one-time codes are asked for.
+    pub has_second_factor: bool,
+    pub created_at: DateTime<Utc>,
+}
+
+/// A person and what they sign in with.
+#[derive(Clone)]
+pub struct KeptUser {
+    pub user: User,
+    /// None: they have not chosen one yet.
+    pub password: Option<PasswordHash>,
+    /// The secret of their one-time codes.
+    pub totp: Option<Secret>,
+    pub recovery_codes_left: usize,
+}
+
+/// A password as it is kept: a string of the PHC form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(pub String);
+
+/// The SHA-256 hash of something that has 80 random bits or more; all of it that is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CodeHash(pub [u8; 32]);
+
+/// What a second factor consists of.
+pub struct SecondFactor {
+    /// In base32 (RFC 4648, section 6), as authenticators are told it.
+    pub totp: Secret,
+    /// The step of the code that proved that somebody has it.
+    pub step: i64,
+    pub recovery: Vec<CodeHash>,
+}
+
+/// That somebody is signed in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignIn {
+    pub id: SignInId,
+    pub user: UserId,
+    /// Whether all is shown that was to be shown.
+    pub passed: bool,
+    /// Comes with every form that they send.
+    pub form_token: Secret,
+    pub created_at: DateTime<Utc>,
+    pub seen_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub from: Whence,
+}
+
+/// Where a request to the portal comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whence {
+    pub address: IpAddr,
+    /// What the browser says that it is, cut.
+    pub agent: String,
+}

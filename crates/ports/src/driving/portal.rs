@@ -1,0 +1,175 @@
+//! What people do in the portal.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{
+    account::{BadPassword, Right, Role},
+    api_key::Environment,
+    audit::AuditEntry,
+    id::{ApiKeyId, SignInId, TeamId, UserId},
+    secret::Secret,
+};
+
+use crate::{
+    StoreError,
+    account_store::{SignIn, Whence},
+    key_store::KeptKey,
+};
+
+/// Somebody who is signed in.
+#[derive(Clone)]
+pub struct Visitor {
+    pub user: UserId,
+    pub email: String,
+    pub role: Role,
+    pub team: TeamId,
+    pub team_name: String,
+    pub sign_in: SignInId,
+    /// Whether all was shown that is asked for; else nothing but that is open to them.
+    pub passed: bool,
+    pub has_second_factor: bool,
+    /// Comes with every form that they send.
+    pub form_token: Secret,
+    pub from: Whence,
+}
+
+impl Visitor {
+    /// # Errors
+    /// Their role does not have this right, or they have shown only half of what is asked for.
+    pub fn must(&self, right: Right) -> Result<(), PortalError> {
+        if self.passed && self.role.may(right) { Ok(()) } else { Err(PortalError::Forbidden) }
+    }
+}
+
+/// Signing in and out, and what one signs in with.
+#[async_trait]
+pub trait AccountService: Send + Sync {
+    /// Checks an address and a password. Takes as long for an address that nobody has.
+    async fn sign_in(&self, attempt: Attempt) -> Result<SignedIn, PortalError>;
+
+    /// Checks a one-time or recovery code of somebody whose password was right; answers their new
+    /// token.
+    async fn show_code(
+        &self,
+        token: &Secret,
+        code: &str,
+        from: Whence,
+    ) -> Result<SignedIn, PortalError>;
+
+    /// Who a token stands for.
+    async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError>;
+
+    async fn sign_out(&self, visitor: &Visitor) -> Result<(), PortalError>;
+
+    /// The visitor's sign-ins, the latest first.
+    async fn sign_ins(&self, visitor: &Visitor) -> Result<Vec<SignIn>, PortalError>;
+
+    async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError>;
+
+    /// Changes the visitor's password and ends all of their other sign-ins.
+    async fn change_password(
+        &self,
+        visitor: &Visitor,
+        old: Secret,
+        new: Secret,
+    ) -> Result<(), PortalError>;
+
+    /// A secret for one-time codes, which nothing keeps until it is proved: the one that was
+    /// offered before, where that is still good, or a fresh one.
+    fn offer_second_factor(&self, visitor: &Visitor, before: Option<&str>) -> Offer;
+
+    /// Keeps such a secret, proved by a code of it; answers recovery codes, which are shown once.
+    async fn keep_second_factor(
+        &self,
+        visitor: &Visitor,
+        offer: &str,
+        code: &str,
+    ) -> Result<Vec<Secret>, PortalError>;
+
+    /// Takes the second factor away, for somebody who shows their password.
+    async fn drop_second_factor(
+        &self,
+        visitor: &Visitor,
+        password: Secret,
+    ) -> Result<(), PortalError>;
+}
+
+/// A try to sign in.
+pub struct Attempt {
+    pub email: String,
+    pub password: Secret,
+    pub from: Whence,
+}
+
+/// A token for somebody, and whether a code is asked for before it is worth anything.
+pub struct SignedIn {
+    pub token: Secret,
+    pub needs_code: bool,
+}
+
+/// A secret for one-time codes that may be taken.
+pub struct Offer {
+    /// In base32, to be typed.
+    pub secret: Secret,
+    /// `otpauth:` URL, to be scanned.
+    pub url: Secret,
+    /// Says later that the offer was ours, and made to this person a moment ago.
+    pub sealed: Secret,
+}
+
+/// A team's API keys.
+#[async_trait]
+pub trait KeyService: Send + Sync {
+    async fn keys(&self, visitor: &Visitor) -> Result<Vec<KeptKey>, PortalError>;
+
+    /// Makes a key. It is shown in this answer alone.
+    async fn make_key(&self, visitor: &Visitor, order: NewKey) -> Result<Secret, PortalError>;
+
+    /// Gives a record another key, which is shown in this answer alone; the one before opens
+    /// nothing from then on.
+    async fn rotate_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<Secret, PortalError>;
+
+    async fn revoke_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<(), PortalError>;
+}
+
+/// A key to be made.
+pub struct NewKey {
+    pub label: String,
+    pub environment: Environment,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A team's log of what was done in the portal.
+#[async_trait]
+pub trait AuditService: Send + Sync {
+    /// Entries before a number, the newest first.
+    async fn audit(
+        &self,
+        visitor: &Visitor,
+        before: Option<i64>,
+    ) -> Result<Vec<AuditEntry>, PortalError>;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PortalError {
+    /// As for what is another team's.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    #[error("your role does not allow that")]
+    Forbidden,
+    #[error("that address and that password do not belong together")]
+    WrongPassword,
+    #[error("that code is not right, or was used before")]
+    WrongCode,
+    #[error("that was tried too often")]
+    TooMany {
+        /// Whole seconds.
+        retry_after: i64,
+    },
+    #[error(transparent)]
+    Password(#[from] BadPassword),
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

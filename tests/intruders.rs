@@ -1,0 +1,240 @@
+//! The portal as those use it who should not: forms from elsewhere, other teams' identifiers, markup,
+//! guesses.
+
+use acceptance::{
+    database::Kind,
+    person::{Person, base, code_at, made_up, now, signed_in, status_with, user},
+    service::Deployment,
+};
+
+const ADA: &str = "ada@lender.example";
+const PHRASE: &str = "nine teapots under glass";
+
+/// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forms_are_taken_from_our_own_pages_alone() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let person = signed_in(&deployment, ADA, "owner").await;
+    let page = person.get("/portal/keys").await;
+    let (token, id) = (page.token(), page.after("action=\"/portal/keys/"));
+    let id = id.split('/').next().unwrap();
+    let other = signed_in(&deployment, "bob@lender.example", "owner").await;
+    let others = other.get("/portal/keys").await.token();
+    let sign_in = person.get("/portal/account").await;
+    assert_eq!(sign_in.status, 200);
+    let ours = base(&deployment);
+    for path in [
+        "/portal/keys".to_owned(),
+        format!("/portal/keys/{id}/rotate"),
+        format!("/portal/keys/{id}/revoke"),
+        "/portal/account/password".to_owned(),
+        "/portal/account/second-factor".to_owned(),
+        "/portal/account/second-factor/drop".to_owned(),
+        format!("/portal/account/sign-ins/{id}/end"),
+        "/portal/sign-out".to_owned(),
+    ] {
+        let good = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
+        for (why, token, headers) in [
+            ("no token", None, &good[..]),
+            ("an empty token", Some(""), &good[..]),
+            ("a token made up", Some(made_up().as_str()), &good[..]),
+            ("somebody else's token", Some(others.as_str()), &good[..]),
+            ("another site", Some(token.as_str()), &[("sec-fetch-site", "cross-site")][..]),
+            ("a site beside", Some(token.as_str()), &[("sec-fetch-site", "same-site")][..]),
+            ("another origin", Some(token.as_str()), &[("origin", "https://evil.example")][..]),
+            ("no origin", Some(token.as_str()), &[("origin", "null")][..]),
+            ("no word of where from", Some(token.as_str()), &[][..]),
+        ] {
+            let mut fields =
+                vec![("label", "x"), ("environment", "development"), ("expiry", "never")];
+            fields.extend(token.map(|token| ("form_token", token)));
+            let answer = person.post_from(&path, &fields, headers).await;
+            assert_eq!(answer.status, 403, "{path}: {why}");
+        }
+    }
+    assert_eq!(person.get("/portal/keys").await.text.matches("<tr>").count(), 2, "as before");
+    let elsewhere = [("origin", "https://evil.example")];
+    let fields = [("email", ADA), ("password", "x")];
+    assert_eq!(person.post_from("/portal/sign-in", &fields, &elsewhere).await.status, 403);
+}
+
+/// Who is who: other teams, other roles, tokens that were planted, links that lead away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_reaches_beyond_their_team_and_role() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let owner = signed_in(&deployment, ADA, "owner").await;
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let make = ["create-key", "--team", team.as_str().unwrap(), "--environment", "development"];
+    let theirs = deployment.admin(&make);
+    let (id, key) = (theirs["keyId"].as_str().unwrap(), theirs["apiKey"].as_str().unwrap());
+    for what in ["rotate", "revoke"] {
+        for id in [id, "nonsense", "00000000-0000-0000-0000-000000000000"] {
+            let path = format!("/portal/keys/{id}/{what}");
+            assert_eq!(owner.fill("/portal/keys", &path, &[]).await.status, 404, "{path}");
+        }
+    }
+    assert_eq!(status_with(&deployment, key).await, 200);
+    assert!(!owner.get("/portal/keys").await.text.contains(id));
+
+    // Another person's sign-in cannot be ended.
+    let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
+    let again = Person::new(&base(&deployment));
+    let password = user(&deployment, &deployment.team, "bob@lender.example", "member");
+    again.sign_in("bob@lender.example", &password).await;
+    let second = Person::new(&base(&deployment));
+    second.sign_in("bob@lender.example", &password).await;
+    let listed = second.get("/portal/account").await;
+    let bobs = listed.after("action=\"/portal/account/sign-ins/");
+    let path = format!("/portal/account/sign-ins/{bobs}");
+    assert_eq!(viewer.fill("/portal/account", &path, &[]).await.status, 404);
+    assert_eq!(again.get("/portal/keys").await.status, 200);
+    assert_eq!(second.fill("/portal/account", &path, &[]).await.status, 303);
+    assert_eq!(again.get("/portal/keys").await.status, 303, "signed out");
+
+    // A viewer looks on; a member works; neither sees the log.
+    let key = owner.get("/portal/keys").await.after("action=\"/portal/keys/");
+    let fields = [("label", "x"), ("environment", "production"), ("expiry", "never")];
+    let rotate = format!("/portal/keys/{key}");
+    for (path, fields) in
+        [("/portal/keys", &fields[..]), (&rotate, &[]), (&rotate.replace("rotate", "revoke"), &[])]
+    {
+        assert_eq!(viewer.fill("/portal/keys", path, fields).await.status, 403, "{path}");
+    }
+    assert_eq!(viewer.get("/portal/audit").await.status, 403);
+    assert_eq!(second.get("/portal/audit").await.status, 403);
+    assert_eq!(second.fill("/portal/keys", "/portal/keys", &fields).await.status, 200);
+
+    // A token that was there before is worth nothing after, and a link leads nowhere else.
+    let planted = Person::new(&base(&deployment));
+    planted.set_cookie(&made_up());
+    assert_eq!(planted.get("/portal/keys").await.status, 303);
+    let fields =
+        [("email", "bob@lender.example"), ("password", &password), ("next", "//evil.example")];
+    let answer = planted.post("/portal/sign-in", &fields).await;
+    assert_eq!((answer.status, answer.header("location")), (303, "/portal/keys"));
+    assert_ne!(planted.cookie(), Some(made_up()));
+    let old = planted.cookie().unwrap();
+    assert_eq!(planted.fill("/portal/keys", "/portal/sign-out", &[]).await.status, 303);
+    planted.set_cookie(&old);
+    assert_eq!(planted.get("/portal/keys").await.status, 303, "signed out for good");
+}
+
+/// What is written is shown as it was written, wherever it is shown; and pages are in nobody's frame.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_run_nothing_that_somebody_wrote() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let person = signed_in(&deployment, ADA, "owner").await;
+    let markup = "\"><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}";
+    let fields = [("label", markup), ("environment", "development"), ("expiry", "never")];
+    assert_eq!(person.fill("/portal/keys", "/portal/keys", &fields).await.status, 422, "too long");
+    let short = "\"><script>alert(1)</script>{{ 7 * 7 }}";
+    let fields = [("label", short), ("environment", "development"), ("expiry", "never")];
+    assert_eq!(person.fill("/portal/keys", "/portal/keys", &fields).await.status, 200);
+    for path in ["/portal/keys", "/portal/audit", "/portal/account"] {
+        let page = person.get(path).await;
+        assert!(!page.text.contains("<script>"), "{path}");
+        let policy = page.header("content-security-policy");
+        for part in [
+            "default-src 'none'",
+            "script-src 'self';",
+            "frame-ancestors 'none'",
+            "form-action 'self'",
+            "base-uri 'none'",
+        ] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert_eq!(page.header("x-frame-options"), "DENY");
+        assert_eq!(page.header("cache-control"), "no-store");
+        assert_eq!(page.header("x-content-type-options"), "nosniff");
+    }
+    let page = person.get("/portal/keys").await.text;
+    assert!(page.contains("&lt;script&gt;") && page.contains("{{ 7 * 7 }}"), "{page}");
+    let nobody = Person::new(&base(&deployment));
+    let fields = [("email", markup), ("password", markup), ("next", markup)];
+    let page = nobody.post("/portal/sign-in", &fields).await;
+    assert!(page.status == 422 && !page.text.contains("<script>"), "{}", page.text);
+    let page = nobody.get("/portal/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await;
+    assert!(page.status == 200 && !page.text.contains("<script>alert"));
+}
+
+/// Guesses are few, whoever makes them, and a stolen password alone opens nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_and_codes_cannot_be_guessed_through() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let person = Person::new(&base(&deployment));
+    assert_eq!(person.sign_in(ADA, &password).await.status, 303);
+    let page = person.get("/portal/account/second-factor").await;
+    let secret = page.text.split_once("<code class=\"secret\">").unwrap().1;
+    let secret = secret.split('<').next().unwrap().to_owned();
+    let (offer, code) = (page.after("name=\"offer\" value=\""), code_at(&secret, now()));
+    let fields = [("offer", offer.as_str()), ("code", &code)];
+    let path = "/portal/account/second-factor";
+    assert_eq!(person.fill(path, path, &fields).await.status, 200);
+
+    let thief = Person::new(&base(&deployment));
+    let answer = thief.sign_in(ADA, &password).await;
+    assert_eq!(answer.header("location").split('?').next(), Some("/portal/sign-in/code"));
+    for path in ["/portal/keys", "/portal/account", "/portal/audit"] {
+        let answer = thief.get(path).await;
+        assert_eq!((answer.status, answer.header("location")), (303, "/portal/sign-in/code"));
+    }
+    let mut refused = 0;
+    let late = loop {
+        let answer = thief.post("/portal/sign-in/code", &[("code", "000000")]).await;
+        if answer.status != 422 {
+            break answer;
+        }
+        refused += 1;
+    };
+    assert!(late.status == 429 && !late.header("retry-after").is_empty(), "{}", late.status);
+    assert!(refused <= 10, "{refused} codes");
+    let answer = thief.sign_in(ADA, &password).await;
+    assert_eq!(answer.status, 429, "even with the password");
+    assert_eq!(person.get("/portal/keys").await.status, 200, "who is in stays in");
+
+    // An address that nobody has is throttled like one that somebody has.
+    let statuses = async |email: &str| {
+        let guesser = Person::new(&base(&deployment));
+        let mut all = vec![];
+        for _ in 0..12 {
+            all.push(guesser.sign_in(email, "wrong wrong wrong").await.status);
+        }
+        all
+    };
+    user(&deployment, &deployment.team, "bob@lender.example", "member");
+    let known = statuses("bob@lender.example").await;
+    assert_eq!(known, statuses("nobody@lender.example").await);
+    assert_eq!(known, [&[422; 10][..], &[429; 2]].concat());
+}
+
+/// A password is changed for one that is no easy guess, and ends what was signed in elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_is_changed_for_a_good_one() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let (one, two) = (Person::new(&base(&deployment)), Person::new(&base(&deployment)));
+    one.sign_in(ADA, &password).await;
+    two.sign_in(ADA, &password).await;
+    let path = "/portal/account/password";
+    for (old, new) in [
+        ("wrong wrong wrong", PHRASE),
+        (password.as_str(), "short"),
+        (password.as_str(), "passwordpassword"),
+        (password.as_str(), "ada@lender.example"),
+    ] {
+        let answer = one.fill("/portal/account", path, &[("old", old), ("new", new)]).await;
+        assert_eq!(answer.status, 422, "{new}");
+    }
+    let fields = [("old", password.as_str()), ("new", PHRASE)];
+    assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);
+    assert_eq!(one.get("/portal/keys").await.status, 200);
+    assert_eq!(two.get("/portal/keys").await.status, 303, "signed out");
+    assert_eq!(two.sign_in(ADA, &password).await.status, 422);
+    assert_eq!(two.sign_in(" ADA@Lender.Example ", PHRASE).await.status, 303);
+    // None of it is in the log or in the database.
+    let log = std::fs::read_to_string(deployment.log()).unwrap();
+    for secret in [password.as_str(), PHRASE, &one.cookie().unwrap()] {
+        assert!(!log.contains(secret));
+    }
+}

@@ -1,0 +1,186 @@
+//! A person at the portal without a browser: what is sent is seen to the last header.
+//!
+//! Beside it what people have: a password that was made for them, and one-time codes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{HeaderMap, Method, Request, body::Bytes};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use ring::hmac;
+
+use crate::{partner::Partner, service::Deployment};
+
+pub struct Person {
+    client: Client<HttpConnector, Full<Bytes>>,
+    pub base: String,
+    cookies: Mutex<BTreeMap<String, String>>,
+}
+
+/// A page, or where one is sent on to.
+pub struct Page {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Page {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// What the page has in a hidden field or an attribute: what follows `before`, up to a quote.
+    pub fn after(&self, before: &str) -> String {
+        let rest = self.text.split_once(before).unwrap_or_else(|| panic!("{before}")).1;
+        rest.split('"').next().unwrap().to_owned()
+    }
+
+    pub fn token(&self) -> String {
+        self.after("name=\"form_token\" value=\"")
+    }
+}
+
+impl Person {
+    pub fn new(base: &str) -> Self {
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self { client, base: base.to_owned(), cookies: Mutex::default() }
+    }
+
+    pub fn cookie(&self) -> Option<String> {
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.get("__Host-avouch").cloned()
+    }
+
+    pub fn set_cookie(&self, value: &str) {
+        let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.insert("__Host-avouch".into(), value.into());
+    }
+
+    pub async fn get(&self, path: &str) -> Page {
+        self.send(Method::GET, path, String::new(), &[]).await
+    }
+
+    /// Sends a form as a page of the portal's does.
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let from = self.base.clone();
+        self.post_from(path, fields, &[("origin", &from), ("sec-fetch-site", "same-origin")]).await
+    }
+
+    /// Sends a form with these headers.
+    pub async fn post_from(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Page {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(fields);
+        self.send(Method::POST, path, form.finish(), headers).await
+    }
+
+    /// Sends a form with the token of the page that it is on.
+    pub async fn fill(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> Page {
+        let token = self.get(page).await.token();
+        let fields = [fields, &[("form_token", token.as_str())]].concat();
+        self.post(path, &fields).await
+    }
+
+    pub async fn sign_in(&self, email: &str, password: &str) -> Page {
+        self.post("/portal/sign-in", &[("email", email), ("password", password)]).await
+    }
+
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+        headers: &[(&str, &str)],
+    ) -> Page {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if !body.is_empty() {
+            request = request.header("content-type", "application/x-www-form-urlencoded");
+        }
+        if let Some(cookie) = self.cookie() {
+            request = request.header("cookie", format!("__Host-avouch={cookie}"));
+        }
+        let request = request.body(Full::from(body)).expect("a request");
+        let response = self.client.request(request).await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        for set in headers.get_all("set-cookie") {
+            let set = set.to_str().unwrap();
+            for word in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] {
+                assert!(set.contains(word), "{set}");
+            }
+            let (name, value) = set.split(';').next().unwrap().split_once('=').unwrap();
+            let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+            cookies.insert(name.to_owned(), value.to_owned());
+        }
+        let body = response.into_body().collect().await.expect("a whole body").to_bytes();
+        Page { status, headers, text: String::from_utf8_lossy(&body).into_owned() }
+    }
+}
+
+/// The code of a moment (RFC 6238), computed apart from the service.
+pub fn code_at(secret: &str, unix: u64) -> String {
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let bits = secret.chars().flat_map(|c| {
+        let value = alphabet.find(c).expect("base32");
+        (0..5).rev().map(move |bit| value >> bit & 1)
+    });
+    let bits: Vec<_> = bits.collect();
+    let bytes: Vec<u8> = bits
+        .chunks_exact(8)
+        .map(|byte| byte.iter().fold(0, |sum, bit| sum << 1 | u8::try_from(*bit).unwrap()))
+        .collect();
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &bytes);
+    let tag = hmac::sign(&key, &(unix / 30).to_be_bytes());
+    let tag = tag.as_ref();
+    let at = usize::from(tag[19] & 15);
+    let number = u32::from_be_bytes(tag[at..at + 4].try_into().unwrap()) & 0x7fff_ffff;
+    format!("{:06}", number % 1_000_000)
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.expect("a clock").as_secs()
+}
+
+/// A token of the right form that nobody has.
+pub fn made_up() -> String {
+    URL_SAFE.encode([7; 32]).trim_end_matches('=').to_owned()
+}
+
+/// Makes a person of a team; answers the password that they were given.
+pub fn user(deployment: &Deployment, team: &str, email: &str, role: &str) -> String {
+    let made = deployment.admin(&["create-user", "--team", team, "--email", email, "--role", role]);
+    made["password"].as_str().expect("a password").to_owned()
+}
+
+/// The deployment's own address.
+pub fn base(deployment: &Deployment) -> String {
+    deployment.setting("AVOUCH_PUBLIC_URL").expect("an address")
+}
+
+/// A person of the deployment's team who has signed in.
+pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> Person {
+    let password = user(deployment, &deployment.team, email, role);
+    let person = Person::new(&base(deployment));
+    assert_eq!(person.sign_in(email, &password).await.status, 303);
+    person
+}
+
+/// The status that a request with a key has.
+pub async fn status_with(deployment: &Deployment, key: &str) -> u16 {
+    Partner::new(&base(deployment), Some(key)).get("browser-platforms").await.status
+}

@@ -1,0 +1,210 @@
+//! The portal as its people use it, in a real browser.
+
+use std::time::Duration;
+
+use acceptance::{
+    applicant::{Applicant, Embed},
+    database::Kind,
+    eventually,
+    person::{base, code_at, now, signed_in, status_with, user},
+    service::Deployment,
+};
+use serde_json::{Value, json};
+
+const ADA: &str = "ada@lender.example";
+
+/// Enters a text into a field, by the keyboard.
+async fn enter(page: &Embed<'_>, id: &str, text: &str) {
+    page.evaluate(&format!("document.getElementById({id:?}).focus()")).await;
+    page.applicant.write(text).await;
+}
+
+/// Waits until a page has this heading.
+async fn heading(page: &Embed<'_>, text: &str) {
+    let there = format!(
+        "document.readyState === 'complete' && document.querySelector('h1')?.textContent === {text:?}"
+    );
+    page.until(text, &there).await;
+}
+
+async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
+    heading(page, "Sign in").await;
+    enter(page, "email", email).await;
+    enter(page, "password", password).await;
+    page.click("button.primary").await;
+}
+
+/// No barrier that a machine finds, in light and in dark.
+async fn no_barrier(page: &Embed<'_>, when: &str) {
+    for scheme in ["light", "dark"] {
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        page.applicant.tell("Emulation.setEmulatedMedia", media).await;
+        assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
+    }
+}
+
+async fn text(page: &Embed<'_>, expression: &str) -> String {
+    page.evaluate(expression).await.as_str().unwrap_or_default().to_owned()
+}
+
+/// From the first sign-in to a key that is revoked, by mouse and keyboard.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
+    let page = browser.alone();
+    heading(&page, "Sign in").await;
+    no_barrier(&page, "sign-in").await;
+    sign_in(&page, ADA, "not this one, I think").await;
+    page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
+    no_barrier(&page, "a refusal").await;
+    // The address that was entered is there still.
+    enter(&page, "password", &password).await;
+    page.click("button.primary").await;
+    heading(&page, "API keys").await;
+    no_barrier(&page, "keys").await;
+
+    enter(&page, "label", "Loan <b>desk</b>").await;
+    page.click("main .primary").await;
+    heading(&page, "Your new API key").await;
+    no_barrier(&page, "a key").await;
+    let key = text(&page, "document.getElementById('secret').value").await;
+    assert!(key.starts_with("avk_dev_"), "{key}");
+    assert_eq!(status_with(&deployment, &key).await, 200);
+    page.click("a.button").await;
+    heading(&page, "API keys").await;
+    assert_eq!(page.evaluate("document.body.textContent.includes('Loan <b>desk</b>')").await, true);
+    assert_eq!(
+        page.evaluate("document.documentElement.outerHTML.includes('avk_dev_')").await,
+        false
+    );
+
+    page.click("tbody tr:first-child details summary").await;
+    page.click("tbody tr:first-child details button").await;
+    heading(&page, "The key was rotated").await;
+    let rotated = text(&page, "document.getElementById('secret').value").await;
+    assert_eq!(status_with(&deployment, &key).await, 401, "the old one, at once");
+    assert_eq!(status_with(&deployment, &rotated).await, 200);
+    page.click("a.button").await;
+    let used = "document.querySelector('tbody tr:first-child td:nth-child(6) time') !== null || (location.reload(), false)";
+    eventually("the last use", Duration::from_secs(30), async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        heading(&page, "API keys").await;
+        (page.evaluate(used).await == true).then_some(())
+    })
+    .await;
+    page.click("tbody tr:first-child details:nth-of-type(2) summary").await;
+    page.click("tbody tr:first-child details:nth-of-type(2) button").await;
+    page.until("it is revoked", "document.querySelector('.state.revoked') !== null").await;
+    assert_eq!(status_with(&deployment, &rotated).await, 401);
+
+    let codes = second_factor(&page).await;
+    sign_in_with_codes(&page, &password, &codes).await;
+    page.click("nav a[href='/portal/audit']").await;
+    heading(&page, "Audit log").await;
+    no_barrier(&page, "audit").await;
+    let done = text(&page, "[...document.querySelectorAll('tbody code:not([title])')].map((c) => c.textContent).join(' ')").await;
+    assert_eq!(
+        done,
+        "sign-in sign-in second-factor.keep key.revoke key.rotate key.make sign-in person.add"
+    );
+    browser.leave().await;
+}
+
+/// What a second factor consists of, as its owner writes it down.
+struct Codes {
+    secret: String,
+    /// One that was used already.
+    used: String,
+    recovery: Vec<Value>,
+}
+
+/// Sets one-time codes up.
+async fn second_factor(page: &Embed<'_>) -> Codes {
+    page.click("nav a[href='/portal/account']").await;
+    heading(page, "Your account").await;
+    no_barrier(page, "account").await;
+    page.click("a.primary").await;
+    heading(page, "One-time codes").await;
+    no_barrier(page, "a second factor").await;
+    let secret = text(page, "document.querySelector('code.secret').textContent").await;
+    enter(page, "code", "000000").await;
+    page.click("button.primary").await;
+    page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
+    let same = text(page, "document.querySelector('code.secret').textContent").await;
+    assert_eq!(same, secret, "the one that was scanned");
+    let used = code_at(&secret, now());
+    enter(page, "code", &used).await;
+    page.click("button.primary").await;
+    heading(page, "Recovery codes").await;
+    no_barrier(page, "recovery codes").await;
+    let recovery = page
+        .evaluate("[...document.querySelectorAll('.codes code')].map((c) => c.textContent)")
+        .await;
+    let recovery = recovery.as_array().unwrap().clone();
+    assert_eq!(recovery.len(), 10);
+    page.click("main a.button").await;
+    heading(page, "Your account").await;
+    Codes { secret, used, recovery }
+}
+
+/// Signs out, and in with a code of either kind.
+async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
+    let recovery = codes.recovery[0].as_str().unwrap().to_uppercase();
+    // The code that set it up is used up; the next one is of the step after it.
+    for (wrong, right) in [
+        (codes.used.clone(), code_at(&codes.secret, now() + 30)),
+        ("abcd-efgh-ijkl-mnop".to_owned(), recovery),
+    ] {
+        page.click("header button").await;
+        sign_in(page, ADA, password).await;
+        heading(page, "Confirm it is you").await;
+        no_barrier(page, "a code").await;
+        enter(page, "code", &wrong).await;
+        page.click("button.primary").await;
+        page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
+        enter(page, "code", &right).await;
+        page.click("button.primary").await;
+        heading(page, "API keys").await;
+    }
+}
+
+/// The same without any script, down to the key that works.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_work_without_scripts_and_are_small() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let browser = Applicant::visit("about:blank").await;
+    browser.tell("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
+    let url = format!("{}/portal/keys", base(&deployment));
+    browser.tell("Page.navigate", json!({ "url": url })).await;
+    let page = browser.alone();
+    sign_in(&page, ADA, &password).await;
+    heading(&page, "API keys").await;
+    enter(&page, "label", "Without scripts").await;
+    page.click("main .primary").await;
+    heading(&page, "Your new API key").await;
+    let key = text(&page, "document.getElementById('secret').value").await;
+    assert_eq!(status_with(&deployment, &key).await, 200);
+    let hidden = "document.querySelector('[data-copy]').hidden";
+    assert_eq!(page.evaluate(hidden).await, true, "what cannot work is not shown");
+    browser.leave().await;
+
+    let person = signed_in(&deployment, "bob@lender.example", "owner").await;
+    for path in
+        ["/portal/keys", "/portal/account", "/portal/account/second-factor", "/portal/audit"]
+    {
+        let whole = person.get(path).await;
+        let mut bytes = whole.text.len();
+        for asset in ["style.css", "portal.js"] {
+            let build = whole.after("/portal/assets/");
+            let build = build.split('/').next().unwrap();
+            let asset = person.get(&format!("/portal/assets/{build}/{asset}")).await;
+            assert_eq!(asset.status, 200);
+            bytes += asset.text.len();
+        }
+        println!("{path}: {bytes} bytes with style and script");
+        assert!(bytes < 100_000, "{path} has {bytes} bytes");
+    }
+}
