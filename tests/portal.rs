@@ -6,7 +6,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    person::{base, code_at, now, signed_in, status_with, user},
+    person::{Person, base, code_at, now, signed_in, status_with, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -207,4 +207,61 @@ async fn pages_work_without_scripts_and_are_small() {
         println!("{path}: {bytes} bytes with style and script");
         assert!(bytes < 100_000, "{path} has {bytes} bytes");
     }
+}
+
+/// A session of the team's, from the list to its end, and what an onlooker may not do to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_found_read_and_ended() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let markup = "<img src=x onerror=alert(1)>";
+    let created = deployment.create(&json!({ "externalReferenceId": markup })).await;
+    let id = created["sessionId"].as_str().unwrap().to_owned();
+    let (path, end) = (format!("/portal/sessions/{id}"), format!("/portal/sessions/{id}/end"));
+
+    let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
+    assert_eq!(viewer.get(&path).await.status, 200);
+    assert_eq!(viewer.fill(&path, &end, &[]).await.status, 403);
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
+    let stranger = Person::new(&base(&deployment));
+    stranger.sign_in("mal@other.example", &password).await;
+    assert_eq!(stranger.get(&path).await.status, 404);
+    assert_eq!(stranger.fill("/portal/keys", &end, &[]).await.status, 404);
+    assert!(!stranger.get("/portal/sessions").await.text.contains(&id));
+    assert_eq!(deployment.session(&id).await["status"], "CREATED");
+    for odd in ["?status=NONSENSE", "?from=-5", "?from=9223372036854775807", "?from=x"] {
+        let status = viewer.get(&format!("/portal/sessions{odd}")).await.status;
+        assert!(status == 200 || status == 400, "{odd}: {status}");
+    }
+
+    let password = user(&deployment, &deployment.team, ADA, "member");
+    let browser = Applicant::visit(&format!("{}/portal/sessions", base(&deployment))).await;
+    let page = browser.alone();
+    sign_in(&page, ADA, &password).await;
+    heading(&page, "Sessions").await;
+    no_barrier(&page, "sessions").await;
+    page.click("tbody a").await;
+    heading(&page, "Session").await;
+    no_barrier(&page, "a session").await;
+    assert_eq!(
+        page.evaluate("document.querySelector('dl').textContent.includes('<img src=x')").await,
+        true
+    );
+    page.click("main details summary").await;
+    page.click("main details button").await;
+    page.until("its end", "document.querySelector('.state.TERMINATED') !== null").await;
+    no_barrier(&page, "a session that ended").await;
+    assert_eq!(deployment.session(&id).await["status"], "TERMINATED");
+    let events = text(
+        &page,
+        "[...document.querySelectorAll('tbody th')].map((e) => e.textContent).join(' ')",
+    )
+    .await;
+    assert_eq!(events, "SessionCreated TerminatedByPartner");
+    page.click("nav a[href='/portal/sessions']").await;
+    heading(&page, "Sessions").await;
+    page.evaluate("document.getElementById('status').value = 'CREATED'").await;
+    page.click("main button").await;
+    page.until("no session", "document.querySelector('.empty') !== null").await;
+    browser.leave().await;
 }

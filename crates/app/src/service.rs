@@ -223,16 +223,23 @@ impl Service {
         let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
         let (uses, limiter) = (Arc::new(KeyUses::default()), limiter(config)?);
-        let people = Arc::new(People::open(&key, &core, &store, &limiter)?);
+        let partners = Arc::new(Partners {
+            core: core.clone(),
+            recordings: store.clone(),
+            notifications: store.clone(),
+            vault: vault.clone(),
+            places: places.clone(),
+        });
+        let people = People::open(&key, &core, &store, &limiter, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
             log: store.clone(),
             courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
-            places: places.clone(),
+            places,
             recordings: store.clone(),
-            vault: vault.clone(),
+            vault,
             encoder: Arc::new(Ffmpeg::default()),
             notifications: store.clone(),
             notifier: mail(config)?,
@@ -245,18 +252,11 @@ impl Service {
             tasks,
         };
         workers.start();
-        let partners = Arc::new(Partners {
-            core: core.clone(),
-            recordings: store.clone(),
-            notifications: store.clone(),
-            vault,
-            places,
-        });
         let shared = Shared {
             core,
             store,
             partners: partners.clone(),
-            people,
+            people: Arc::new(people),
             uses,
             limiter,
             config: config.clone(),

@@ -11,6 +11,7 @@ mod failure;
 mod keys;
 mod page;
 mod sent;
+mod sessions;
 mod sign_in;
 mod signed;
 
@@ -19,7 +20,7 @@ use std::{net::IpAddr, sync::Arc};
 use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
-    driving::{AccountService, AuditService, KeyService},
+    driving::{AccountService, AuditService, KeyService, TeamSessionService},
 };
 
 /// What the pages call.
@@ -27,6 +28,7 @@ use ports::{
 pub struct Portal {
     pub accounts: Arc<dyn AccountService>,
     pub keys: Arc<dyn KeyService>,
+    pub sessions: Arc<dyn TeamSessionService>,
     pub audit: Arc<dyn AuditService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
@@ -43,6 +45,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .app_data(web::Data::new(portal))
             .app_data(web::Data::new(signed::Finder(address)))
             .configure(sign_in::routes)
+            .configure(sessions::routes)
             .configure(keys::routes)
             .configure(account::routes)
             .configure(audit::routes)

@@ -52,6 +52,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "keys.html",
         "recovery.html",
         "secret.html",
+        "session.html",
+        "sessions.html",
         "sign-in.html",
     ] {
         if let Err(error) = environment.add_template(name, text) {

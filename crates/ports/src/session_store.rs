@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::{
     ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
-    id::{ApiKeyId, BrowserId, PlatformId, SessionId},
+    id::{ApiKeyId, BrowserId, PlatformId, SessionId, TeamId},
     platform::Card,
     request::ListQuery,
     session::{Change, Session, Status},
@@ -93,6 +93,13 @@ pub trait SessionStore: Send + Sync {
         owner: ApiKeyId,
         query: ListQuery,
     ) -> Result<(Vec<Summary>, i64), StoreError>;
+
+    /// Sessions of all of a team's keys, newest first and ties by id, each with its owner.
+    async fn team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError>;
 
     /// What happened to a session of this owner's, oldest first. `None`: there is no such session.
     async fn timeline(

@@ -8,7 +8,7 @@ use diesel_async::RunQueryDsl;
 use domain::{
     ancestors::{Ancestor, NoOrigin},
     api_key::KeyHash,
-    id::{ApiKeyId, BrowserId, SessionId},
+    id::{ApiKeyId, BrowserId, SessionId, TeamId},
     request::ListQuery,
     session::{Change, Session},
 };
@@ -88,6 +88,14 @@ impl SessionStore for Store {
         query: ListQuery,
     ) -> Result<(Vec<Summary>, i64), StoreError> {
         self.list_sessions(owner, query).await
+    }
+
+    async fn team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
+        self.list_team_sessions(team, query).await
     }
 
     async fn timeline(

@@ -4,6 +4,7 @@
 mod accounts;
 mod factor;
 mod keys;
+mod sessions;
 mod whole;
 
 use std::sync::Arc;
@@ -22,11 +23,13 @@ use ports::{
     StoreError,
     account_store::{SignInStore, UserStore},
     audit_log::AuditLog,
+    catalogue::Catalogue,
     clock::{Chance, Clock},
     credentials::{OneTimeCodes, Passwords},
-    driving::{AuditService, PortalError, Visitor},
+    driving::{AuditService, PortalError, SessionService, Visitor},
     key_store::KeyStore,
     rate_limiter::RateLimiter,
+    session_store::SessionStore,
 };
 use tokio::runtime::Handle;
 
@@ -46,6 +49,9 @@ pub(crate) struct People {
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     pub(crate) audit: Arc<dyn AuditLog>,
     pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) partners: Arc<dyn SessionService>,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -61,12 +67,16 @@ impl People {
         core: &Core,
         store: &Arc<Store>,
         limiter: &Arc<dyn RateLimiter>,
+        partners: Arc<dyn SessionService>,
     ) -> Result<Self, Failure> {
         Ok(Self {
             users: store.clone(),
             sign_ins: store.clone(),
             audit: store.clone(),
             keys: store.clone(),
+            sessions: store.clone(),
+            catalogue: store.clone(),
+            partners,
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
             limiter: limiter.clone(),
@@ -82,6 +92,7 @@ impl People {
         portal::Portal {
             accounts: whole.clone(),
             keys: whole.clone(),
+            sessions: whole.clone(),
             audit: whole,
             clock: people.clock.clone(),
             origin: config.addresses.public.clone(),

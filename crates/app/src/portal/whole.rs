@@ -3,14 +3,15 @@
 use async_trait::async_trait;
 use domain::{
     audit::AuditEntry,
-    id::{ApiKeyId, SignInId},
+    id::{ApiKeyId, SessionId, SignInId},
+    request::ListQuery,
     secret::Secret,
 };
 use ports::{
     account_store::{SignIn, Whence},
     driving::{
         AccountService, Attempt, AuditService, KeyService, NewKey, Offer, PortalError, SignedIn,
-        Visitor,
+        TeamSession, TeamSessionService, Visitor, WholeSession,
     },
     key_store::KeptKey,
 };
@@ -123,5 +124,31 @@ impl<S: AuditService + 'static> AuditService for Whole<S> {
     ) -> Result<Vec<AuditEntry>, PortalError> {
         let (inner, visitor) = (self.inner.clone(), visitor.clone());
         whole(&self.runtime, async move { inner.audit(&visitor, before).await }).await
+    }
+}
+
+#[async_trait]
+impl<S: TeamSessionService + 'static> TeamSessionService for Whole<S> {
+    async fn team_sessions(
+        &self,
+        visitor: &Visitor,
+        query: ListQuery,
+    ) -> Result<Vec<TeamSession>, PortalError> {
+        let (inner, visitor) = (self.inner.clone(), visitor.clone());
+        whole(&self.runtime, async move { inner.team_sessions(&visitor, query).await }).await
+    }
+
+    async fn team_session(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<WholeSession, PortalError> {
+        let (inner, visitor) = (self.inner.clone(), visitor.clone());
+        whole(&self.runtime, async move { inner.team_session(&visitor, id).await }).await
+    }
+
+    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError> {
+        let (inner, visitor) = (self.inner.clone(), visitor.clone());
+        whole(&self.runtime, async move { inner.end_session(&visitor, id).await }).await
     }
 }

@@ -18,7 +18,7 @@ pub use self::{
     },
     portal::{
         AccountService, Attempt, AuditService, KeyService, NewKey, Offer, PortalError, SignedIn,
-        Visitor,
+        TeamSession, TeamSessionService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

@@ -58,6 +58,7 @@ macro_rules! stores_contract {
             sessions::lets_one_of_two_racing_commits_win
             sessions::survives_a_dropped_commit
             sessions::lists_the_newest_first_and_counts_what_fits
+            sessions::lists_what_all_keys_of_a_team_made
             sessions::tells_what_has_expired
             sessions::tells_whose_browser_was_not_renewed
             sessions::renews_only_the_browser_that_the_session_has

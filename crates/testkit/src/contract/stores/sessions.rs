@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{
-    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, household, inserted, requested,
+    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, household, inserted, requested,
 };
-use crate::sample::{NODE, lease, noon, opening};
+use crate::sample::{NODE, key, lease, noon, opening};
 
 pub async fn finds_what_was_inserted(backend: &Backend) {
     let session = inserted(backend, &household(backend).await).await;
@@ -142,6 +142,31 @@ pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
     let query = ListQuery { status: None, page: Page { limit: 2, offset: i64::MAX } };
     let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
     assert_eq!((items.len(), total), (0, 4), "beyond the end there is still a total");
+}
+
+pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
+    let (home, stranger) = (household(backend).await, household(backend).await);
+    let second = key(home.team);
+    backend.keys.add_key(&second, &hash(), "Second", noon()).await.unwrap();
+    let mut sessions = Vec::new();
+    for (owner, minute) in [(home.owner, 1), (second.id, 2), (home.owner, 3)] {
+        let mut opening = opening(owner, home.platform);
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        backend.sessions.insert(&opening, None).await.unwrap();
+        sessions.insert(0, opening.session);
+    }
+    inserted(backend, &stranger).await;
+    commit(backend, &ended(&sessions[1])).await;
+    let list = async |status, limit, offset| {
+        let query = ListQuery { status, page: Page { limit, offset } };
+        let found = backend.sessions.team_sessions(home.team, query).await.unwrap();
+        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
+    };
+    let of = |at: usize| (sessions[at].owner, sessions[at].id);
+    assert_eq!(list(None, 10, 0).await, [of(0), of(1), of(2)]);
+    assert_eq!(list(None, 1, 1).await, [of(1)]);
+    assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0), of(2)]);
+    assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
 }
 
 fn summary(session: &Session) -> Summary {

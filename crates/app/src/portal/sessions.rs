@@ -1,0 +1,99 @@
+//! A team's sessions, as the portal shows and ends them.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use domain::{
+    account::Right,
+    api_key::ApiKey,
+    id::{PlatformId, SessionId},
+    request::ListQuery,
+    session::Session,
+};
+use ports::{
+    StoreError,
+    driving::{PortalError, SessionError, TeamSession, TeamSessionService, Visitor, WholeSession},
+};
+
+use super::People;
+
+#[async_trait]
+impl TeamSessionService for People {
+    async fn team_sessions(
+        &self,
+        visitor: &Visitor,
+        query: ListQuery,
+    ) -> Result<Vec<TeamSession>, PortalError> {
+        visitor.must(Right::Look)?;
+        let found = self.sessions.team_sessions(visitor.team, query).await?;
+        let keys = self.keys.keys(visitor.team).await?;
+        let mut platforms = BTreeMap::new();
+        let mut listed = vec![];
+        for (owner, summary) in found {
+            let platform = match platforms.get(&summary.platform) {
+                Some(known) => String::clone(known),
+                None => self.platform(summary.platform).await?,
+            };
+            platforms.insert(summary.platform, platform.clone());
+            let key = keys.iter().find(|kept| kept.key.id == owner);
+            let key = key.map_or_else(String::new, |kept| kept.label.clone());
+            listed.push(TeamSession { summary, platform, key });
+        }
+        Ok(listed)
+    }
+
+    async fn team_session(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<WholeSession, PortalError> {
+        visitor.must(Right::Look)?;
+        let (session, key) = self.of_team(visitor, id).await?;
+        let timeline = self.partners.timeline(&key, id).await.map_err(told)?;
+        let recording = match self.partners.recording(&key, id).await {
+            Ok(recording) => Some(recording),
+            Err(SessionError::NotFound) => None,
+            Err(error) => return Err(told(error)),
+        };
+        let keys = self.keys.keys(visitor.team).await?;
+        let label = keys.into_iter().find(|kept| kept.key.id == key.id);
+        let platform = self.platform(session.order.platform).await?;
+        let key = label.map_or_else(String::new, |kept| kept.label);
+        Ok(WholeSession { session, platform, key, timeline, recording })
+    }
+
+    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError> {
+        visitor.must(Right::Work)?;
+        let (_, key) = self.of_team(visitor, id).await?;
+        self.note(visitor, "session.end", &id.to_string()).await?;
+        self.partners.terminate(&key, id).await.map_err(told)?;
+        Ok(())
+    }
+}
+
+impl People {
+    /// A session of the visitor's team, with the key that it was created with.
+    async fn of_team(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<(Session, ApiKey), PortalError> {
+        let absent = PortalError::NotFound("session");
+        let Some(session) = self.sessions.open(id).await? else { return Err(absent) };
+        let key = self.keys.key(session.owner).await?.filter(|key| key.team == visitor.team);
+        key.map(|key| (session, key)).ok_or(absent)
+    }
+
+    async fn platform(&self, id: PlatformId) -> Result<String, StoreError> {
+        let platform = self.catalogue.platform(id).await?;
+        Ok(platform.map_or_else(String::new, |platform| platform.display_name))
+    }
+}
+
+fn told(error: SessionError) -> PortalError {
+    match error {
+        SessionError::NotFound => PortalError::NotFound("session"),
+        SessionError::Busy => PortalError::Invalid("that session is busy: try again".into()),
+        SessionError::Store(error) => error.into(),
+    }
+}

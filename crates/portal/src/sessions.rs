@@ -1,0 +1,188 @@
+//! The team's sessions: a list, and what happened to each.
+
+use actix_web::{HttpResponse, web};
+use domain::{
+    id::SessionId,
+    request::{ListQuery, Page as Part},
+    session::Status,
+};
+use ports::{
+    driving::{PortalError, Recording, TeamSession, WholeSession},
+    session_store::Entry,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    page::{Moment, Page},
+    sent::Sent,
+    signed::Signed,
+};
+
+/// Sessions on one page.
+const ON_A_PAGE: i64 = 50;
+/// Further back than that nobody leafs.
+const FURTHEST: i64 = 1_000_000;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/portal/sessions", web::get().to(list))
+        .route("/portal/sessions/{id}", web::get().to(show))
+        .route("/portal/sessions/{id}/end", web::post().to(end));
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    from: i64,
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    status: &'static str,
+    platform: String,
+    key: String,
+    created: Moment,
+    closed: Option<Moment>,
+}
+
+impl From<TeamSession> for Row {
+    fn from(one: TeamSession) -> Self {
+        Self {
+            id: one.summary.id.to_string(),
+            status: one.summary.status.as_str(),
+            platform: one.platform,
+            key: one.key,
+            created: one.summary.created_at.into(),
+            closed: one.summary.closed_at.map(Moment::from),
+        }
+    }
+}
+
+async fn list(
+    portal: web::Data<Portal>,
+    asked: web::Query<Asked>,
+    signed: Signed,
+) -> Result<HttpResponse, Failure> {
+    let from = asked.from.clamp(0, FURTHEST);
+    // What is no status is as good as none: the page shows which is chosen.
+    let status = asked.status.parse::<Status>().ok();
+    // One more than are shown tells whether there are older ones.
+    let page = Part { limit: ON_A_PAGE + 1, offset: from };
+    let found = portal.sessions.team_sessions(&signed.0, ListQuery { status, page }).await?;
+    let mut rows: Vec<_> = found.into_iter().map(Row::from).collect();
+    let more = rows.len() > usize::try_from(ON_A_PAGE).unwrap_or(0);
+    rows.truncate(usize::try_from(ON_A_PAGE).unwrap_or(0));
+    let statuses: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    Ok(Page::of_team("sessions.html", "Sessions", "sessions", &signed.0)
+        .with("sessions", rows)
+        .with("statuses", statuses)
+        .with("status", status.map_or("", Status::as_str))
+        .with("older", more.then_some(from + ON_A_PAGE))
+        .with("newer", (from > 0).then_some((from - ON_A_PAGE).max(0)))
+        .shown())
+}
+
+/// A session as its page shows it: nothing of who its applicant is.
+#[derive(Serialize)]
+struct Face {
+    id: String,
+    status: &'static str,
+    progress: u8,
+    over: bool,
+    platform: String,
+    key: String,
+    reference: Option<String>,
+    country: String,
+    created: Moment,
+    expires: Moment,
+    closed: Option<Moment>,
+    erased: bool,
+}
+
+#[derive(Serialize)]
+struct Line {
+    at: Moment,
+    event: String,
+    status: &'static str,
+    error: Option<String>,
+    detail: Option<String>,
+}
+
+impl From<Entry> for Line {
+    fn from(entry: Entry) -> Self {
+        Self {
+            at: entry.at.into(),
+            event: entry.event,
+            status: entry.status.as_str(),
+            error: entry.error_code,
+            detail: entry.detail,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Film {
+    state: &'static str,
+    link: Option<String>,
+    why: Option<String>,
+}
+
+impl From<Recording> for Film {
+    fn from(recording: Recording) -> Self {
+        let of = |state| Self { state, link: None, why: None };
+        match recording {
+            Recording::Pending => of("waiting to be made"),
+            Recording::InProgress => of("being made"),
+            Recording::Completed(link) => Self { link: Some(link), ..of("ready") },
+            Recording::Failed(why) => Self { why: Some(why), ..of("not there") },
+        }
+    }
+}
+
+async fn show(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    signed: Signed,
+) -> Result<HttpResponse, Failure> {
+    let whole = portal.sessions.team_session(&signed.0, read(&id)?).await?;
+    let WholeSession { session, platform, key, timeline, recording } = whole;
+    let face = Face {
+        id: session.id.to_string(),
+        status: session.status().as_str(),
+        progress: session.progress.percent(),
+        over: session.state.is_closed(),
+        platform,
+        key,
+        reference: session.order.external_reference.clone(),
+        country: session.order.location.country.clone(),
+        created: session.created_at.into(),
+        expires: session.expires_at.into(),
+        closed: session.closed_at.map(Moment::from),
+        erased: session.erased_at.is_some(),
+    };
+    let lines: Vec<_> = timeline.into_iter().map(Line::from).collect();
+    Ok(Page::of_team("session.html", "Session", "sessions", &signed.0)
+        .with("session", face)
+        .with("timeline", lines)
+        .with("film", recording.map(Film::from))
+        .shown())
+}
+
+async fn end(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let id = read(&id)?;
+    portal.sessions.end_session(&sent.visitor, id).await?;
+    Ok(see(&format!("/portal/sessions/{id}")))
+}
+
+fn read(id: &str) -> Result<SessionId, PortalError> {
+    id.parse().map_err(|_| PortalError::NotFound("session"))
+}
