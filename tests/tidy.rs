@@ -65,6 +65,11 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         let Some(name) = line.split("fn ").nth(1).filter(|_| is_head(line, &words)) else {
             continue;
         };
+        // What a trait only names has no lines.
+        let opens = lines[at..].iter().find(|line| line.ends_with(['{', ';']));
+        if opens.is_some_and(|line| line.ends_with(';')) {
+            continue;
+        }
         let end = format!("{}}}", " ".repeat(indent));
         let length = lines[at..].iter().position(|line| *line == end).unwrap_or(0);
         let name = name.split(['(', '<']).next().unwrap_or_default();
