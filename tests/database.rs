@@ -27,6 +27,11 @@ impl Database {
         }
     }
 
+    /// Changes something behind the service's back; on PostgreSQL.
+    pub async fn execute(&self, statement: &str) {
+        connect(&self.url).await.batch_execute(statement).await.expect("a statement");
+    }
+
     /// Everything that is stored, as one text; for searches.
     pub async fn dump(&self) -> String {
         if self.url.starts_with("sqlite") {

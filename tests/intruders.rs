@@ -1,67 +1,24 @@
-//! The portal as those use it who should not: forms from elsewhere, other teams' identifiers, markup,
-//! guesses.
+//! The portal as those use it who should not: other teams' identifiers, markup, guesses.
+
+use std::time::Duration;
 
 use acceptance::{
     database::Kind,
+    eventually,
     person::{Person, base, code_at, made_up, now, signed_in, status_with, user},
+    receiver::{Receiver, Reply},
     service::Deployment,
 };
 
 const ADA: &str = "ada@lender.example";
 const PHRASE: &str = "nine teapots under glass";
 
-/// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forms_are_taken_from_our_own_pages_alone() {
-    let deployment = Deployment::start(Kind::Sqlite).await;
-    let person = signed_in(&deployment, ADA, "owner").await;
-    let page = person.get("/portal/keys").await;
-    let (token, id) = (page.token(), page.after("action=\"/portal/keys/"));
-    let id = id.split('/').next().unwrap();
-    let other = signed_in(&deployment, "bob@lender.example", "owner").await;
-    let others = other.get("/portal/keys").await.token();
-    let sign_in = person.get("/portal/account").await;
-    assert_eq!(sign_in.status, 200);
-    let ours = base(&deployment);
-    for path in [
-        "/portal/keys".to_owned(),
-        format!("/portal/keys/{id}/rotate"),
-        format!("/portal/keys/{id}/revoke"),
-        "/portal/account/password".to_owned(),
-        "/portal/account/second-factor".to_owned(),
-        "/portal/account/second-factor/drop".to_owned(),
-        format!("/portal/account/sign-ins/{id}/end"),
-        "/portal/sign-out".to_owned(),
-    ] {
-        let good = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
-        for (why, token, headers) in [
-            ("no token", None, &good[..]),
-            ("an empty token", Some(""), &good[..]),
-            ("a token made up", Some(made_up().as_str()), &good[..]),
-            ("somebody else's token", Some(others.as_str()), &good[..]),
-            ("another site", Some(token.as_str()), &[("sec-fetch-site", "cross-site")][..]),
-            ("a site beside", Some(token.as_str()), &[("sec-fetch-site", "same-site")][..]),
-            ("another origin", Some(token.as_str()), &[("origin", "https://evil.example")][..]),
-            ("no origin", Some(token.as_str()), &[("origin", "null")][..]),
-            ("no word of where from", Some(token.as_str()), &[][..]),
-        ] {
-            let mut fields =
-                vec![("label", "x"), ("environment", "development"), ("expiry", "never")];
-            fields.extend(token.map(|token| ("form_token", token)));
-            let answer = person.post_from(&path, &fields, headers).await;
-            assert_eq!(answer.status, 403, "{path}: {why}");
-        }
-    }
-    assert_eq!(person.get("/portal/keys").await.text.matches("<tr>").count(), 2, "as before");
-    let elsewhere = [("origin", "https://evil.example")];
-    let fields = [("email", ADA), ("password", "x")];
-    assert_eq!(person.post_from("/portal/sign-in", &fields, &elsewhere).await.status, 403);
-}
-
 /// Who is who: other teams, other roles, tokens that were planted, links that lead away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_reaches_beyond_their_team_and_role() {
-    let deployment = Deployment::start(Kind::Sqlite).await;
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
+    deployment.run().await;
     let owner = signed_in(&deployment, ADA, "owner").await;
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let make = ["create-key", "--team", team.as_str().unwrap(), "--environment", "development"];
@@ -75,6 +32,8 @@ async fn nobody_reaches_beyond_their_team_and_role() {
     }
     assert_eq!(status_with(&deployment, key).await, 200);
     assert!(!owner.get("/portal/keys").await.text.contains(id));
+
+    others_webhooks(&deployment, &owner, team.as_str().unwrap()).await;
 
     // Another person's sign-in cannot be ended.
     let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
@@ -119,6 +78,56 @@ async fn nobody_reaches_beyond_their_team_and_role() {
     assert_eq!(planted.get("/portal/keys").await.status, 303, "signed out for good");
 }
 
+/// Webhooks, deliveries and people of another team are not there.
+async fn others_webhooks(deployment: &Deployment, owner: &Person, team: &str) {
+    let receiver = Receiver::start(|_| Reply::Status(200)).await;
+    let url = receiver.url("hook");
+    let theirs = deployment.admin(&["create-webhook", "--team", team, "--url", &url]);
+    let hook = theirs["webhookId"].as_str().unwrap();
+    let password = user(deployment, team, "mal@other.example", "owner");
+    let mal = Person::new(&base(deployment));
+    mal.sign_in("mal@other.example", &password).await;
+    let test = mal.fill("/portal/keys", &format!("/portal/webhooks/{hook}/test"), &[]).await;
+    let delivery = test.header("location");
+    let person = mal.get("/portal/members").await.after("action=\"/portal/members/");
+    let person = person.split('/').next().unwrap();
+    eventually("their test", Duration::from_secs(20), async || {
+        (receiver.count() == 1).then_some(())
+    })
+    .await;
+    let before = deployment.admin(&["list-webhooks", "--team", team]);
+    for path in [format!("/portal/webhooks/{hook}"), delivery.to_owned()] {
+        assert_eq!(owner.get(&path).await.status, 404, "{path}");
+        assert_eq!(mal.get(&path).await.status, 200, "{path}");
+    }
+    let change = [
+        ("url", "https://evil.example/"),
+        ("timeout", "9"),
+        ("retries", "1"),
+        ("overlap", "0"),
+        ("active", "false"),
+        ("from", "2026-01-01T00:00"),
+        ("to", "2027-01-01T00:00"),
+        ("role", "viewer"),
+    ];
+    for path in [
+        format!("/portal/webhooks/{hook}"),
+        format!("/portal/webhooks/{hook}/switch"),
+        format!("/portal/webhooks/{hook}/rotate"),
+        format!("/portal/webhooks/{hook}/test"),
+        format!("/portal/webhooks/{hook}/again"),
+        format!("{delivery}/again"),
+        format!("/portal/members/{person}/role"),
+        format!("/portal/members/{person}/invite"),
+        format!("/portal/members/{person}/remove"),
+    ] {
+        assert_eq!(owner.fill("/portal/keys", &path, &change).await.status, 404, "{path}");
+    }
+    assert_eq!(deployment.admin(&["list-webhooks", "--team", team]), before);
+    assert_eq!(receiver.count(), 1);
+    assert_eq!(mal.get("/portal/members").await.status, 200);
+}
+
 /// What is written is shown as it was written, wherever it is shown; and pages are in nobody's frame.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_run_nothing_that_somebody_wrote() {
@@ -130,7 +139,24 @@ async fn pages_run_nothing_that_somebody_wrote() {
     let short = "\"><script>alert(1)</script>{{ 7 * 7 }}";
     let fields = [("label", short), ("environment", "development"), ("expiry", "never")];
     assert_eq!(person.fill("/portal/keys", "/portal/keys", &fields).await.status, 200);
-    for path in ["/portal/keys", "/portal/audit", "/portal/account"] {
+    let url = format!("https://hooks.lender.example/\"><script>alert(1)</script>?{markup}");
+    let fields = [
+        ("url", url.as_str()),
+        ("header-name", markup),
+        ("header-value", markup),
+        ("timeout", markup),
+        ("retries", markup),
+        ("email", markup),
+        ("role", markup),
+    ];
+    for path in ["/portal/webhooks", "/portal/members", "/portal/forgot", "/portal/password"] {
+        let page = person.fill("/portal/keys", path, &fields).await;
+        let shown = page.text.contains("<script>") || page.text.contains("<img");
+        assert!(!shown && page.status < 500, "{path}: {}", page.text);
+    }
+    let fields = [("url", url.as_str()), ("timeout", "9"), ("retries", "1")];
+    assert_eq!(person.fill("/portal/keys", "/portal/webhooks", &fields).await.status, 200);
+    for path in ["/portal/keys", "/portal/audit", "/portal/account", "/portal/webhooks"] {
         let page = person.get(path).await;
         assert!(!page.text.contains("<script>"), "{path}");
         let policy = page.header("content-security-policy");

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
@@ -16,7 +17,7 @@ use hyper_util::{
 };
 use ring::hmac;
 
-use crate::{partner::Partner, service::Deployment};
+use crate::{eventually, partner::Partner, service::Deployment};
 
 pub struct Person {
     client: Client<HttpConnector, Full<Bytes>>,
@@ -178,6 +179,26 @@ pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> Pers
     let person = Person::new(&base(deployment));
     assert_eq!(person.sign_in(email, &password).await.status, 303);
     person
+}
+
+/// The link of the latest mail to an address that is in the deployment's folder of mails.
+pub async fn mailed_link(deployment: &Deployment, address: &str) -> String {
+    let start = format!("{}/portal/password?link=", base(deployment));
+    let outbox = deployment.data().join("outbox");
+    eventually(&format!("a mail to {address}"), Duration::from_secs(20), async || {
+        let mails = std::fs::read_dir(&outbox).ok()?.flatten();
+        let newest = mails
+            // Soft line breaks and the equals sign of quoted-printable (RFC 2045, section 6.7).
+            .map(|mail| {
+                let text = std::fs::read_to_string(mail.path()).unwrap_or_default();
+                (mail.file_name(), text.replace("=\r\n", "").replace("=3D", "="))
+            })
+            .filter(|(_, text)| text.contains(&format!("To: {address}\r\n")))
+            .max()?;
+        let rest = newest.1.split_once(&start)?.1;
+        Some(format!("{start}{}", rest.split_whitespace().next()?))
+    })
+    .await
 }
 
 /// The status that a request with a key has.

@@ -6,46 +6,14 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
+    pages::{enter, heading, no_barrier, sign_in, text},
     person::{Person, base, code_at, now, signed_in, status_with, user},
     service::Deployment,
 };
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
-
-/// Enters a text into a field, by the keyboard.
-async fn enter(page: &Embed<'_>, id: &str, text: &str) {
-    page.evaluate(&format!("document.getElementById({id:?}).focus()")).await;
-    page.applicant.write(text).await;
-}
-
-/// Waits until a page has this heading.
-async fn heading(page: &Embed<'_>, text: &str) {
-    let there = format!(
-        "document.readyState === 'complete' && document.querySelector('h1')?.textContent === {text:?}"
-    );
-    page.until(text, &there).await;
-}
-
-async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
-    heading(page, "Sign in").await;
-    enter(page, "email", email).await;
-    enter(page, "password", password).await;
-    page.click("button.primary").await;
-}
-
-/// No barrier that a machine finds, in light and in dark.
-async fn no_barrier(page: &Embed<'_>, when: &str) {
-    for scheme in ["light", "dark"] {
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        page.applicant.tell("Emulation.setEmulatedMedia", media).await;
-        assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
-    }
-}
-
-async fn text(page: &Embed<'_>, expression: &str) -> String {
-    page.evaluate(expression).await.as_str().unwrap_or_default().to_owned()
-}
 
 /// From the first sign-in to a key that is revoked, by mouse and keyboard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,6 +138,49 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
     }
 }
 
+/// The log says itself whether it was changed, and gives all that it takes to see for oneself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_is_exported_and_verified() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let owner = signed_in(&deployment, ADA, "owner").await;
+    for origins in ["https://apply.lender.example\nhttps://*.lender.example:8443", ""] {
+        let fields = [("origins", origins)];
+        let saved = owner.fill("/portal/embedding", "/portal/embedding", &fields).await;
+        assert_eq!(saved.status, 200);
+        let origins = origins.replace('/', "&#x2f;");
+        assert!(owner.get("/portal/embedding").await.text.contains(&format!(">{origins}<")));
+    }
+    for odd in ["lender.example", "https://lender.example/path", "https://a.example; script-src *"]
+    {
+        let fields = [("origins", odd)];
+        let refused = owner.fill("/portal/embedding", "/portal/embedding", &fields).await;
+        assert_eq!(refused.status, 422, "{odd}");
+    }
+    let log = owner.get("/portal/audit/entries.jsonl").await.text;
+    let mut before = vec![0; 32];
+    for (line, number) in log.lines().rev().zip(1..) {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(entry["number"], number);
+        let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        let parts = ["team", "number", "at", "actor", "address", "action", "subject"].map(|name| {
+            let part = if name == "number" { number.to_string() } else { text(name) };
+            format!("{}:{part},", part.len())
+        });
+        let hash = digest(&SHA256, &[&before, parts.concat().as_bytes()].concat());
+        before = hash.as_ref().to_vec();
+        let told = text("hash");
+        let told = (0..64).step_by(2).map(|at| u8::from_str_radix(&told[at..at + 2], 16).unwrap());
+        assert_eq!(told.collect::<Vec<_>>(), before, "{entry}");
+    }
+    assert_eq!(log.lines().count(), 4, "{log}");
+    let verify = async || owner.fill("/portal/audit", "/portal/audit/verify", &[]).await.text;
+    assert!(verify().await.contains("4 entries, each follows"));
+    deployment.database.execute("UPDATE audit_entries SET subject = 'x' WHERE number = 2").await;
+    assert!(verify().await.contains("Entry 2 does not follow"));
+    deployment.database.execute("DELETE FROM audit_entries WHERE number = 1").await;
+    assert!(verify().await.contains("Entry 2 does not follow"));
+}
+
 /// The same without any script, down to the key that works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_work_without_scripts_and_are_small() {
@@ -254,7 +265,7 @@ async fn a_session_is_found_read_and_ended() {
     assert_eq!(deployment.session(&id).await["status"], "TERMINATED");
     let events = text(
         &page,
-        "[...document.querySelectorAll('tbody th')].map((e) => e.textContent).join(' ')",
+        "[...document.querySelectorAll('section:first-of-type tbody th')].map((e) => e.textContent).join(' ')",
     )
     .await;
     assert_eq!(events, "SessionCreated TerminatedByPartner");

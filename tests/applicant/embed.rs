@@ -61,10 +61,13 @@ impl Embed<'_> {
         status.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks in the middle of an element that is shown.
+    /// Clicks in the middle of an element that is shown, where need be further down.
     pub async fn click(&self, selector: &str) {
         let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
         self.until(&format!("{selector} to be shown"), &shown).await;
+        let there =
+            format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'nearest' }})");
+        self.evaluate(&there).await;
         let inner = self.evaluate(&middle(selector)).await;
         let (x, y) = self.outside(number(&inner["x"]), number(&inner["y"])).await;
         self.applicant.click_at(x, y).await;

@@ -2,7 +2,10 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SubsecRound as _, Utc};
-use domain::{id::SessionId, secret::Secret};
+use domain::{
+    id::{AccountLinkId, SessionId},
+    secret::Secret,
+};
 use ports::clock::{Chance, Clock, Tokens};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
@@ -81,6 +84,18 @@ impl Tokens for KeyedTokens {
         let same = self.pass(session, until).expose().as_bytes().ct_eq(pass.as_bytes());
         bool::from(same) && now < until
     }
+
+    fn link(&self, id: AccountLinkId) -> Secret {
+        let text = [b"account:".as_slice(), id.as_uuid().as_bytes()].concat();
+        let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text));
+        Secret::new(format!("{id}.{mark}"))
+    }
+
+    fn link_of(&self, token: &str) -> Option<AccountLinkId> {
+        let id = token.split_once('.')?.0.parse().ok()?;
+        let same = self.link(id).expose().as_bytes().ct_eq(token.as_bytes());
+        bool::from(same).then_some(id)
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +103,22 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+
+    #[test]
+    fn a_link_is_known_by_its_mark() {
+        let tokens = KeyedTokens::new([7; 32]);
+        let id = AccountLinkId::from_uuid(Uuid::from_u128(1));
+        let link = tokens.link(id);
+        let text = link.expose();
+        assert_eq!(tokens.link_of(text), Some(id));
+        assert_eq!(KeyedTokens::new([8; 32]).link_of(text), None);
+        let other = text.replacen("000000000001", "000000000002", 1);
+        // The same identifier written in another way is another text.
+        let upper = Uuid::from_u128(10).to_string().to_uppercase();
+        for odd in ["", ".", "1.", &text[..40], &format!("{text}A"), &other, &upper] {
+            assert_eq!(tokens.link_of(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn a_pass_is_for_one_session_until_one_moment() {

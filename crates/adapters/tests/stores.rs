@@ -67,6 +67,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         keys: store.clone(),
         users: store.clone(),
         sign_ins: store.clone(),
+        account_links: store.clone(),
         audit: store.clone(),
         webhooks: store.clone(),
         catalogue: store,

@@ -27,7 +27,6 @@ use notify::Mail;
 use ports::{
     attestor::Attestor,
     clock::{Chance, Clock},
-    notifier::Notifier,
     rate_limiter::RateLimiter,
 };
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
@@ -177,7 +176,7 @@ fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
 }
 
 /// Mails go over SMTP, or into a folder of the service's own.
-fn mail(config: &Config) -> Result<Arc<dyn Notifier>, Failure> {
+fn mail(config: &Config) -> Result<Arc<Mail>, Failure> {
     let Mailing { smtp, from, .. } = &config.mailing;
     let mail = if let Some(server) = smtp {
         Mail::over(server.clone(), from)
@@ -220,29 +219,30 @@ impl Service {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
         let core = Arc::new(core(config, parts, node, &key, laned, attestor));
-        let places = Arc::new(IsoPlaces::new(config.countries.as_deref()));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
-        let (uses, limiter) = (Arc::new(KeyUses::default()), limiter(config)?);
+        let (uses, limiter, mail) = (Arc::<KeyUses>::default(), limiter(config)?, mail(config)?);
         let partners = Arc::new(Partners {
             core: core.clone(),
             recordings: store.clone(),
             notifications: store.clone(),
             vault: vault.clone(),
-            places: places.clone(),
+            places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
         });
-        let people = People::open(&key, &core, &store, &limiter, partners.clone())?;
+        let people = People::open(&key, &core, config, &store, &limiter, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
             log: store.clone(),
             courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
-            places,
+            places: partners.places.clone(),
             recordings: store.clone(),
             vault,
             encoder: Arc::new(Ffmpeg::default()),
             notifications: store.clone(),
-            notifier: mail(config)?,
+            notifier: mail.clone(),
+            account_links: store.clone(),
+            mailer: mail,
             link_backoff: config.mailing.backoff,
             keys: store.clone(),
             uses: uses.clone(),
@@ -263,12 +263,12 @@ impl Service {
             metrics: metrics.clone(),
             films,
         };
-        let keeping = workers.stop.clone();
-        tokio::spawn(async move { keeping.run_until_cancelled(metrics.upkeep()).await });
+        let ends = workers.stop.clone();
+        tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
         let servers = servers(site, socket, shared)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        let Workers { stop, tasks, .. } = workers;
+        let (stop, tasks) = (workers.stop, workers.tasks);
         Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
     }
 

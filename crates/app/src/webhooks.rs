@@ -16,7 +16,7 @@ use ports::{
     delivery_log::{DeliveryLog, Find, KeptDelivery, Span, WholeDelivery},
     driving::{NewWebhook, Rotated, WebhookError, WebhookService},
     key_store::KeyStore,
-    webhook_store::{KeptWebhook, WebhookStore},
+    webhook_store::{HeaderChange, KeptWebhook, WebhookChange, WebhookStore},
 };
 use url::Url;
 use uuid::Uuid;
@@ -68,12 +68,7 @@ impl WebhookService for Webhooks {
         }
         self.check_keys(order.team, &order.keys).await?;
         let url = check_url(&self.egress, &order.url)?;
-        if !(Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(&order.timeout) {
-            return invalid("a webhook's timeout is 1 to 120 seconds");
-        }
-        if order.retries > Webhook::MOST_RETRIES {
-            return invalid("a webhook has 0 to 10 retries");
-        }
+        check_effort(order.timeout, order.retries)?;
         let webhook = Webhook {
             id: WebhookId::from_uuid(Uuid::from_u128(self.chance.id())),
             team: order.team,
@@ -92,6 +87,19 @@ impl WebhookService for Webhooks {
 
     async fn list(&self, team: TeamId) -> Result<Vec<KeptWebhook>, WebhookError> {
         Ok(self.store.webhooks(team).await?)
+    }
+
+    async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError> {
+        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        self.check_keys(kept.webhook.team, &change.keys).await?;
+        check_effort(change.timeout, change.retries)?;
+        let url = check_url(&self.egress, &change.url)?;
+        let header = match &change.header {
+            HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
+            HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
+        };
+        let change = WebhookChange { url, header, ..change };
+        found(self.store.change_webhook(id, &change).await?, "webhook")
     }
 
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<(), WebhookError> {
@@ -205,6 +213,16 @@ fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
         "http" | "https" => Ok(url.into()),
         _ => invalid("a webhook's URL must be https"),
     }
+}
+
+fn check_effort(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
+    if !(Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(&timeout) {
+        return invalid("a webhook's timeout is 1 to 120 seconds");
+    }
+    if retries > Webhook::MOST_RETRIES {
+        return invalid("a webhook has 0 to 10 retries");
+    }
+    Ok(())
 }
 
 fn check_header(header: &Header) -> Result<Header, WebhookError> {

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use chrono::TimeDelta;
+
 use crate::secret::Secret;
 
 /// The longest address that mail can be sent to (RFC 5321, section 4.5.3.1.3, without the brackets).
@@ -78,6 +80,47 @@ impl FromStr for Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a role is `viewer`, `member`, `owner` or `operator`")]
 pub struct UnknownRole;
+
+/// What a link is for that a person was mailed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To come into a team.
+    Invitation,
+    /// To choose a password in the place of one that they no longer know.
+    Reset,
+}
+
+impl Purpose {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invitation => "invitation",
+            Self::Reset => "reset",
+        }
+    }
+
+    /// For how long such a link opens something.
+    #[must_use]
+    pub const fn lasts(self) -> TimeDelta {
+        match self {
+            Self::Invitation => TimeDelta::days(7),
+            Self::Reset => TimeDelta::minutes(30),
+        }
+    }
+}
+
+impl FromStr for Purpose {
+    type Err = UnknownPurpose;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPurpose> {
+        let all = [Self::Invitation, Self::Reset];
+        all.into_iter().find(|purpose| purpose.as_str() == text).ok_or(UnknownPurpose)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a link is an `invitation` or a `reset`")]
+pub struct UnknownPurpose;
 
 /// The address that a person signs in with, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! What people did in the portal, in an order that cannot be changed unseen.
 
-use std::net::IpAddr;
+use std::{fmt::Write as _, net::IpAddr};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -30,6 +30,18 @@ pub struct AuditEntry {
     pub deed: Deed,
     /// SHA-256 over the hash of the entry before it and [`Deed::text`].
     pub hash: [u8; 32],
+}
+
+impl AuditEntry {
+    /// The hash, in hexadecimal digits.
+    #[must_use]
+    pub fn hash_text(&self) -> String {
+        self.hash.iter().fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
 }
 
 impl Deed {

@@ -53,6 +53,8 @@ ids! {
     UserId;
     /// One time that a person signed in to the portal, until they sign out.
     SignInId;
+    /// What a person may choose a password with, once.
+    AccountLinkId;
 }
 
 /// A platform an applicant can prove an account at; partners know it as a number.

@@ -126,6 +126,8 @@ fn secret(visitor: &Visitor, title: &str, secret: &str) -> HttpResponse {
     Page::of_team("secret.html", title, "keys", visitor)
         .with("secret", secret)
         .with("what", "API key")
+        .with("kept", "it is kept as a hash")
+        .with("note", ())
         .with("back", "/portal/keys")
         .shown()
 }

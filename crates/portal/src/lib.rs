@@ -7,20 +7,29 @@
 mod account;
 mod assets;
 mod audit;
+mod deliveries;
+mod embedding;
 mod failure;
 mod keys;
+mod members;
 mod page;
+mod password;
 mod sent;
 mod sessions;
 mod sign_in;
 mod signed;
+mod webhook_form;
+mod webhooks;
 
 use std::{net::IpAddr, sync::Arc};
 
 use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
-    driving::{AccountService, AuditService, KeyService, TeamSessionService},
+    driving::{
+        AccountService, AuditService, EmbeddingService, KeyService, LinkService, TeamService,
+        TeamSessionService, TeamWebhookService,
+    },
 };
 
 /// What the pages call.
@@ -29,6 +38,10 @@ pub struct Portal {
     pub accounts: Arc<dyn AccountService>,
     pub keys: Arc<dyn KeyService>,
     pub sessions: Arc<dyn TeamSessionService>,
+    pub webhooks: Arc<dyn TeamWebhookService>,
+    pub team: Arc<dyn TeamService>,
+    pub links: Arc<dyn LinkService>,
+    pub embedding: Arc<dyn EmbeddingService>,
     pub audit: Arc<dyn AuditService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
@@ -47,6 +60,11 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(sign_in::routes)
             .configure(sessions::routes)
             .configure(keys::routes)
+            .configure(webhooks::routes)
+            .configure(deliveries::routes)
+            .configure(embedding::routes)
+            .configure(members::routes)
+            .configure(password::routes)
             .configure(account::routes)
             .configure(audit::routes)
             .configure(assets::routes)

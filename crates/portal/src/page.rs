@@ -1,6 +1,6 @@
 //! How a page is made: the templates, what every one of them knows, and the headers around it.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
 use actix_web::{
     HttpResponse,
@@ -20,6 +20,7 @@ use minijinja::{
 };
 use ports::driving::{PortalError, Visitor};
 use serde::Serialize;
+use url::Url;
 
 use crate::{assets, failure::status};
 
@@ -44,17 +45,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for (name, text) in templates![
         "account.html",
         "audit.html",
+        "choose.html",
         "code.html",
+        "deliveries.html",
+        "delivery.html",
+        "embedding.html",
         "failure.html",
         "factor.html",
+        "forgot.html",
         "forms.html",
         "frame.html",
         "keys.html",
+        "members.html",
         "recovery.html",
         "secret.html",
         "session.html",
         "sessions.html",
         "sign-in.html",
+        "webhook-form.html",
+        "webhook.html",
+        "webhooks.html",
     ] {
         if let Err(error) = environment.add_template(name, text) {
             tracing::error!(%error, "a template cannot be read");
@@ -67,6 +77,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 pub(crate) struct Page {
     template: &'static str,
     values: BTreeMap<&'static str, Value>,
+    /// Where films that it shows come from.
+    films: Option<String>,
 }
 
 /// Who looks, as templates see them.
@@ -90,7 +102,14 @@ impl Page {
             ("here", Value::from("")),
             ("trouble", Value::from(())),
         ]);
-        Self { template, values }
+        Self { template, values, films: None }
+    }
+
+    /// Lets the page show a film from there, which may be a store of its own.
+    pub(crate) fn with_film(mut self, link: &str) -> Self {
+        let origin = Url::parse(link).map(|url| url.origin().ascii_serialization());
+        self.films = origin.ok();
+        self
     }
 
     /// A page for somebody who is signed in; `here` is the place in the menu.
@@ -132,13 +151,18 @@ impl Page {
         response
     }
 
+    fn policy(&self) -> String {
+        let films = self.films.as_ref().map(|origin| format!("; media-src {origin}"));
+        format!("{POLICY}{}", films.unwrap_or_default())
+    }
+
     pub(crate) fn of(self, status: StatusCode) -> HttpResponse {
         let made =
             TEMPLATES.get_template(self.template).and_then(|page| page.render(Serde(&self.values)));
         match made {
             Ok(html) => HttpResponse::build(status)
                 .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-                .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+                .insert_header((CONTENT_SECURITY_POLICY, self.policy()))
                 .insert_header((X_FRAME_OPTIONS, "DENY"))
                 // Forms say where they come from; nobody else is told.
                 .insert_header((REFERRER_POLICY, "same-origin"))
@@ -158,6 +182,12 @@ impl Page {
 pub(crate) struct Moment {
     iso: String,
     text: String,
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
 }
 
 impl From<DateTime<Utc>> for Moment {

@@ -28,6 +28,15 @@ impl Fields {
         self.0.get(name).map(String::as_str).unwrap_or_default()
     }
 
+    /// Whether the field is there: a box that is not ticked is not.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     pub(crate) fn secret(&self, name: &str) -> Secret {
         Secret::new(self.text(name).to_owned())
     }

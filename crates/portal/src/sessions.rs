@@ -13,7 +13,7 @@ use ports::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Portal,
+    Portal, deliveries,
     failure::{Failure, see},
     page::{Moment, Page},
     sent::Sent,
@@ -128,18 +128,19 @@ impl From<Entry> for Line {
 #[derive(Serialize)]
 struct Film {
     state: &'static str,
+    coming: bool,
     link: Option<String>,
     why: Option<String>,
 }
 
 impl From<Recording> for Film {
     fn from(recording: Recording) -> Self {
-        let of = |state| Self { state, link: None, why: None };
+        let of = |state, coming| Self { state, coming, link: None, why: None };
         match recording {
-            Recording::Pending => of("waiting to be made"),
-            Recording::InProgress => of("being made"),
-            Recording::Completed(link) => Self { link: Some(link), ..of("ready") },
-            Recording::Failed(why) => Self { why: Some(why), ..of("not there") },
+            Recording::Pending => of("waiting to be made", true),
+            Recording::InProgress => of("being made", true),
+            Recording::Completed(link) => Self { link: Some(link), ..of("ready", false) },
+            Recording::Failed(why) => Self { why: Some(why), ..of("not there", false) },
         }
     }
 }
@@ -149,7 +150,10 @@ async fn show(
     id: web::Path<String>,
     signed: Signed,
 ) -> Result<HttpResponse, Failure> {
-    let whole = portal.sessions.team_session(&signed.0, read(&id)?).await?;
+    let id = read(&id)?;
+    let whole = portal.sessions.team_session(&signed.0, id).await?;
+    let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
+    let told: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
     let WholeSession { session, platform, key, timeline, recording } = whole;
     let face = Face {
         id: session.id.to_string(),
@@ -166,10 +170,19 @@ async fn show(
         erased: session.erased_at.is_some(),
     };
     let lines: Vec<_> = timeline.into_iter().map(Line::from).collect();
-    Ok(Page::of_team("session.html", "Session", "sessions", &signed.0)
+    let page = Page::of_team("session.html", "Session", "sessions", &signed.0);
+    let page = match &recording {
+        Some(Recording::Completed(link)) => page.with_film(link),
+        _ => page,
+    };
+    let film = recording.map(Film::from);
+    let live = !face.over || film.as_ref().is_some_and(|film| film.coming);
+    Ok(page
+        .with("live", live)
         .with("session", face)
         .with("timeline", lines)
-        .with("film", recording.map(Film::from))
+        .with("deliveries", told)
+        .with("film", film)
         .shown())
 }
 

@@ -36,8 +36,11 @@ async fn page(next: web::Query<Next>) -> HttpResponse {
     form(&next.next, "").shown()
 }
 
-fn form(next: &str, email: &str) -> Page {
-    Page::new("sign-in.html", "Sign in").with("next", inside(next)).with("email", email)
+pub(crate) fn form(next: &str, email: &str) -> Page {
+    Page::new("sign-in.html", "Sign in")
+        .with("next", inside(next))
+        .with("email", email)
+        .with("done", "")
 }
 
 async fn sign_in(

@@ -8,3 +8,26 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     button.textContent = "Copied";
   });
 }
+
+// What goes on is looked at again, for as long as somebody looks at the page.
+const again = 2000;
+const longest = 1800;
+const look = async (left) => {
+  const before = document.querySelector("[data-live]");
+  if (!before || left === 0) return;
+  if (!document.hidden) {
+    try {
+      const answer = await fetch(location.href, { redirect: "error" });
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const after = page.getElementById("live");
+      // Where a film may come from stands in the page's policy, which only a whole page brings.
+      if (after?.querySelector("video")) return location.reload();
+      if (after && after.innerHTML !== before.innerHTML) before.replaceWith(after);
+    } catch {
+      // Offline for a while: the next look may succeed.
+    }
+  }
+  setTimeout(look, again, left - 1);
+};
+setTimeout(look, again, longest);

@@ -99,7 +99,7 @@ pub trait SignInStore: Send + Sync {
 }
 
 /// What came of changing who somebody is in a team. Two at once MUST NOT leave a team without
-/// anybody who governs it.
+/// anybody who governs it and has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Done,
@@ -116,6 +116,8 @@ pub struct User {
     pub team: TeamId,
     pub email: Email,
     pub role: Role,
+    /// Whether they have chosen a password, or were given one.
+    pub has_password: bool,
     /// Whether one-time codes are asked for.
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,

@@ -1,7 +1,10 @@
 //! The only ways to time and chance.
 
 use chrono::{DateTime, Utc};
-use domain::{id::SessionId, secret::Secret};
+use domain::{
+    id::{AccountLinkId, SessionId},
+    secret::Secret,
+};
 
 /// Tells the time, in whole microseconds: no store keeps more.
 pub trait Clock: Send + Sync {
@@ -20,7 +23,8 @@ pub trait Chance: Send + Sync {
     fn bits(&self) -> [u8; 32];
 }
 
-/// Makes and reads the tokens of embed pages, and passes for onlookers.
+/// Makes and reads the tokens of embed pages, passes for onlookers, and the links of people of the
+/// portal.
 pub trait Tokens: Send + Sync {
     /// The token that opens this session's page; the same each time.
     fn of(&self, session: SessionId) -> Secret;
@@ -34,4 +38,10 @@ pub trait Tokens: Send + Sync {
     /// Whether this is a pass for this session that has not run out. Takes as long whatever the
     /// answer, for passes of one length.
     fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool;
+
+    /// What somebody chooses a password with; the same each time.
+    fn link(&self, id: AccountLinkId) -> Secret;
+
+    /// Which link this is; none: it is no link of ours.
+    fn link_of(&self, token: &str) -> Option<AccountLinkId>;
 }

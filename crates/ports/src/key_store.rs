@@ -31,6 +31,9 @@ pub trait KeyStore: Send + Sync {
     /// team.
     async fn set_ancestors(&self, id: TeamId, ancestors: &[Ancestor]) -> Result<bool, StoreError>;
 
+    /// Whose pages may show the team's sessions; empty: anybody's, or there is no such team.
+    async fn team_ancestors(&self, id: TeamId) -> Result<Vec<Ancestor>, StoreError>;
+
     async fn add_key(
         &self,
         key: &ApiKey,

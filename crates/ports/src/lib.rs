@@ -3,6 +3,7 @@
 //! **Invariant:** no port names a technology. There is no connection, no transaction, no request
 //! here: a write that must be whole is one method that takes one value.
 
+pub mod account_links;
 pub mod account_store;
 pub mod attestor;
 pub mod audit_log;

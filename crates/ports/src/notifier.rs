@@ -3,8 +3,10 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    id::{NotificationId, SessionId},
+    account::{Email, Purpose},
+    id::{AccountLinkId, NotificationId, SessionId},
     notification::{Channel, Undelivered},
+    secret::Secret,
 };
 
 use crate::StoreError;
@@ -79,6 +81,19 @@ pub struct Letter {
     pub expires_at: DateTime<Utc>,
 }
 
+/// A mail that brings a person of the portal a link to choose a password.
+#[derive(Clone)]
+pub struct AccountMail {
+    /// The same at each try.
+    pub id: AccountLinkId,
+    pub address: Email,
+    pub purpose: Purpose,
+    /// The team that the person is in.
+    pub team: String,
+    pub link: Secret,
+    pub expires_at: DateTime<Utc>,
+}
+
 /// Why a letter was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
@@ -97,4 +112,10 @@ pub enum NotTaken {
 #[async_trait]
 pub trait Notifier: Send + Sync {
     async fn send(&self, letter: &Letter) -> Result<(), NotTaken>;
+}
+
+/// Mails the people of the portal. Takes seconds, and bounded ones.
+#[async_trait]
+pub trait Mailer: Send + Sync {
+    async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken>;
 }

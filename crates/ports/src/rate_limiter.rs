@@ -39,4 +39,6 @@ pub enum Subject {
     SignIns(IpAddr),
     /// Tries to sign in to one account: the first half of the SHA-256 hash of its address.
     Account([u8; 16]),
+    /// Mails to one address with links to choose a password: of the same hash.
+    Mails([u8; 16]),
 }

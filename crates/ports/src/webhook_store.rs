@@ -1,11 +1,13 @@
 //! Where webhooks are kept.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Health, Retiring, Webhook},
+    webhook::{Header, Health, Retiring, Webhook},
 };
 
 use crate::{Resealed, StoreError};
@@ -25,6 +27,14 @@ pub trait WebhookStore: Send + Sync {
 
     /// The oldest first.
     async fn webhooks(&self, team: TeamId) -> Result<Vec<KeptWebhook>, StoreError>;
+
+    /// Changes what a webhook was made with. One that gets another URL is no longer failing.
+    /// Answers `false` where there is none.
+    async fn change_webhook(
+        &self,
+        id: WebhookId,
+        change: &WebhookChange,
+    ) -> Result<bool, StoreError>;
 
     /// Answers `false` where there is none.
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError>;
@@ -55,4 +65,23 @@ pub struct KeptWebhook {
     pub keys: Vec<ApiKeyId>,
     pub health: Health,
     pub created_at: DateTime<Utc>,
+}
+
+/// What a webhook is to be from now on.
+#[derive(Clone)]
+pub struct WebhookChange {
+    pub url: String,
+    pub header: HeaderChange,
+    /// The keys whose sessions it is told of; none: all of the team's.
+    pub keys: Vec<ApiKeyId>,
+    pub timeout: Duration,
+    pub retries: u8,
+}
+
+/// What becomes of a webhook's header, whose value nobody is shown.
+#[derive(Clone)]
+pub enum HeaderChange {
+    Keep,
+    Drop,
+    Set(Header),
 }

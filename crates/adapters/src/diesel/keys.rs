@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    ancestors::Ancestor,
+    ancestors::{Ancestor, NoOrigin},
     api_key::{ApiKey, KeyHash},
     id::{ApiKeyId, TeamId},
 };
@@ -46,6 +46,12 @@ impl KeyRow {
     }
 }
 
+/// A team's pages, as a row has them.
+pub(super) fn read_ancestors(list: &str) -> Result<Vec<Ancestor>, StoreError> {
+    let read = list.split_whitespace().map(str::parse).collect::<Result<_, NoOrigin>>();
+    read.map_err(failed("read a team's pages back"))
+}
+
 #[async_trait]
 impl KeyStore for Store {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
@@ -75,6 +81,14 @@ impl KeyStore for Store {
                 .await
         });
         written.map(|rows| rows == 1).map_err(failed("set a team's pages"))
+    }
+
+    async fn team_ancestors(&self, id: TeamId) -> Result<Vec<Ancestor>, StoreError> {
+        let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
+        let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
+            team.select(teams::frame_ancestors).first(conn).await.optional()
+        });
+        read_ancestors(&list.map_err(failed("find a team's pages"))?.unwrap_or_default())
     }
 
     async fn add_key(

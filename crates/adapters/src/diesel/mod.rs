@@ -3,6 +3,7 @@
 //! The two differ in [`column`], where each kind of value says how each database writes it, and in
 //! how rows are claimed. Each query is written once and checked by the compiler for both.
 
+mod account_links;
 mod attestations;
 mod audit;
 mod catalogue;
@@ -29,6 +30,7 @@ mod settles;
 mod sign_ins;
 mod together;
 mod users;
+mod webhook_changes;
 mod webhooks;
 
 pub use self::database::Store;

@@ -55,6 +55,17 @@ tables! {
         address -> Text,
         agent -> Text,
     }
+    account_links (id) {
+        id -> SqlId,
+        person -> SqlId,
+        purpose -> Text,
+        state -> Text,
+        reason -> Nullable<Text>,
+        due -> SqlMoment,
+        attempt -> Integer,
+        created_at -> SqlMoment,
+        expires_at -> SqlMoment,
+    }
     audit_entries (team, number) {
         team -> SqlId,
         number -> BigInt,
@@ -218,6 +229,7 @@ tables! {
 ::diesel::joinable!(delivery_queue -> notices (notice));
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::joinable!(sign_ins -> users (person));
+::diesel::joinable!(account_links -> users (person));
 ::diesel::joinable!(users -> teams (team));
 ::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
@@ -232,5 +244,5 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
-::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins);
+::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    ancestors::{Ancestor, NoOrigin},
+    ancestors::Ancestor,
     api_key::KeyHash,
     id::{ApiKeyId, BrowserId, SessionId, TeamId},
     request::ListQuery,
@@ -22,6 +22,7 @@ use ports::{
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
+    keys::read_ancestors,
     schema::{api_keys, idempotency_keys, sessions, teams},
     session_row::SessionRow,
 };
@@ -77,9 +78,7 @@ impl SessionStore for Store {
                 .optional()
         });
         let list = list.map_err(failed("find whose pages may show a session"))?;
-        let list = list.unwrap_or_default();
-        let read = list.split_whitespace().map(str::parse).collect::<Result<_, NoOrigin>>();
-        read.map_err(failed("read a team's pages back"))
+        read_ancestors(&list.unwrap_or_default())
     }
 
     async fn list(

@@ -37,19 +37,20 @@ pub(super) struct UserRow {
 }
 
 impl UserRow {
-    fn user(&self) -> Result<User, StoreError> {
+    pub(super) fn user(&self) -> Result<User, StoreError> {
         Ok(User {
             id: UserId::from_uuid(self.id.0),
             team: TeamId::from_uuid(self.team.0),
             email: self.email.parse().map_err(failed("read an address back"))?,
             role: self.role.parse().map_err(failed("read a role back"))?,
+            has_password: self.password.is_some(),
             has_second_factor: self.totp.is_some(),
             created_at: self.created_at.0,
         })
     }
 }
 
-/// Changes somebody of a team where that leaves somebody who governs it. The team's row is locked
+/// Changes somebody of a team where that leaves somebody who governs it and can sign in. The team's row is locked
 /// meanwhile, so that two who leave at once leave one after the other.
 macro_rules! change_governed {
     ($conn:expr, $id:expr, $left:expr, $locked:expr, $change:expr) => {{
@@ -59,7 +60,8 @@ macro_rules! change_governed {
         let others = users::table
             .filter(users::team.eq($id.0))
             .filter(users::id.ne($id.1))
-            .filter(users::role.eq_any(GOVERNS));
+            .filter(users::role.eq_any(GOVERNS))
+            .filter(users::password.is_not_null());
         match role {
             None => Ok(Change::Nobody),
             Some(_) if !$left && others.count().get_result::<i64>($conn).await? == 0 => {

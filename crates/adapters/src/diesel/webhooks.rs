@@ -13,7 +13,7 @@ use domain::{
 };
 use ports::{
     Resealed, StoreError,
-    webhook_store::{KeptWebhook, WebhookStore},
+    webhook_store::{KeptWebhook, WebhookChange, WebhookStore},
 };
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 };
 
 const SECRET: &str = "webhooks.secret";
-const HEADER: &str = "webhooks.header_value";
+pub(super) const HEADER: &str = "webhooks.header_value";
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = webhooks)]
@@ -48,9 +48,15 @@ pub(super) struct WebhookRow {
 
 #[derive(Insertable)]
 #[diesel(table_name = webhook_keys)]
-struct KeyChoice {
+pub(super) struct KeyChoice {
     webhook: Id,
     key: Id,
+}
+
+impl KeyChoice {
+    pub(super) fn all(webhook: Id, keys: &[ApiKeyId]) -> Vec<Self> {
+        keys.iter().map(|key| Self { webhook, key: Id(*key.as_uuid()) }).collect()
+    }
 }
 
 #[async_trait]
@@ -62,8 +68,7 @@ impl WebhookStore for Store {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let row = self.webhook_row(webhook, now)?;
-        let choices: Vec<_> =
-            keys.iter().map(|key| KeyChoice { webhook: row.id, key: Id(*key.as_uuid()) }).collect();
+        let choices = KeyChoice::all(row.id, keys);
         let written: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await?;
             for choice in &choices {
@@ -91,6 +96,14 @@ impl WebhookStore for Store {
                 .await
         });
         self.kept(rows.map_err(failed("read webhooks"))?).await
+    }
+
+    async fn change_webhook(
+        &self,
+        id: WebhookId,
+        change: &WebhookChange,
+    ) -> Result<bool, StoreError> {
+        self.write_change(id, change).await
     }
 
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError> {
@@ -140,18 +153,7 @@ impl WebhookStore for Store {
                 continue;
             };
             let anew = self.webhook_row(&webhook, row.created_at.0)?;
-            // Who got a new secret meanwhile keeps it.
-            let this = webhooks::table
-                .filter(webhooks::id.eq(row.id))
-                .filter(webhooks::secret.eq(&row.secret));
-            let change = (
-                webhooks::secret.eq(&anew.secret),
-                webhooks::header_value.eq(&anew.header_value),
-                webhooks::retiring_secret.eq(&anew.retiring_secret),
-            );
-            let changed: QueryResult<usize> =
-                with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-            done.changed += changed.map_err(failed("seal a webhook's secret anew"))?;
+            done.changed += self.write_anew(row, &anew).await?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
         done.next = last.map(|row| WebhookId::from_uuid(row.id.0));
@@ -198,6 +200,24 @@ impl Store {
             failing_since: None,
             paused_until: None,
         })
+    }
+
+    /// Who got a new secret or another header meanwhile keeps it.
+    async fn write_anew(&self, row: &WebhookRow, anew: &WebhookRow) -> Result<usize, StoreError> {
+        let this = webhooks::table.filter(webhooks::id.eq(row.id));
+        let secrets = this.filter(webhooks::secret.eq(&row.secret));
+        let header = this.filter(webhooks::header_value.eq(&row.header_value));
+        let change = (
+            webhooks::secret.eq(&anew.secret),
+            webhooks::retiring_secret.eq(&anew.retiring_secret),
+        );
+        let value = webhooks::header_value.eq(&anew.header_value);
+        let changed: QueryResult<usize> = with_transaction!(self, |conn| {
+            let one = ::diesel::update(secrets).set(change).execute(conn).await?;
+            let other = ::diesel::update(header).set(value).execute(conn).await?;
+            Ok(one.max(other))
+        });
+        changed.map_err(failed("seal a webhook's secret anew"))
     }
 
     /// Webhooks with the keys that they are for.

@@ -63,7 +63,7 @@ pub(super) fn widened(subject: Subject) -> Subject {
     match subject {
         Subject::Address(address) => Subject::Address(network(address)),
         Subject::SignIns(address) => Subject::SignIns(network(address)),
-        Subject::Key(_) | Subject::Creation(_) | Subject::Account(_) => subject,
+        Subject::Key(_) | Subject::Creation(_) | Subject::Account(_) | Subject::Mails(_) => subject,
     }
 }
 

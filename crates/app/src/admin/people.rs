@@ -45,6 +45,7 @@ pub(super) async fn create(
         team,
         email,
         role,
+        has_password: true,
         has_second_factor: false,
         created_at: now,
     };

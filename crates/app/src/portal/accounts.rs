@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    account::{BadPassword, Email, LONGEST_PASSWORD, check_password},
+    account::{Email, LONGEST_PASSWORD},
     audit::Deed,
     id::{SignInId, TeamId},
     rate::Limit,
@@ -14,7 +14,7 @@ use ports::{
     StoreError,
     account_store::{CodeHash, KeptUser, SignIn, Whence},
     driving::{AccountService, Attempt, Offer, PortalError, SignedIn, Visitor},
-    rate_limiter::{Charge, Subject},
+    rate_limiter::Subject,
 };
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ const HALF_IN: TimeDelta = TimeDelta::minutes(10);
 /// Passwords and codes that may be tried for one account, whoever tries.
 const FOR_AN_ACCOUNT: Limit = Limit { count: 10, seconds: 900 };
 /// And from one address, for whatever account.
-const FROM_AN_ADDRESS: Limit = Limit { count: 100, seconds: 900 };
+pub(super) const FROM_AN_ADDRESS: Limit = Limit { count: 100, seconds: 900 };
 
 #[async_trait]
 impl AccountService for People {
@@ -47,9 +47,9 @@ impl AccountService for People {
         };
         let needs_code = kept.totp.is_some();
         let token = self.token();
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let sign_in = SignIn {
-            id: SignInId::from_uuid(Uuid::from_u128(self.chance.id())),
+            id: SignInId::from_uuid(Uuid::from_u128(self.core.chance.id())),
             user: kept.user.id,
             passed: !needs_code,
             form_token: self.token(),
@@ -71,7 +71,7 @@ impl AccountService for People {
         code: &str,
         from: Whence,
     ) -> Result<SignedIn, PortalError> {
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let found = self.sign_ins.sign_in(&hash_of(token), now).await?;
         let Some((_, kept, _)) = found.filter(|(sign_in, ..)| !sign_in.passed) else {
             return Err(PortalError::Forbidden);
@@ -90,7 +90,7 @@ impl AccountService for People {
     }
 
     async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {
-        let found = self.sign_ins.sign_in(&hash_of(token), self.clock.now()).await?;
+        let found = self.sign_ins.sign_in(&hash_of(token), self.core.clock.now()).await?;
         Ok(found.map(|(sign_in, kept, team_name)| Visitor {
             user: kept.user.id,
             email: kept.user.email.as_str().to_owned(),
@@ -112,7 +112,7 @@ impl AccountService for People {
 
     async fn sign_ins(&self, visitor: &Visitor) -> Result<Vec<SignIn>, PortalError> {
         passed(visitor)?;
-        Ok(self.sign_ins.sign_ins(visitor.user, self.clock.now()).await?)
+        Ok(self.sign_ins.sign_ins(visitor.user, self.core.clock.now()).await?)
     }
 
     async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError> {
@@ -133,12 +133,7 @@ impl AccountService for People {
     ) -> Result<(), PortalError> {
         passed(visitor)?;
         self.prove(visitor, old).await?;
-        check_password(&new)?;
-        let words = vec![visitor.email.clone(), visitor.team_name.clone(), "avouch".to_owned()];
-        if self.passwords.is_guessable(new.clone(), words).await {
-            return Err(BadPassword::Guessable.into());
-        }
-        let hash = self.passwords.hash(new).await?;
+        let hash = self.good_password(new, &visitor.email).await?;
         self.note(visitor, "password.change", "").await?;
         self.users.set_password(visitor.user, &hash).await?;
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
@@ -176,6 +171,12 @@ pub(super) fn passed(visitor: &Visitor) -> Result<(), PortalError> {
     if visitor.passed { Ok(()) } else { Err(PortalError::Forbidden) }
 }
 
+/// What an account is counted under: the same however its address is written.
+pub(super) fn half_hash(email: &str) -> [u8; 16] {
+    let hash = adapters::sha256(email.trim().to_lowercase().as_bytes());
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
 /// What is kept of a token or code.
 pub(super) fn hash_of(secret: &Secret) -> CodeHash {
     CodeHash(adapters::sha256(secret.expose().as_bytes()))
@@ -184,26 +185,21 @@ pub(super) fn hash_of(secret: &Secret) -> CodeHash {
 impl People {
     /// 256 random bits.
     pub(super) fn token(&self) -> Secret {
-        Secret::new(URL_SAFE_NO_PAD.encode(self.chance.bits()))
+        Secret::new(URL_SAFE_NO_PAD.encode(self.core.chance.bits()))
     }
 
     /// Counts a try against an account and an address.
     async fn charge(&self, email: &str, from: &Whence) -> Result<(), PortalError> {
-        let hash = adapters::sha256(email.trim().to_lowercase().as_bytes());
-        let half = hash.first_chunk::<16>().copied().unwrap_or_default();
         let charges = [
-            Charge { subject: Subject::SignIns(from.address), limit: FROM_AN_ADDRESS },
-            Charge { subject: Subject::Account(half), limit: FOR_AN_ACCOUNT },
+            (Subject::SignIns(from.address), FROM_AN_ADDRESS),
+            (Subject::Account(half_hash(email)), FOR_AN_ACCOUNT),
         ];
         // One after the other: who is stopped for their address does not use up an account's tries.
-        for charge in charges {
-            let now = self.clock.now();
-            for window in self.limiter.charge(&[charge], now).await {
-                if !window.admits() {
-                    let outcome = ("outcome", "throttled");
-                    metrics::counter!("avouch_portal_sign_ins_total", &[outcome]).increment(1);
-                    return Err(PortalError::TooMany { retry_after: window.retry_after(now) });
-                }
+        for (subject, limit) in charges {
+            if let Err(error) = self.charge_one(subject, limit).await {
+                let outcome = ("outcome", "throttled");
+                metrics::counter!("avouch_portal_sign_ins_total", &[outcome]).increment(1);
+                return Err(error);
             }
         }
         Ok(())
@@ -235,7 +231,7 @@ impl People {
     async fn note_sign_in(&self, kept: &KeptUser, from: &Whence) -> Result<(), StoreError> {
         metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "in").increment(1);
         let (team, email): (TeamId, _) = (kept.user.team, kept.user.email.as_str());
-        let deed = Deed::new(self.clock.now(), email, "sign-in", "").from(from.address);
+        let deed = Deed::new(self.core.clock.now(), email, "sign-in", "").from(from.address);
         self.audit.note(team, &deed).await
     }
 }

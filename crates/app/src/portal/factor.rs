@@ -22,9 +22,9 @@ impl People {
         let (secret, sealed) = if let Some((secret, sealed)) = known {
             (secret, sealed.to_owned())
         } else {
-            let bits = self.chance.bits();
+            let bits = self.core.chance.bits();
             let secret = self.codes.secret(bits.first_chunk().copied().unwrap_or_default());
-            let until = (self.clock.now() + OFFERED).timestamp();
+            let until = (self.core.clock.now() + OFFERED).timestamp();
             let text = format!("{until}.{}", secret.expose());
             // What cannot be sealed cannot be taken later.
             let sealed = self.seal.close(&place(visitor), &text).unwrap_or_default();
@@ -40,7 +40,7 @@ impl People {
         let text = self.seal.open(&place(visitor), &sealed).ok()?;
         let (until, secret) = text.split_once('.')?;
         let until: i64 = until.parse().ok()?;
-        (self.clock.now().timestamp() < until).then(|| Secret::new(secret.to_owned()))
+        (self.core.clock.now().timestamp() < until).then(|| Secret::new(secret.to_owned()))
     }
 
     pub(super) async fn take_offer(
@@ -52,7 +52,7 @@ impl People {
         let totp = self.offered(visitor, offer);
         let late = || PortalError::Invalid("that took too long: scan the new picture".into());
         let totp = totp.ok_or_else(late)?;
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let step = self.codes.step(&totp, code, now).ok_or(PortalError::WrongCode)?;
         let codes: Vec<_> =
             std::iter::repeat_with(|| self.recovery_code()).take(RECOVERY_CODES).collect();
@@ -67,7 +67,7 @@ impl People {
 
     /// Four groups of four, to be written down.
     fn recovery_code(&self) -> Secret {
-        let bits = self.chance.bits();
+        let bits = self.core.chance.bits();
         let text = self.codes.secret(bits.first_chunk().copied().unwrap_or_default());
         let text: Vec<_> = text.expose().to_lowercase().chars().take(RECOVERY).collect();
         let groups: Vec<String> = text.chunks(4).map(|group| group.iter().collect()).collect();

@@ -38,9 +38,9 @@ impl KeyService for People {
         if self.keys.keys(visitor.team).await?.len() >= MOST_KEYS {
             return Err(PortalError::Invalid(format!("a team has up to {MOST_KEYS} keys")));
         }
-        let text = ApiKeyText::new(order.environment, self.chance.bits());
+        let text = ApiKeyText::new(order.environment, self.core.chance.bits());
         let key = ApiKey {
-            id: ApiKeyId::from_uuid(Uuid::from_u128(self.chance.id())),
+            id: ApiKeyId::from_uuid(Uuid::from_u128(self.core.chance.id())),
             team: visitor.team,
             environment: order.environment,
             expires_at: order.expires_at,
@@ -48,13 +48,13 @@ impl KeyService for People {
         };
         let subject = format!("{} {label:?} for {}", key.id, key.environment.as_str());
         self.note(visitor, "key.make", &subject).await?;
-        self.keys.add_key(&key, &text.hash(), label, self.clock.now()).await?;
+        self.keys.add_key(&key, &text.hash(), label, self.core.clock.now()).await?;
         Ok(Secret::new(text.expose().to_owned()))
     }
 
     async fn rotate_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<Secret, PortalError> {
         let key = self.team_key(visitor, id).await?;
-        let text = ApiKeyText::new(key.environment, self.chance.bits());
+        let text = ApiKeyText::new(key.environment, self.core.chance.bits());
         self.note(visitor, "key.rotate", &id.to_string()).await?;
         if !self.keys.rotate_key(id, &text.hash()).await? {
             return Err(PortalError::NotFound("key"));
@@ -66,7 +66,7 @@ impl KeyService for People {
         self.team_key(visitor, id).await?;
         self.note(visitor, "key.revoke", &id.to_string()).await?;
         // Who was quicker did the same.
-        self.keys.revoke_key(id, self.clock.now()).await?;
+        self.keys.revoke_key(id, self.core.clock.now()).await?;
         Ok(())
     }
 }

@@ -2,9 +2,14 @@
 //! is done: nothing happens that the log does not know.
 
 mod accounts;
+mod audit;
+mod embedding;
 mod factor;
 mod keys;
+mod links;
 mod sessions;
+mod team;
+mod webhooks;
 mod whole;
 
 use std::sync::Arc;
@@ -14,19 +19,15 @@ use adapters::{
     diesel::Store,
     seal::Seal,
 };
-use async_trait::async_trait;
-use domain::{
-    account::Right,
-    audit::{AuditEntry, Deed},
-};
+use domain::audit::Deed;
 use ports::{
     StoreError,
+    account_links::AccountLinkStore,
     account_store::{SignInStore, UserStore},
     audit_log::AuditLog,
     catalogue::Catalogue,
-    clock::{Chance, Clock},
     credentials::{OneTimeCodes, Passwords},
-    driving::{AuditService, PortalError, SessionService, Visitor},
+    driving::{SessionService, Visitor},
     key_store::KeyStore,
     rate_limiter::RateLimiter,
     session_store::SessionStore,
@@ -37,26 +38,25 @@ use crate::{
     advance::Core,
     config::Config,
     kept::{Failure, derive, explain},
+    webhooks::Webhooks,
     whole::Whole,
 };
 
-/// Entries of the log on one page.
-const AUDIT_PAGE: u16 = 50;
-
 /// What people do in the portal.
 pub(crate) struct People {
+    pub(crate) core: Arc<Core>,
     pub(crate) users: Arc<dyn UserStore>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
+    pub(crate) links: Arc<dyn AccountLinkStore>,
     pub(crate) audit: Arc<dyn AuditLog>,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) partners: Arc<dyn SessionService>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) chance: Arc<dyn Chance>,
     /// Closes what a form carries to the next one.
     pub(crate) seal: Seal,
 }
@@ -64,24 +64,33 @@ pub(crate) struct People {
 impl People {
     pub(crate) fn open(
         key: &[u8; 32],
-        core: &Core,
+        core: &Arc<Core>,
+        config: &Config,
         store: &Arc<Store>,
         limiter: &Arc<dyn RateLimiter>,
         partners: Arc<dyn SessionService>,
     ) -> Result<Self, Failure> {
         Ok(Self {
+            core: core.clone(),
             users: store.clone(),
             sign_ins: store.clone(),
+            links: store.clone(),
             audit: store.clone(),
             keys: store.clone(),
             sessions: store.clone(),
             catalogue: store.clone(),
             partners,
+            webhooks: Webhooks {
+                store: store.clone(),
+                log: store.clone(),
+                keys: store.clone(),
+                clock: core.clock.clone(),
+                chance: core.chance.clone(),
+                egress: config.egress.clone(),
+            },
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
             limiter: limiter.clone(),
-            clock: core.clock.clone(),
-            chance: core.chance.clone(),
             seal: Seal::new(&derive(key, "portal")),
         })
     }
@@ -93,26 +102,18 @@ impl People {
             accounts: whole.clone(),
             keys: whole.clone(),
             sessions: whole.clone(),
+            webhooks: whole.clone(),
+            team: whole.clone(),
+            links: whole.clone(),
+            embedding: whole.clone(),
             audit: whole,
-            clock: people.clock.clone(),
+            clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),
         }
     }
 
     async fn note(&self, who: &Visitor, action: &str, subject: &str) -> Result<(), StoreError> {
-        let deed = Deed::new(self.clock.now(), &who.email, action, subject);
+        let deed = Deed::new(self.core.clock.now(), &who.email, action, subject);
         self.audit.note(who.team, &deed.from(who.from.address)).await
-    }
-}
-
-#[async_trait]
-impl AuditService for People {
-    async fn audit(
-        &self,
-        visitor: &Visitor,
-        before: Option<i64>,
-    ) -> Result<Vec<AuditEntry>, PortalError> {
-        visitor.must(Right::Govern)?;
-        Ok(self.audit.entries(visitor.team, before, AUDIT_PAGE).await?)
     }
 }

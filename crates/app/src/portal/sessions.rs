@@ -73,7 +73,7 @@ impl TeamSessionService for People {
 
 impl People {
     /// A session of the visitor's team, with the key that it was created with.
-    async fn of_team(
+    pub(super) async fn of_team(
         &self,
         visitor: &Visitor,
         id: SessionId,

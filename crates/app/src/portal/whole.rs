@@ -1,22 +1,93 @@
 //! The portal's use cases, each carried out to its end whoever hangs up.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use domain::{
+    account::Role,
+    ancestors::Ancestor,
     audit::AuditEntry,
-    id::{ApiKeyId, SessionId, SignInId},
+    id::{ApiKeyId, DeliveryId, SessionId, SignInId, UserId, WebhookId},
     request::ListQuery,
     secret::Secret,
 };
 use ports::{
     account_store::{SignIn, Whence},
+    delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
-        AccountService, Attempt, AuditService, KeyService, NewKey, Offer, PortalError, SignedIn,
-        TeamSession, TeamSessionService, Visitor, WholeSession,
+        AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
+        LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, PortalError,
+        Rotated, SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
+        Visitor, WholeSession,
     },
     key_store::KeptKey,
+    webhook_store::{KeptWebhook, WebhookChange},
 };
 
 use crate::whole::{Whole, whole};
+
+/// Use cases of one port that a visitor asks for.
+macro_rules! whole_for_visitors {
+    ($port:ident: $(fn $name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+) => {
+        #[async_trait]
+        impl<S: $port + 'static> $port for Whole<S> {
+            $(async fn $name(
+                &self,
+                visitor: &Visitor,
+                $($arg: $kind,)*
+            ) -> Result<$answer, PortalError> {
+                let (inner, visitor) = (self.inner.clone(), visitor.clone());
+                whole(&self.runtime, async move { inner.$name(&visitor, $($arg),*).await }).await
+            })+
+        }
+    };
+}
+
+whole_for_visitors! { KeyService:
+    fn keys() -> Vec<KeptKey>;
+    fn make_key(order: NewKey) -> Secret;
+    fn rotate_key(id: ApiKeyId) -> Secret;
+    fn revoke_key(id: ApiKeyId) -> ();
+}
+
+whole_for_visitors! { TeamService:
+    fn members() -> Vec<Member>;
+    fn invite(order: NewMember) -> ();
+    fn invite_again(id: UserId) -> ();
+    fn appoint(id: UserId, role: Role) -> ();
+    fn remove(id: UserId) -> ();
+}
+
+whole_for_visitors! { AuditService:
+    fn audit(before: Option<i64>, limit: u16) -> Vec<AuditEntry>;
+    fn verify_audit() -> AuditCheck;
+}
+
+whole_for_visitors! { EmbeddingService:
+    fn embed_origins() -> Vec<Ancestor>;
+    fn set_embed_origins(origins: Vec<Ancestor>) -> ();
+}
+
+whole_for_visitors! { TeamSessionService:
+    fn team_sessions(query: ListQuery) -> Vec<TeamSession>;
+    fn team_session(id: SessionId) -> WholeSession;
+    fn end_session(id: SessionId) -> ();
+}
+
+whole_for_visitors! { TeamWebhookService:
+    fn webhooks() -> Vec<KeptWebhook>;
+    fn webhook(id: WebhookId) -> KeptWebhook;
+    fn make_webhook(order: NewWebhook) -> KeptWebhook;
+    fn change_webhook(id: WebhookId, change: WebhookChange) -> ();
+    fn switch_webhook(id: WebhookId, active: bool) -> ();
+    fn rotate_webhook(id: WebhookId, overlap: Duration) -> Rotated;
+    fn test_webhook(id: WebhookId) -> DeliveryId;
+    fn webhook_deliveries(id: WebhookId, state: Option<DeliveryState>) -> Vec<KeptDelivery>;
+    fn session_deliveries(id: SessionId) -> Vec<KeptDelivery>;
+    fn webhook_delivery(id: DeliveryId) -> WholeDelivery;
+    fn send_delivery_again(id: DeliveryId) -> ();
+    fn send_all_again(id: WebhookId, span: Span) -> usize;
+}
 
 #[async_trait]
 impl<S: AccountService + 'static> AccountService for Whole<S> {
@@ -93,62 +164,25 @@ impl<S: AccountService + 'static> AccountService for Whole<S> {
 }
 
 #[async_trait]
-impl<S: KeyService + 'static> KeyService for Whole<S> {
-    async fn keys(&self, visitor: &Visitor) -> Result<Vec<KeptKey>, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.keys(&visitor).await }).await
+impl<S: LinkService + 'static> LinkService for Whole<S> {
+    async fn forgot_password(&self, email: String, from: Whence) -> Result<(), PortalError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.forgot_password(email, from).await }).await
     }
 
-    async fn make_key(&self, visitor: &Visitor, order: NewKey) -> Result<Secret, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.make_key(&visitor, order).await }).await
+    async fn mailed_link(&self, token: &Secret) -> Result<MailedLink, PortalError> {
+        let (inner, token) = (self.inner.clone(), token.clone());
+        whole(&self.runtime, async move { inner.mailed_link(&token).await }).await
     }
 
-    async fn rotate_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<Secret, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.rotate_key(&visitor, id).await }).await
-    }
-
-    async fn revoke_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<(), PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.revoke_key(&visitor, id).await }).await
-    }
-}
-
-#[async_trait]
-impl<S: AuditService + 'static> AuditService for Whole<S> {
-    async fn audit(
+    async fn choose_password(
         &self,
-        visitor: &Visitor,
-        before: Option<i64>,
-    ) -> Result<Vec<AuditEntry>, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.audit(&visitor, before).await }).await
-    }
-}
-
-#[async_trait]
-impl<S: TeamSessionService + 'static> TeamSessionService for Whole<S> {
-    async fn team_sessions(
-        &self,
-        visitor: &Visitor,
-        query: ListQuery,
-    ) -> Result<Vec<TeamSession>, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.team_sessions(&visitor, query).await }).await
-    }
-
-    async fn team_session(
-        &self,
-        visitor: &Visitor,
-        id: SessionId,
-    ) -> Result<WholeSession, PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.team_session(&visitor, id).await }).await
-    }
-
-    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError> {
-        let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.end_session(&visitor, id).await }).await
+        token: &Secret,
+        new: Secret,
+        from: Whence,
+    ) -> Result<(), PortalError> {
+        let (inner, token) = (self.inner.clone(), token.clone());
+        let choose = async move { inner.choose_password(&token, new, from).await };
+        whole(&self.runtime, choose).await
     }
 }

@@ -20,6 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Longer than that: a letter is not sent by two at a time.
 const LEASE: TimeDelta = TimeDelta::seconds(150);
 
+/// What became of a try, as metrics have it.
+pub(super) const fn word(verdict: NotificationVerdict) -> &'static str {
+    match verdict {
+        NotificationVerdict::Sent { .. } => "sent",
+        NotificationVerdict::RetryAt(_) => "put_off",
+        NotificationVerdict::Failed { .. } => "failed",
+    }
+}
+
 impl Workers {
     pub(crate) async fn send_links(&self) {
         let room = Arc::new(Semaphore::new(AT_ONCE));
@@ -70,24 +79,19 @@ impl Workers {
                 }
             }
         };
-        let word = match verdict {
-            NotificationVerdict::Sent { .. } => "sent",
-            NotificationVerdict::RetryAt(_) => "put_off",
-            NotificationVerdict::Failed { .. } => "failed",
-        };
-        metrics::counter!("avouch_links_total", "outcome" => word).increment(1);
+        metrics::counter!("avouch_links_total", "outcome" => word(verdict)).increment(1);
         if !self.notifications.settle_notification(claim, verdict).await? {
             tracing::warn!(notification.id = %claim.id, "another process has a link meanwhile");
         }
         Ok(())
     }
 
-    fn failed(&self, why: Undelivered) -> NotificationVerdict {
+    pub(super) fn failed(&self, why: Undelivered) -> NotificationVerdict {
         NotificationVerdict::Failed { at: self.core.clock.now(), why }
     }
 
     /// Once more, or never.
-    fn later(&self, attempt: i32) -> NotificationVerdict {
+    pub(super) fn later(&self, attempt: i32) -> NotificationVerdict {
         if attempt >= MOST_TRIES {
             return self.failed(Undelivered::Unreachable);
         }

@@ -2,6 +2,7 @@
 
 mod films;
 mod links;
+mod mails;
 mod start;
 
 use std::{sync::Arc, time::Duration};
@@ -12,11 +13,12 @@ use domain::{
     webhook::Backoff,
 };
 use ports::{
+    account_links::AccountLinkStore,
     account_store::SignInStore,
     browser::BrowserPool,
     delivery_log::DeliveryLog,
     key_store::KeyStore,
-    notifier::{NotificationQueue, Notifier},
+    notifier::{Mailer, NotificationQueue, Notifier},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
@@ -58,6 +60,8 @@ pub(crate) struct Workers {
     pub(crate) encoder: Arc<dyn Encoder>,
     pub(crate) notifications: Arc<dyn NotificationQueue>,
     pub(crate) notifier: Arc<dyn Notifier>,
+    pub(crate) account_links: Arc<dyn AccountLinkStore>,
+    pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) link_backoff: Backoff,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) uses: Arc<KeyUses>,
@@ -74,7 +78,7 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4, 5, 6, 7] {
+        for worker in [0, 1, 2, 3, 4, 5, 6, 7, 8] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -87,6 +91,7 @@ impl Workers {
                         3 => me.make_films().await,
                         5 => me.send_links().await,
                         6 => me.note_uses().await,
+                        7 => me.send_mails().await,
                         _ => me.forget().await,
                     }
                 };

@@ -1,5 +1,6 @@
 //! Letters as mails: to a server over SMTP, or into a folder where no server is configured.
 
+mod account;
 mod answers;
 mod smtp;
 mod words;
@@ -15,11 +16,11 @@ use lettre::{
         header::{HeaderName, HeaderValue},
     },
 };
-use ports::notifier::{Letter, NotTaken, Notifier};
+use ports::notifier::{AccountMail, Letter, Mailer, NotTaken, Notifier};
 use tokio::io::AsyncWriteExt as _;
 
-use self::smtp::Smtp;
 pub use self::smtp::{BadSmtpUrl, Server};
+use self::{smtp::Smtp, words::Written};
 
 /// Sends letters as mails from one address.
 pub struct Mail {
@@ -52,19 +53,36 @@ impl Mail {
     }
 
     fn compose(&self, letter: &Letter) -> Result<Message, NotTaken> {
-        let address: Address = letter.address.parse().map_err(|_| NotTaken::ForGood {
+        let to = letter.name.as_deref().map(one_line);
+        let from = one_line(words::sender(letter));
+        self.message(&letter.id.to_string(), from, to, &letter.address, words::write(letter))
+    }
+
+    fn compose_account(&self, mail: &AccountMail) -> Result<Message, NotTaken> {
+        let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
+        self.message(&id, from, None, mail.address.as_str(), account::write(mail))
+    }
+
+    fn message(
+        &self,
+        id: &str,
+        from: String,
+        to: Option<String>,
+        address: &str,
+        written: Result<Written, minijinja::Error>,
+    ) -> Result<Message, NotTaken> {
+        let address: Address = address.parse().map_err(|_| NotTaken::ForGood {
             why: Undelivered::UnknownReceiver,
             detail: "it is no address that mail can be sent to".into(),
         })?;
         let failed = |error: &dyn std::error::Error| NotTaken::ForNow(error.to_string());
-        let written = words::write(letter).map_err(|error| failed(&error))?;
-        let (from, to) = (one_line(words::sender(letter)), letter.name.as_deref().map(one_line));
+        let written = written.map_err(|error| failed(&error))?;
         let message = Message::builder()
             .from(Mailbox::new(Some(from), self.from.clone()))
             .to(Mailbox::new(to, address))
             .subject(written.subject)
             // The same at each try: who has the mail already can tell (RFC 5322, section 3.6.4).
-            .message_id(Some(format!("<{}@{}>", letter.id, self.from.domain())))
+            .message_id(Some(format!("<{id}@{}>", self.from.domain())))
             // No answers from out-of-office robots (RFC 3834, section 5).
             .raw_header(HeaderValue::new(
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
@@ -80,18 +98,30 @@ fn one_line(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }
 
-#[async_trait]
-impl Notifier for Mail {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
-        let message = self.compose(letter)?;
+impl Mail {
+    async fn hand_over(&self, id: &str, message: Message) -> Result<(), NotTaken> {
         match &self.way {
             Way::Smtp(smtp) => smtp.send(message).await,
             Way::Folder(folder) => {
-                let file = folder.join(format!("{}.eml", letter.id));
+                let file = folder.join(format!("{id}.eml"));
                 let written = write(&file, &message.formatted()).await;
                 written.map_err(|error| NotTaken::ForNow(format!("no file: {error}")))
             }
         }
+    }
+}
+
+#[async_trait]
+impl Notifier for Mail {
+    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
+        self.hand_over(&letter.id.to_string(), self.compose(letter)?).await
+    }
+}
+
+#[async_trait]
+impl Mailer for Mail {
+    async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken> {
+        self.hand_over(&mail.id.to_string(), self.compose_account(mail)?).await
     }
 }
 

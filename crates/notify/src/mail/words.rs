@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use ports::notifier::Letter;
 use serde::Deserialize;
 
 /// The service's own name, where a partner gave none.
-const SERVICE: &str = "Avouch";
+pub(super) const SERVICE: &str = "Avouch";
 const FALLBACK: &str = "en";
 /// Those that are written from right to left.
 const LEFTWARD: &[&str] = &["ar"];
@@ -52,9 +52,7 @@ pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
     let missing = || minijinja::Error::from(minijinja::ErrorKind::TemplateNotFound);
     let words = WORDS.get(language).ok_or_else(missing)?;
 
-    let mut plain = Environment::empty();
-    plain.set_undefined_behavior(UndefinedBehavior::Strict);
-    plain.set_fuel(Some(FUEL));
+    let plain = sandbox();
     let known = context! {
         sender => sender(letter),
         service => SERVICE,
@@ -64,11 +62,10 @@ pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
     };
     let say = |text: &str| plain.render_str(text, &known);
     let greeting = if letter.name.is_some() { &words.greeting_by_name } else { &words.greeting };
-    let subject = say(&words.subject)?;
-    let parts = context! {
+    render(&context! {
         language,
         direction => if LEFTWARD.contains(&language) { "rtl" } else { "ltr" },
-        subject => &subject,
+        subject => say(&words.subject)?,
         greeting => say(greeting)?,
         body => say(&words.body)?,
         button => say(&words.button)?,
@@ -76,12 +73,25 @@ pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
         expires => say(&words.expires)?,
         unexpected => say(&words.unexpected)?,
         sent_by => say(&words.sent_by)?,
-    };
-    let text = plain.render_str(include_str!("letter.txt"), &parts)?;
-    // What partners gave is escaped here, and nowhere before.
+    })
+}
+
+/// A mail of these parts, which are plain text.
+pub(super) fn render(parts: &Value) -> Result<Written, minijinja::Error> {
+    let mut plain = sandbox();
+    let text = plain.render_str(include_str!("letter.txt"), parts)?;
+    // What people gave is escaped here, and nowhere before.
     plain.set_auto_escape_callback(|_| AutoEscape::Html);
-    let html = plain.render_str(include_str!("letter.html"), &parts)?;
+    let html = plain.render_str(include_str!("letter.html"), parts)?;
+    let subject = parts.get_attr("subject")?.to_string();
     Ok(Written { subject, text, html })
+}
+
+fn sandbox() -> Environment<'static> {
+    let mut plain = Environment::empty();
+    plain.set_undefined_behavior(UndefinedBehavior::Strict);
+    plain.set_fuel(Some(FUEL));
+    plain
 }
 
 #[cfg(test)]

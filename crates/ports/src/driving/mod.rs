@@ -17,8 +17,9 @@ pub use self::{
         SessionService,
     },
     portal::{
-        AccountService, Attempt, AuditService, KeyService, NewKey, Offer, PortalError, SignedIn,
-        TeamSession, TeamSessionService, Visitor, WholeSession,
+        AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
+        LinkService, MailedLink, Member, NewKey, NewMember, Offer, PortalError, SignedIn,
+        TeamService, TeamSession, TeamSessionService, TeamWebhookService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

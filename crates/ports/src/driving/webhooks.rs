@@ -13,7 +13,7 @@ use domain::{
 use crate::{
     StoreError,
     delivery_log::{Find, KeptDelivery, Span, WholeDelivery},
-    webhook_store::KeptWebhook,
+    webhook_store::{KeptWebhook, WebhookChange},
 };
 
 /// Webhooks and their log, as their owners use them.
@@ -24,6 +24,10 @@ pub trait WebhookService: Send + Sync {
 
     /// A team's webhooks, the oldest first.
     async fn list(&self, team: TeamId) -> Result<Vec<KeptWebhook>, WebhookError>;
+
+    /// Changes what a webhook was made with. What it is owed already goes where it says from now
+    /// on.
+    async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError>;
 
     /// While it is not active it is told nothing; what it is owed waits.
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<(), WebhookError>;

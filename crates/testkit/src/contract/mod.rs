@@ -8,6 +8,7 @@ pub mod stores;
 use std::sync::Arc;
 
 use ports::{
+    account_links::AccountLinkStore,
     account_store::{SignInStore, UserStore},
     attestor::AttestationStore,
     audit_log::AuditLog,
@@ -36,6 +37,7 @@ pub struct Backend {
     pub keys: Arc<dyn KeyStore>,
     pub users: Arc<dyn UserStore>,
     pub sign_ins: Arc<dyn SignInStore>,
+    pub account_links: Arc<dyn AccountLinkStore>,
     pub audit: Arc<dyn AuditLog>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
@@ -122,7 +124,10 @@ macro_rules! stores_contract {
             people::takes_somebody_out_with_what_they_are_signed_in_with
             people::leaves_nobody_without_an_owner
             people::writes_down_what_was_done_in_a_chain
+            account_links::opens_the_door_once_with_a_link
+            account_links::hands_a_mail_to_one_who_sends_it
             keys::returns_webhooks_with_their_secrets
+            keys::changes_a_webhook
             keys::signs_with_two_secrets_while_one_is_rotated
             keys::tells_whose_pages_may_show_a_session
             catalogue::publishes_a_definition

@@ -1,9 +1,13 @@
 //! What people do in the portal.
 
+mod team;
+mod webhooks;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     account::{BadPassword, Right, Role},
+    ancestors::Ancestor,
     api_key::Environment,
     audit::AuditEntry,
     id::{ApiKeyId, SessionId, SignInId, TeamId, UserId},
@@ -12,6 +16,10 @@ use domain::{
     session::Session,
 };
 
+pub use self::{
+    team::{LinkService, MailedLink, Member, NewMember, TeamService},
+    webhooks::TeamWebhookService,
+};
 use super::Recording;
 use crate::{
     StoreError,
@@ -184,15 +192,42 @@ pub struct WholeSession {
     pub recording: Option<Recording>,
 }
 
+/// Whose pages may show a team's sessions.
+#[async_trait]
+pub trait EmbeddingService: Send + Sync {
+    /// Empty: anybody's.
+    async fn embed_origins(&self, visitor: &Visitor) -> Result<Vec<Ancestor>, PortalError>;
+
+    async fn set_embed_origins(
+        &self,
+        visitor: &Visitor,
+        origins: Vec<Ancestor>,
+    ) -> Result<(), PortalError>;
+}
+
 /// A team's log of what was done in the portal.
 #[async_trait]
 pub trait AuditService: Send + Sync {
-    /// Entries before a number, the newest first.
+    /// Up to `limit` entries before a number, the newest first.
     async fn audit(
         &self,
         visitor: &Visitor,
         before: Option<i64>,
+        limit: u16,
     ) -> Result<Vec<AuditEntry>, PortalError>;
+
+    /// Computes the whole chain anew.
+    async fn verify_audit(&self, visitor: &Visitor) -> Result<AuditCheck, PortalError>;
+}
+
+/// What came of computing a log's chain anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditCheck {
+    pub entries: i64,
+    /// The newest entry; whoever keeps its hash can tell later that nothing before was changed.
+    pub last: Option<AuditEntry>,
+    /// The newest entry that does not follow from the one before it.
+    pub broken: Option<i64>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,10 @@
 
 use chrono::TimeDelta;
 use domain::{id::WebhookId, webhook::pause_after};
-use ports::delivery::{Ask, Room, Tally};
+use ports::{
+    delivery::{Ask, Room, Tally},
+    webhook_store::{HeaderChange, WebhookChange},
+};
 
 use super::{
     Backend, CLAIMERS, ROUNDS,
@@ -26,6 +29,14 @@ pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
     let rested = noon() + TimeDelta::from_std(pause_after(10).unwrap()).unwrap();
     assert_eq!((health.failing_since, health.paused_until), (Some(noon()), Some(rested)));
 
+    let same = WebhookChange {
+        url: hook.url.clone(),
+        header: HeaderChange::Keep,
+        keys: vec![],
+        timeout: hook.timeout,
+        retries: hook.retries,
+    };
+    backend.webhooks.change_webhook(hook.id, &same).await.unwrap();
     assert!(claim(backend, rested - TimeDelta::microseconds(1)).await.is_empty());
     let busy = Ask { room: vec![Room { busy: true, ..room(hook.id, 3) }], ..ask(rested) };
     let claimed = backend.deliveries.claim_deliveries(&busy).await.unwrap().deliveries;
@@ -36,7 +47,13 @@ pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
     note(tally(0, true)).await;
     let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
     assert_eq!((health.failures, health.failing_since, health.paused_until), (0, None, None));
-    assert_eq!(claim(backend, rested).await.len(), 2);
+
+    note(tally(10, false)).await;
+    let elsewhere = WebhookChange { url: "https://elsewhere.example/".into(), ..same };
+    backend.webhooks.change_webhook(hook.id, &elsewhere).await.unwrap();
+    let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
+    assert_eq!((health.failures, health.failing_since, health.paused_until), (0, None, None));
+    assert_eq!(claim(backend, noon()).await.len(), 2, "another receiver has not failed");
 }
 
 pub async fn counts_the_failures_that_several_note_at_once(backend: &Backend) {

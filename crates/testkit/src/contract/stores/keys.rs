@@ -1,12 +1,15 @@
 //! The contract of [`ports::key_store::KeyStore`] and [`ports::webhook_store::WebhookStore`].
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use domain::{
     ancestors::Ancestor,
     id::{SessionId, TeamId, WebhookId},
     secret::Secret,
-    webhook::Retiring,
+    webhook::{Header, Retiring},
 };
+use ports::webhook_store::{HeaderChange, WebhookChange};
 use uuid::Uuid;
 
 use super::{Backend, hash, household, inserted};
@@ -70,6 +73,38 @@ pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
     assert_eq!(found.secret.expose(), hook.secret.expose());
     let (name, value) = found.header.map(|header| (header.name, header.value)).unwrap();
     assert_eq!((name.as_str(), value.expose()), ("x-partner", "header value"));
+}
+
+pub async fn changes_a_webhook(backend: &Backend) {
+    let home = household(backend).await;
+    let hook = webhook(home.team);
+    backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
+    let read = async || backend.webhooks.webhook(hook.id).await.unwrap().unwrap();
+    let change = WebhookChange {
+        url: "https://elsewhere.example/hook".into(),
+        header: HeaderChange::Keep,
+        keys: vec![home.owner],
+        timeout: Duration::from_secs(7),
+        retries: 1,
+    };
+    assert!(backend.webhooks.change_webhook(hook.id, &change).await.unwrap());
+    let kept = read().await;
+    assert_eq!((kept.webhook.url, kept.keys), (change.url.clone(), vec![home.owner]));
+    assert_eq!((kept.webhook.timeout, kept.webhook.retries), (change.timeout, 1));
+    let value = kept.webhook.header.map(|header| header.value);
+    assert_eq!(value.unwrap().expose(), "header value");
+    assert_eq!(kept.webhook.secret.expose(), hook.secret.expose());
+    let header = Header { name: "x-other".into(), value: Secret::new("another".into()) };
+    for (header, name) in [(HeaderChange::Set(header), Some("x-other")), (HeaderChange::Drop, None)]
+    {
+        let change = WebhookChange { header, keys: vec![], ..change.clone() };
+        assert!(backend.webhooks.change_webhook(hook.id, &change).await.unwrap());
+        let kept = read().await;
+        assert_eq!(kept.webhook.header.as_ref().map(|header| header.name.as_str()), name);
+        assert!(kept.keys.is_empty());
+    }
+    let nobodys = WebhookId::from_uuid(Uuid::new_v4());
+    assert!(!backend.webhooks.change_webhook(nobodys, &change).await.unwrap());
 }
 
 pub async fn signs_with_two_secrets_while_one_is_rotated(backend: &Backend) {

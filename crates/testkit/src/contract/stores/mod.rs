@@ -1,5 +1,6 @@
 //! The contract of everything that keeps: sessions, effects, deliveries, keys, definitions.
 
+pub mod account_links;
 pub mod attestations;
 pub mod catalogue;
 pub mod deliveries;

@@ -21,12 +21,13 @@ fn user(team: TeamId, role: Role) -> User {
     let id = Uuid::new_v4();
     let email: Email = format!("{}@people.example", id.simple()).parse().unwrap();
     let id = UserId::from_uuid(id);
-    User { id, team, email, role, has_second_factor: false, created_at: noon() }
+    User { id, team, email, role, has_password: true, has_second_factor: false, created_at: noon() }
 }
 
-async fn added(backend: &Backend, team: TeamId, role: Role) -> User {
+pub(super) async fn added(backend: &Backend, team: TeamId, role: Role) -> User {
     let user = user(team, role);
-    assert!(backend.users.add_user(&user, None, noon()).await.unwrap());
+    let password = PasswordHash("$argon2id$…".into());
+    assert!(backend.users.add_user(&user, Some(&password), noon()).await.unwrap());
     user
 }
 
@@ -34,7 +35,7 @@ fn code() -> CodeHash {
     CodeHash(hash().0)
 }
 
-async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHash) {
+pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHash) {
     let (id, token) = (SignInId::from_uuid(Uuid::new_v4()), code());
     let sign_in = SignIn {
         id,
@@ -166,6 +167,12 @@ pub async fn leaves_nobody_without_an_owner(backend: &Backend) {
         let both = [goes.await.unwrap(), steps_down.await.unwrap()];
         assert!(both.contains(&Change::Done) && both.contains(&Change::Last), "{both:?}");
     }
+    let home = household(backend).await;
+    let one = added(backend, home.team, Role::Owner).await;
+    let invited = user(home.team, Role::Owner);
+    assert!(backend.users.add_user(&invited, None, noon()).await.unwrap());
+    let left = backend.users.remove_user(home.team, one.id).await.unwrap();
+    assert_eq!(left, Change::Last, "who was invited cannot sign in yet");
 }
 
 pub async fn writes_down_what_was_done_in_a_chain(backend: &Backend) {

@@ -1,0 +1,91 @@
+//! What a mail to a person of the portal says.
+
+use domain::account::Purpose;
+use minijinja::context;
+use ports::notifier::AccountMail;
+
+use super::words::{SERVICE, Written, render};
+
+pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
+    let team = one_line(&mail.team);
+    let (subject, body, button) = match mail.purpose {
+        Purpose::Invitation => (
+            format!("You are invited to {team} at {SERVICE}"),
+            format!(
+                "{team} uses {SERVICE} to confirm that its applicants own their accounts, and \
+                 would like you to take part. Choose a password to come in."
+            ),
+            "Choose a password",
+        ),
+        Purpose::Reset => (
+            format!("Choose a new password for {SERVICE}"),
+            format!(
+                "Somebody, you we hope, asked for a new password for {}. It ends all of your \
+                 sign-ins.",
+                mail.address
+            ),
+            "Choose a new password",
+        ),
+    };
+    let until = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
+    render(&context! {
+        language => "en",
+        direction => "ltr",
+        subject,
+        greeting => "Hello,",
+        body,
+        button,
+        link => mail.link.expose(),
+        expires => format!("The link opens once, until {until}."),
+        unexpected => "If you did not expect this, you need not do anything.",
+        sent_by => format!("Sent by {SERVICE}."),
+    })
+}
+
+/// A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).
+fn one_line(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use domain::{id::AccountLinkId, secret::Secret};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn mail(purpose: Purpose, team: &str) -> AccountMail {
+        AccountMail {
+            id: AccountLinkId::from_uuid(Uuid::nil()),
+            address: "ada@lender.example".parse().unwrap(),
+            purpose,
+            team: team.into(),
+            link: Secret::new("https://avouch.example/portal/password?link=1.a".into()),
+            expires_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn each_says_what_it_is_for_and_until_when() {
+        for (purpose, subject) in [
+            (Purpose::Invitation, "You are invited to Lender & Sons at Avouch"),
+            (Purpose::Reset, "Choose a new password for Avouch"),
+        ] {
+            let written = write(&mail(purpose, "Lender & Sons")).unwrap();
+            assert_eq!(written.subject, subject);
+            let link = "\nhttps://avouch.example/portal/password?link=1.a\n";
+            assert!(written.text.contains(link), "{}", written.text);
+            assert!(written.text.contains("until 1970-01-01 00:00 UTC"));
+        }
+    }
+
+    #[test]
+    fn a_teams_name_is_text_on_one_line() {
+        let name = "{{ link }}<img src=x>\r\nBcc: all@example.org";
+        let written = write(&mail(Purpose::Invitation, name)).unwrap();
+        assert!(!written.html.contains("<img"), "{}", written.html);
+        assert!(written.html.contains("{{ link }}&lt;img"), "{}", written.html);
+        assert!(!written.subject.contains(['\r', '\n']), "{}", written.subject);
+    }
+}

@@ -1,0 +1,150 @@
+//! Who is in the team: invited, appointed, taken out.
+
+use actix_web::{HttpResponse, web};
+use domain::{account::Role, id::UserId};
+use ports::{
+    account_links::Mailed,
+    driving::{Member, NewMember, PortalError, Visitor},
+};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    page::{Moment, Page},
+    sent::{Fields, Sent},
+    signed::Signed,
+};
+
+const HERE: &str = "/portal/members";
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route(HERE, web::get().to(list))
+        .route(HERE, web::post().to(invite))
+        .route("/portal/members/{id}/invite", web::post().to(invite_again))
+        .route("/portal/members/{id}/role", web::post().to(appoint))
+        .route("/portal/members/{id}/remove", web::post().to(remove));
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    email: String,
+    role: &'static str,
+    own: bool,
+    /// Whether the visitor may change them.
+    below: bool,
+    joined: bool,
+    codes: &'static str,
+    since: Moment,
+    mail: Option<String>,
+    until: Option<Moment>,
+}
+
+impl Row {
+    fn of(member: Member, visitor: &Visitor) -> Self {
+        let Member { user, link } = member;
+        let (mail, until) = link.unzip();
+        Self {
+            id: user.id.to_string(),
+            email: user.email.to_string(),
+            role: user.role.as_str(),
+            own: user.id == visitor.user,
+            below: visitor.role.may_appoint(user.role),
+            joined: user.has_password,
+            codes: if user.has_second_factor { "asked for" } else { "not set up" },
+            since: user.created_at.into(),
+            mail: mail.map(|mail| match mail {
+                Mailed::Queued => "being sent".to_owned(),
+                Mailed::Sent => "sent".to_owned(),
+                Mailed::Failed(why) => format!("not sent: {}", why.replace('_', " ")),
+            }),
+            until: until.map(Moment::from),
+        }
+    }
+}
+
+async fn page(portal: &Portal, visitor: &Visitor, email: &str) -> Result<Page, PortalError> {
+    let members = portal.team.members(visitor).await?.into_iter();
+    let rows: Vec<_> = members.map(|member| Row::of(member, visitor)).collect();
+    let roles = Role::ALL.into_iter().filter(|role| visitor.role.may_appoint(*role));
+    let roles: Vec<_> = roles.map(Role::as_str).collect();
+    Ok(Page::of_team("members.html", "Members", "members", visitor)
+        .with("members", rows)
+        .with("roles", roles)
+        .with("email", email.chars().take(300).collect::<String>()))
+}
+
+async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+    Ok(page(&portal, &signed.0, "").await?.shown())
+}
+
+async fn invite(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    let (visitor, fields) = (sent.visitor, sent.fields);
+    let email = fields.text("email");
+    let invited = match role(&fields) {
+        Ok(role) => {
+            let order = NewMember { email: email.chars().take(300).collect(), role };
+            portal.team.invite(&visitor, order).await
+        }
+        Err(error) => Err(error),
+    };
+    answer(&portal, &visitor, email, invited).await
+}
+
+async fn invite_again(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let invited = portal.team.invite_again(&sent.visitor, read(&id)?).await;
+    answer(&portal, &sent.visitor, "", invited).await
+}
+
+async fn appoint(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let id = read(&id)?;
+    let appointed = match role(&sent.fields) {
+        Ok(role) => portal.team.appoint(&sent.visitor, id, role).await,
+        Err(error) => Err(error),
+    };
+    answer(&portal, &sent.visitor, "", appointed).await
+}
+
+async fn remove(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let removed = portal.team.remove(&sent.visitor, read(&id)?).await;
+    answer(&portal, &sent.visitor, "", removed).await
+}
+
+/// The list as it is now, or why it is as it was.
+async fn answer(
+    portal: &Portal,
+    visitor: &Visitor,
+    email: &str,
+    done: Result<(), PortalError>,
+) -> Result<HttpResponse, Failure> {
+    match done {
+        Ok(()) => Ok(see(HERE)),
+        Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
+            Ok(page(portal, visitor, email).await?.refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn role(fields: &Fields) -> Result<Role, PortalError> {
+    let role = fields.text("role").parse::<Role>();
+    role.map_err(|error| PortalError::Invalid(error.to_string()))
+}
+
+fn read(id: &str) -> Result<UserId, PortalError> {
+    id.parse().map_err(|_| PortalError::NotFound("person"))
+}

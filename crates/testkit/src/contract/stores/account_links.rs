@@ -1,0 +1,103 @@
+//! The contract of [`ports::account_links::AccountLinkStore`].
+
+use chrono::TimeDelta;
+use domain::{
+    account::{Purpose, Role},
+    id::{AccountLinkId, UserId},
+    notification::Undelivered,
+};
+use ports::{
+    account_links::{AccountLink, MailClaim, Mailed},
+    account_store::PasswordHash,
+    notifier::NotificationVerdict,
+};
+use uuid::Uuid;
+
+use super::{Backend, ROUNDS, household, people};
+use crate::sample::noon;
+
+const LEASE: TimeDelta = TimeDelta::seconds(150);
+
+fn link(user: UserId, purpose: Purpose) -> AccountLink {
+    AccountLink {
+        id: AccountLinkId::from_uuid(Uuid::new_v4()),
+        user,
+        purpose,
+        created_at: noon(),
+        expires_at: noon() + purpose.lasts(),
+    }
+}
+
+async fn claimed(backend: &Backend, minutes: i64) -> Vec<MailClaim> {
+    let now = noon() + TimeDelta::minutes(minutes);
+    backend.account_links.claim_mails(now, LEASE, 10).await.unwrap()
+}
+
+pub async fn opens_the_door_once_with_a_link(backend: &Backend) {
+    let links = &backend.account_links;
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let user = people::added(backend, home.team, Role::Member).await;
+        let (_, token) = people::signed_in(backend, &user).await;
+        let (old, new) = (link(user.id, Purpose::Invitation), link(user.id, Purpose::Reset));
+        links.owe_link(&old).await.unwrap();
+        links.owe_link(&new).await.unwrap();
+        assert!(links.link(old.id, noon()).await.unwrap().is_none(), "another was sent");
+        let (found, kept) = links.link(new.id, noon()).await.unwrap().unwrap();
+        assert_eq!((found, kept.user), (new, user.clone()));
+        assert!(links.link(new.id, new.expires_at).await.unwrap().is_none(), "it ran out");
+        let chosen = ["one", "two"].map(|text| PasswordHash(text.into()));
+        assert!(!links.use_link(new.id, &chosen[0], new.expires_at).await.unwrap());
+        let both = chosen.clone().map(|password| {
+            let links = links.clone();
+            tokio::spawn(async move { links.use_link(new.id, &password, noon()).await.unwrap() })
+        });
+        let [one, two] = both;
+        let won = [one.await.unwrap(), two.await.unwrap()];
+        assert_ne!(won[0], won[1], "one of two");
+        let kept = backend.users.user(user.id).await.unwrap().unwrap();
+        let winner = if won[0] { &chosen[0] } else { &chosen[1] };
+        assert!(kept.password.as_ref() == Some(winner));
+        assert!(backend.sign_ins.sign_in(&token, noon()).await.unwrap().is_none(), "signed out");
+    }
+}
+
+pub async fn hands_a_mail_to_one_who_sends_it(backend: &Backend) {
+    let links = &backend.account_links;
+    let (home, other) = (household(backend).await, household(backend).await);
+    let user = people::added(backend, home.team, Role::Member).await;
+    let owed = link(user.id, Purpose::Invitation);
+    links.owe_link(&owed).await.unwrap();
+    let first = claimed(backend, 0).await.remove(0);
+    assert_eq!((first.link, first.attempt), (owed, 1));
+    assert_eq!((&first.email, first.team.as_str()), (&user.email, "Lender"));
+    assert!(claimed(backend, 1).await.is_empty(), "leased");
+    let second = claimed(backend, 3).await.remove(0);
+    assert_eq!(second.attempt, 2, "the lease ran out");
+    let sent = NotificationVerdict::Sent { at: noon() };
+    assert!(!links.settle_mail(&first, sent).await.unwrap(), "lost");
+    let state = async || links.links(home.team).await.unwrap().remove(0);
+    assert_eq!(state().await, (owed, Mailed::Queued));
+    let later = NotificationVerdict::RetryAt(noon() + TimeDelta::minutes(10));
+    assert!(links.settle_mail(&second, later).await.unwrap());
+    assert!(claimed(backend, 9).await.is_empty());
+    let third = claimed(backend, 10).await.remove(0);
+    let why = Undelivered::UnknownReceiver;
+    let failed = NotificationVerdict::Failed { at: noon(), why };
+    assert!(links.settle_mail(&third, failed).await.unwrap());
+    assert_eq!(state().await.1, Mailed::Failed(why.as_str().to_owned()));
+    assert!(claimed(backend, 1000).await.is_empty());
+    assert!(links.links(other.team).await.unwrap().is_empty(), "another team's");
+
+    let again = link(user.id, Purpose::Invitation);
+    links.owe_link(&again).await.unwrap();
+    let claim = claimed(backend, 0).await.remove(0);
+    assert!(links.settle_mail(&claim, sent).await.unwrap());
+    assert_eq!(state().await, (again, Mailed::Sent));
+    assert_eq!(links.forget_links(again.expires_at - TimeDelta::seconds(1)).await.unwrap(), 0);
+    assert_eq!(links.forget_links(again.expires_at).await.unwrap(), 1);
+    let late = link(user.id, Purpose::Reset);
+    links.owe_link(&late).await.unwrap();
+    assert!(claimed(backend, 31).await.is_empty(), "a link that ran out is not sent");
+    backend.users.remove_user(home.team, user.id).await.unwrap();
+}

@@ -1,0 +1,90 @@
+//! Forms that no page of ours sent.
+
+use acceptance::{
+    database::Kind,
+    person::{base, made_up, signed_in},
+    service::Deployment,
+};
+
+const ADA: &str = "ada@lender.example";
+
+/// Whatever changes something for somebody who is signed in.
+fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
+    let plain = [
+        "/portal/webhooks",
+        "/portal/members",
+        "/portal/embedding",
+        "/portal/audit/verify",
+        "/portal/keys",
+        "/portal/account/password",
+        "/portal/account/second-factor",
+        "/portal/account/second-factor/drop",
+        "/portal/sign-out",
+    ];
+    let named = [
+        format!("/portal/webhooks/{hook}"),
+        format!("/portal/webhooks/{hook}/switch"),
+        format!("/portal/webhooks/{hook}/rotate"),
+        format!("/portal/webhooks/{hook}/test"),
+        format!("/portal/webhooks/{hook}/again"),
+        format!("{delivery}/again"),
+        format!("/portal/members/{person}/invite"),
+        format!("/portal/members/{person}/role"),
+        format!("/portal/members/{person}/remove"),
+        format!("/portal/keys/{key}/rotate"),
+        format!("/portal/keys/{key}/revoke"),
+        format!("/portal/account/sign-ins/{key}/end"),
+    ];
+    plain.into_iter().map(str::to_owned).chain(named).collect()
+}
+
+/// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forms_are_taken_from_our_own_pages_alone() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let person = signed_in(&deployment, ADA, "owner").await;
+    let page = person.get("/portal/keys").await;
+    let (token, id) = (page.token(), page.after("action=\"/portal/keys/"));
+    let id = id.split('/').next().unwrap();
+    let other = signed_in(&deployment, "bob@lender.example", "owner").await;
+    let others = other.get("/portal/keys").await.token();
+    let sign_in = person.get("/portal/account").await;
+    assert_eq!(sign_in.status, 200);
+    let ours = base(&deployment);
+    let listed = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
+    let hook = listed["webhooks"][0]["webhookId"].as_str().unwrap();
+    let owed = person.fill("/portal/keys", &format!("/portal/webhooks/{hook}/test"), &[]).await;
+    let delivery = owed.header("location").to_owned();
+    assert!(delivery.starts_with("/portal/deliveries/"), "{delivery}");
+    let bob = person.get("/portal/members").await;
+    let bob = bob.after("action=\"/portal/members/");
+    let bob = bob.split('/').next().unwrap();
+    for path in forms(hook, &delivery, bob, id) {
+        let good = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
+        for (why, token, headers) in [
+            ("no token", None, &good[..]),
+            ("an empty token", Some(""), &good[..]),
+            ("a token made up", Some(made_up().as_str()), &good[..]),
+            ("somebody else's token", Some(others.as_str()), &good[..]),
+            ("another site", Some(token.as_str()), &[("sec-fetch-site", "cross-site")][..]),
+            ("a site beside", Some(token.as_str()), &[("sec-fetch-site", "same-site")][..]),
+            ("another origin", Some(token.as_str()), &[("origin", "https://evil.example")][..]),
+            ("no origin", Some(token.as_str()), &[("origin", "null")][..]),
+            ("no word of where from", Some(token.as_str()), &[][..]),
+        ] {
+            let mut fields =
+                vec![("label", "x"), ("environment", "development"), ("expiry", "never")];
+            fields.extend(token.map(|token| ("form_token", token)));
+            let answer = person.post_from(&path, &fields, headers).await;
+            assert_eq!(answer.status, 403, "{path}: {why}");
+        }
+    }
+    assert_eq!(person.get("/portal/keys").await.text.matches("<tr>").count(), 2, "as before");
+    let after = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
+    assert_eq!(after, listed, "as before");
+    let elsewhere = [("origin", "https://evil.example")];
+    let fields = [("email", ADA), ("password", "x"), ("link", "x"), ("new", "x")];
+    for path in ["/portal/sign-in", "/portal/forgot", "/portal/password"] {
+        assert_eq!(person.post_from(path, &fields, &elsewhere).await.status, 403, "{path}");
+    }
+}

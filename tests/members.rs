@@ -1,0 +1,115 @@
+//! Who is in a team, and the links by which people choose a password.
+
+use std::time::Duration;
+
+use acceptance::{
+    database::Kind,
+    eventually,
+    person::{Person, base, mailed_link, signed_in},
+    service::Deployment,
+};
+
+const ADA: &str = "ada@lender.example";
+const PHRASE: &str = "nine teapots under glass";
+const SOON: Duration = Duration::from_secs(40);
+
+/// Links come to an end, and people come and go; nobody reaches above themselves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_come_and_go_as_owners_decide() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
+    let member = signed_in(&deployment, "bob@lender.example", "member").await;
+    let (members, fields) = ("/portal/members", [("email", ADA), ("role", "owner")]);
+    assert_eq!(member.fill(members, members, &fields).await.status, 403);
+    let mighty = [("email", ADA), ("role", "operator")];
+    assert_eq!(owner.fill(members, members, &mighty).await.status, 403, "above themselves");
+    for odd in ["", "ada", "ada@lender", "a@b.c\r\nBcc: all@example.org", "bob@lender.example"] {
+        let fields = [("email", odd), ("role", "member")];
+        assert_eq!(owner.fill(members, members, &fields).await.status, 422, "{odd}");
+    }
+    assert_eq!(owner.fill(members, members, &fields).await.status, 303);
+    let first = mailed_link(&deployment, ADA).await;
+    let path = |link: &str| link.strip_prefix(&base(&deployment)).unwrap().to_owned();
+    // Whatever reads mails before people do changes nothing.
+    for _ in 0..20 {
+        assert_eq!(member.get(&path(&first)).await.status, 200);
+    }
+    let again = owner.get(members).await.after("action=\"/portal/members/");
+    let (id, what) = again.split_once('/').unwrap();
+    assert_eq!(what, "invite");
+    let act = async |who: &Person, what: &str, role: &str| {
+        who.fill(members, &format!("{members}/{id}/{what}"), &[("role", role)]).await.status
+    };
+    assert_eq!(act(&owner, "invite", "").await, 303);
+    let second = eventually("another link", SOON, async || {
+        Some(mailed_link(&deployment, ADA).await).filter(|link| *link != first)
+    })
+    .await;
+    assert_eq!(member.get(&path(&first)).await.status, 404, "the one before");
+    let token = second.split_once("link=").unwrap().1;
+    let choose = async |link: &str, new: &str| {
+        let fields = [("link", link), ("new", new)];
+        Person::new(&base(&deployment)).post("/portal/password", &fields).await
+    };
+    assert_eq!(choose(token, "short").await.status, 422);
+    assert_eq!(choose("made.up", PHRASE).await.status, 404);
+    assert_eq!(choose(token, PHRASE).await.status, 200);
+    assert_eq!(choose(token, PHRASE).await.status, 404, "once");
+    let ada = Person::new(&base(&deployment));
+    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 303);
+
+    assert_eq!(act(&member, "role", "viewer").await, 403);
+    assert_eq!(act(&owner, "role", "operator").await, 403);
+    assert_eq!(act(&owner, "role", "viewer").await, 303);
+    assert_eq!(ada.get("/portal/audit").await.status, 403, "from the next request on");
+    assert_eq!(act(&owner, "remove", "").await, 303);
+    assert_eq!(ada.get("/portal/keys").await.status, 303, "signed out at once");
+    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 422);
+    let text = owner.get(members).await.text;
+    let own = text.rsplit("/portal/members/").find(|part| part.contains("olga@")).unwrap();
+    let own = format!("{members}/{}/remove", own.split('/').next().unwrap());
+    assert_eq!(owner.fill(members, &own, &[]).await.status, 422, "the last owner stays");
+}
+
+/// A link for who forgot their password; and what an address says of itself to strangers: nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forgotten_password_is_chosen_anew_by_mail() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let before = signed_in(&deployment, ADA, "member").await;
+    let nobody = Person::new(&base(&deployment));
+    assert!(nobody.get("/portal/sign-in").await.text.contains("/portal/forgot"));
+    let ask = async |email: &str| nobody.post("/portal/forgot", &[("email", email)]).await;
+    let known = ask(ADA).await;
+    let unknown = ask("eve@lender.example").await;
+    assert_eq!((known.status, unknown.status), (200, 200));
+    assert_eq!(known.text.replace(ADA, ""), unknown.text.replace("eve@lender.example", ""));
+    let link = mailed_link(&deployment, ADA).await;
+    let outbox = deployment.data().join("outbox");
+    assert_eq!(std::fs::read_dir(&outbox).unwrap().count(), 1, "none to nobody");
+    // Wherever a request says that it goes, links lead to the deployment's own address.
+    let ours = base(&deployment);
+    let headers = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
+    let poisoned = [&headers[..], &[("x-forwarded-host", "evil.example")]].concat();
+    let fields = [("email", ADA)];
+    assert_eq!(nobody.post_from("/portal/forgot", &fields, &poisoned).await.status, 200);
+    let second = eventually("another link", SOON, async || {
+        Some(mailed_link(&deployment, ADA).await).filter(|second| *second != link)
+    })
+    .await;
+    assert!(second.starts_with(&ours), "{second}");
+    let statuses = async |email: &str| {
+        let mut all = vec![];
+        for _ in 0..6 {
+            all.push(ask(email).await.status);
+        }
+        all
+    };
+    assert_eq!(statuses("mal@lender.example").await, [200, 200, 200, 200, 200, 429]);
+    let token = second.split_once("link=").unwrap().1;
+    let fields = [("link", token), ("new", PHRASE)];
+    assert_eq!(nobody.post("/portal/password", &fields).await.status, 200);
+    assert_eq!(before.get("/portal/keys").await.status, 303, "signed out");
+    assert_eq!(nobody.sign_in(ADA, PHRASE).await.status, 303);
+    let log = std::fs::read_to_string(deployment.log()).unwrap();
+    assert!(!log.contains(token), "a link is in no log");
+}

@@ -1,0 +1,39 @@
+//! Pages of the portal in a browser, by mouse and keyboard.
+
+use serde_json::json;
+
+use crate::applicant::Embed;
+
+/// Enters a text into a field, by the keyboard.
+pub async fn enter(page: &Embed<'_>, id: &str, text: &str) {
+    page.evaluate(&format!("document.getElementById({id:?}).focus()")).await;
+    page.applicant.write(text).await;
+}
+
+/// Waits until a page has this heading.
+pub async fn heading(page: &Embed<'_>, text: &str) {
+    let there = format!(
+        "document.readyState === 'complete' && document.querySelector('h1')?.textContent === {text:?}"
+    );
+    page.until(text, &there).await;
+}
+
+pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
+    heading(page, "Sign in").await;
+    enter(page, "email", email).await;
+    enter(page, "password", password).await;
+    page.click("button.primary").await;
+}
+
+/// No barrier that a machine finds, in light and in dark.
+pub async fn no_barrier(page: &Embed<'_>, when: &str) {
+    for scheme in ["light", "dark"] {
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        page.applicant.tell("Emulation.setEmulatedMedia", media).await;
+        assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
+    }
+}
+
+pub async fn text(page: &Embed<'_>, expression: &str) -> String {
+    page.evaluate(expression).await.as_str().unwrap_or_default().to_owned()
+}
