@@ -70,7 +70,7 @@ async fn nobody_reaches_beyond_their_team_and_role() {
     let fields =
         [("email", "bob@lender.example"), ("password", &password), ("next", "//evil.example")];
     let answer = planted.post("/portal/sign-in", &fields).await;
-    assert_eq!((answer.status, answer.header("location")), (303, "/portal/keys"));
+    assert_eq!((answer.status, answer.header("location")), (303, "/portal/overview"));
     assert_ne!(planted.cookie(), Some(made_up()));
     let old = planted.cookie().unwrap();
     assert_eq!(planted.fill("/portal/keys", "/portal/sign-out", &[]).await.status, 303);

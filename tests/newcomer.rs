@@ -81,7 +81,7 @@ async fn come_in(page: &Embed<'_>) {
     assert_eq!(text(page, "document.getElementById('email').value").await, ADA);
     enter(page, "password", PHRASE).await;
     page.click("button.primary").await;
-    heading(page, "API keys").await;
+    heading(page, "Overview").await;
 
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
@@ -97,7 +97,7 @@ async fn come_in(page: &Embed<'_>) {
     // Each step's code works once; the next one's is taken early.
     enter(page, "code", &code_at(&secret, now() + 30)).await;
     page.click("button.primary").await;
-    heading(page, "API keys").await;
+    heading(page, "Overview").await;
     page.click("nav a[href='/portal/members']").await;
     heading(page, "Members").await;
     no_barrier(page, "members").await;
@@ -187,8 +187,21 @@ async fn play(deployment: &Deployment, key: &str) -> String {
 
 /// Timeline, delivery log and film, in the page.
 async fn look_at_the_session(page: &Embed<'_>, id: &str) {
+    page.click("nav a[href='/portal/overview']").await;
+    heading(page, "Overview").await;
+    no_barrier(page, "overview").await;
+    assert_eq!(
+        text(page, "document.querySelector('section:last-of-type tbody th').textContent").await,
+        "ACCOUNT_LOCKED"
+    );
     page.click("nav a[href='/portal/sessions']").await;
     heading(page, "Sessions").await;
+    enter(page, "find", "loan-8").await;
+    page.click("main form button").await;
+    until(page, "nothing found", "document.querySelector('.empty') !== null").await;
+    page.evaluate("document.getElementById('find').value = ''").await;
+    enter(page, "find", "loan-7").await;
+    page.click("main form button").await;
     page.click(&format!("a[href='/portal/sessions/{id}']")).await;
     heading(page, "Session").await;
     until(page, "the film", "document.querySelector('video')?.duration > 0").await;

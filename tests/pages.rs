@@ -1,5 +1,7 @@
 //! Pages of the portal in a browser, by mouse and keyboard.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::applicant::Embed;
@@ -25,12 +27,17 @@ pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
     page.click("button.primary").await;
 }
 
-/// No barrier that a machine finds, in light and in dark.
+/// No barrier that a machine finds, in light and in dark. With `AVOUCH_SHOTS`, a picture of each
+/// page goes into that folder, for the documentation.
 pub async fn no_barrier(page: &Embed<'_>, when: &str) {
     for scheme in ["light", "dark"] {
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         page.applicant.tell("Emulation.setEmulatedMedia", media).await;
         assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
+        if let Some(folder) = std::env::var_os("AVOUCH_SHOTS") {
+            let file = Path::new(&folder).join(format!("{} {scheme}.png", when.replace(' ', "-")));
+            std::fs::write(file, page.applicant.screenshot().await).expect("a picture");
+        }
     }
 }
 

@@ -30,6 +30,9 @@ async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
     // The address that was entered is there still.
     enter(&page, "password", &password).await;
     page.click("button.primary").await;
+    heading(&page, "Overview").await;
+    no_barrier(&page, "nothing yet").await;
+    page.click("nav a[href='/portal/keys']").await;
     heading(&page, "API keys").await;
     no_barrier(&page, "keys").await;
 
@@ -134,7 +137,7 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
         page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
         enter(page, "code", &right).await;
         page.click("button.primary").await;
-        heading(page, "API keys").await;
+        heading(page, "Overview").await;
     }
 }
 
@@ -203,9 +206,17 @@ async fn pages_work_without_scripts_and_are_small() {
     browser.leave().await;
 
     let person = signed_in(&deployment, "bob@lender.example", "owner").await;
-    for path in
-        ["/portal/keys", "/portal/account", "/portal/account/second-factor", "/portal/audit"]
-    {
+    for path in [
+        "/portal/overview",
+        "/portal/sessions",
+        "/portal/keys",
+        "/portal/webhooks",
+        "/portal/embedding",
+        "/portal/members",
+        "/portal/account",
+        "/portal/account/second-factor",
+        "/portal/audit",
+    ] {
         let whole = person.get(path).await;
         let mut bytes = whole.text.len();
         for asset in ["style.css", "portal.js"] {

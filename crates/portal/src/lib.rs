@@ -12,6 +12,7 @@ mod embedding;
 mod failure;
 mod keys;
 mod members;
+mod overview;
 mod page;
 mod password;
 mod sent;
@@ -58,6 +59,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .app_data(web::Data::new(portal))
             .app_data(web::Data::new(signed::Finder(address)))
             .configure(sign_in::routes)
+            .configure(overview::routes)
             .configure(sessions::routes)
             .configure(keys::routes)
             .configure(webhooks::routes)

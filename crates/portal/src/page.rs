@@ -57,6 +57,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "frame.html",
         "keys.html",
         "members.html",
+        "overview.html",
         "recovery.html",
         "secret.html",
         "session.html",

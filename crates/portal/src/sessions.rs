@@ -24,6 +24,8 @@ use crate::{
 const ON_A_PAGE: i64 = 50;
 /// Further back than that nobody leafs.
 const FURTHEST: i64 = 1_000_000;
+/// Bytes of the longest reference: 255 characters.
+const LONGEST_REFERENCE: usize = 1020;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -38,6 +40,9 @@ struct Asked {
     status: String,
     #[serde(default)]
     from: i64,
+    /// What the team calls a session, or its identifier.
+    #[serde(default)]
+    find: String,
 }
 
 #[derive(Serialize)]
@@ -68,22 +73,38 @@ async fn list(
     asked: web::Query<Asked>,
     signed: Signed,
 ) -> Result<HttpResponse, Failure> {
+    let find = asked.find.trim();
+    if let Ok(id) = find.parse::<SessionId>() {
+        return Ok(see(&format!("/portal/sessions/{id}")));
+    }
     let from = asked.from.clamp(0, FURTHEST);
+    let reference = Some(find).filter(|find| !find.is_empty() && find.len() <= LONGEST_REFERENCE);
     // What is no status is as good as none: the page shows which is chosen.
     let status = asked.status.parse::<Status>().ok();
     // One more than are shown tells whether there are older ones.
     let page = Part { limit: ON_A_PAGE + 1, offset: from };
-    let found = portal.sessions.team_sessions(&signed.0, ListQuery { status, page }).await?;
+    let (query, called) = (ListQuery { status, page }, reference.map(str::to_owned));
+    let found = portal.sessions.team_sessions(&signed.0, query, called).await?;
     let mut rows: Vec<_> = found.into_iter().map(Row::from).collect();
     let more = rows.len() > usize::try_from(ON_A_PAGE).unwrap_or(0);
     rows.truncate(usize::try_from(ON_A_PAGE).unwrap_or(0));
+    let status = status.map_or("", Status::as_str);
+    let part = |from: i64| {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("status", status)
+            .append_pair("find", reference.unwrap_or_default())
+            .append_pair("from", &from.to_string())
+            .finish();
+        format!("/portal/sessions?{query}")
+    };
     let statuses: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
     Ok(Page::of_team("sessions.html", "Sessions", "sessions", &signed.0)
         .with("sessions", rows)
         .with("statuses", statuses)
-        .with("status", status.map_or("", Status::as_str))
-        .with("older", more.then_some(from + ON_A_PAGE))
-        .with("newer", (from > 0).then_some((from - ON_A_PAGE).max(0)))
+        .with("status", status)
+        .with("find", reference.unwrap_or_default())
+        .with("older", more.then(|| part(from + ON_A_PAGE)))
+        .with("newer", (from > 0).then(|| part((from - ON_A_PAGE).max(0))))
         .shown())
 }
 

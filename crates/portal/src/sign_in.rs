@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Where somebody is who has signed in and wanted nothing in particular.
-const HOME: &str = "/portal/keys";
+pub(crate) const HOME: &str = "/portal/overview";
 const LONGEST_PATH: usize = 500;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {

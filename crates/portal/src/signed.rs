@@ -12,7 +12,7 @@ use actix_web::{
 use domain::secret::Secret;
 use ports::{account_store::Whence, driving::Visitor};
 
-use crate::{Address, Portal, failure::Failure};
+use crate::{Address, Portal, failure::Failure, sign_in::HOME};
 
 /// Sent over TLS alone (or to this machine), to this host alone, to every path (RFC 6265bis,
 /// section 4.1.3.2).
@@ -37,7 +37,7 @@ impl FromRequest for Signed {
         Box::pin(async move {
             let back = request.uri().path_and_query().map(ToString::to_string);
             let back = back.filter(|_| request.method().is_safe());
-            let back = back.unwrap_or_else(|| "/portal/keys".to_owned());
+            let back = back.unwrap_or_else(|| HOME.to_owned());
             let visitor = visitor(&request).await?.ok_or(Failure::SignIn(back))?;
             if visitor.passed { Ok(Self(visitor)) } else { Err(Failure::Code) }
         })

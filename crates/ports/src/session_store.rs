@@ -94,12 +94,22 @@ pub trait SessionStore: Send + Sync {
         query: ListQuery,
     ) -> Result<(Vec<Summary>, i64), StoreError>;
 
-    /// Sessions of all of a team's keys, newest first and ties by id, each with its owner.
+    /// Sessions of all of a team's keys, newest first and ties by id, each with its owner; where a
+    /// reference is given, those that the partner calls so.
     async fn team_sessions(
         &self,
         team: TeamId,
         query: ListQuery,
+        reference: Option<&str>,
     ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError>;
+
+    /// What came of a team's sessions since a moment: of the newest ones, up to `limit`.
+    async fn team_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<Activity>, StoreError>;
 
     /// What happened to a session of this owner's, oldest first. `None`: there is no such session.
     async fn timeline(
@@ -151,4 +161,14 @@ pub enum CommitError {
     Stale,
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// When a session was, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    pub created_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+    pub status: Status,
+    /// Of the session's last step, if that had one.
+    pub error_code: Option<String>,
 }

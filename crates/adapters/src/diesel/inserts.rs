@@ -4,7 +4,7 @@ use ::diesel::{
     pg::Pg,
     prelude::*,
     query_builder::{AstPass, QueryFragment, QueryId},
-    sql_types::{Array, Integer, Text},
+    sql_types::{Array, Integer, Nullable, Text},
 };
 use diesel_async::RunQueryDsl;
 use ports::StoreError;
@@ -66,6 +66,7 @@ struct Inserts<'a> {
     expires: Vec<Moment>,
     platforms: Vec<i32>,
     events: Vec<&'a str>,
+    references: Vec<Option<&'a str>>,
 }
 
 impl<'a> Inserts<'a> {
@@ -84,6 +85,7 @@ impl<'a> Inserts<'a> {
             created: all(asks, |row| row.created_at),
             expires: all(asks, |row| row.expires_at),
             platforms: all(asks, |row| row.platform),
+            references: all(asks, |row| row.reference.as_deref()),
             events: asks.iter().map(|ask| ask.event.as_str()).collect(),
         }
     }
@@ -112,13 +114,15 @@ impl QueryFragment<Pg> for Inserts<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<SqlMoment>, _>(moments)?;
         }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.references)?;
         out.push_sql(
             ") AS t (id, owner, terms, state, status, event, progress, version, platform, \
-                 created_at, expires_at)), \
+                 created_at, expires_at, reference)), \
              fresh AS (INSERT INTO sessions (id, owner, terms, state, status, progress, version, \
-                 platform, created_at, expires_at) \
+                 platform, created_at, expires_at, reference) \
                  SELECT id, owner, terms, state, status, progress, version, platform, created_at, \
-                 expires_at FROM asked) \
+                 expires_at, reference FROM asked) \
              INSERT INTO session_events (session, version, at, event, status) \
              SELECT id, version, created_at, event, status FROM asked",
         );

@@ -28,6 +28,7 @@ mod session_row;
 mod sessions;
 mod settles;
 mod sign_ins;
+mod team_reads;
 mod together;
 mod users;
 mod webhook_changes;

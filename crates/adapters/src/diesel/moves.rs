@@ -53,7 +53,7 @@ enum Found {
     Nothing,
     InFlight,
     Other,
-    Before(SessionRow),
+    Before(Box<SessionRow>),
 }
 
 /// Looks an idempotency key up, within the transaction of `$conn`.
@@ -75,7 +75,7 @@ macro_rules! look_up {
         match found {
             None => Found::Nothing,
             Some((request, _)) if request != $key.request => Found::Other,
-            Some((_, row)) => Found::Before(row),
+            Some((_, row)) => Found::Before(Box::new(row)),
         }
     }};
 }

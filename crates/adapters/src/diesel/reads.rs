@@ -9,7 +9,7 @@ use ::diesel::{
 };
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{ApiKeyId, PlatformId, SessionId, TeamId},
+    id::{ApiKeyId, PlatformId, SessionId},
     request::ListQuery,
     session::{Change, Outcome, Status},
 };
@@ -22,13 +22,13 @@ use super::{
     column::{Id, Moment, SqlId, SqlMoment},
     database::{Store, failed, with_conn, with_read},
     notifications::{Told, ToldRow},
-    schema::{api_keys, notifications, session_events, sessions},
+    schema::{notifications, session_events, sessions},
 };
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct SummaryRow {
+pub(super) struct SummaryRow {
     id: Id,
     status: String,
     platform: i32,
@@ -37,7 +37,7 @@ struct SummaryRow {
 }
 
 impl SummaryRow {
-    fn read(self) -> Result<Summary, StoreError> {
+    pub(super) fn read(self) -> Result<Summary, StoreError> {
         Ok(Summary {
             id: SessionId::from_uuid(self.id.0),
             status: self.status.parse().map_err(failed("read a status back"))?,
@@ -158,30 +158,6 @@ impl Store {
         let total = lines.as_slice().first().map_or(0, |(total, ..)| *total);
         let page = lines.into_iter().filter_map(|(_, row)| row);
         Ok((page.map(SummaryRow::read).collect::<Result<_, _>>()?, total))
-    }
-
-    pub(super) async fn list_team_sessions(
-        &self,
-        team: TeamId,
-        query: ListQuery,
-    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
-        let team = Id(*team.as_uuid());
-        let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |status| vec![status]);
-        let statuses: Vec<_> = statuses.into_iter().map(Status::as_str).collect();
-        let rows: QueryResult<Vec<(Id, SummaryRow)>> = with_conn!(self, |conn| {
-            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
-            sessions::table
-                .filter(sessions::owner.eq_any(keys))
-                .filter(sessions::status.eq_any(&statuses))
-                .order((sessions::created_at.desc(), sessions::id.desc()))
-                .limit(query.page.limit)
-                .offset(query.page.offset)
-                .select((sessions::owner, SummaryRow::as_select()))
-                .load(conn)
-                .await
-        });
-        let rows = rows.map_err(failed("list a team's sessions"))?.into_iter();
-        rows.map(|(owner, row)| Ok((ApiKeyId::from_uuid(owner.0), row.read()?))).collect()
     }
 
     pub(super) async fn session_timeline(

@@ -116,6 +116,7 @@ tables! {
         alive_until -> Nullable<SqlMoment>,
         platform -> Integer,
         erased_at -> Nullable<SqlMoment>,
+        reference -> Nullable<Text>,
     }
     session_events (session, version) {
         session -> SqlId,
@@ -242,6 +243,7 @@ tables! {
 );
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_events);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);

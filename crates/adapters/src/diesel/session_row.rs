@@ -31,6 +31,7 @@ pub(super) struct SessionRow {
     pub(super) closed_at: Option<Moment>,
     pub(super) platform: i32,
     pub(super) erased_at: Option<Moment>,
+    pub(super) reference: Option<String>,
 }
 
 impl SessionRow {
@@ -51,6 +52,7 @@ impl SessionRow {
             closed_at: session.closed_at.map(Moment),
             platform: session.order.platform.0,
             erased_at: session.erased_at.map(Moment),
+            reference: session.order.external_reference.clone(),
         })
     }
 

@@ -15,7 +15,7 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        CommitError, Due, Entry, IdempotencyKey, Inserted, Polled, SessionStore, Summary,
+        Activity, CommitError, Due, Entry, IdempotencyKey, Inserted, Polled, SessionStore, Summary,
     },
 };
 
@@ -93,8 +93,18 @@ impl SessionStore for Store {
         &self,
         team: TeamId,
         query: ListQuery,
+        reference: Option<&str>,
     ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
-        self.list_team_sessions(team, query).await
+        self.list_team_sessions(team, query, reference).await
+    }
+
+    async fn team_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<Activity>, StoreError> {
+        self.read_activity(team, since, limit).await
     }
 
     async fn timeline(

@@ -7,6 +7,7 @@ mod embedding;
 mod factor;
 mod keys;
 mod links;
+mod overview;
 mod sessions;
 mod team;
 mod webhooks;

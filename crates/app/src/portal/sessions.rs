@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use chrono::{Days, NaiveTime};
 use domain::{
     account::Right,
     api_key::ApiKey,
@@ -12,10 +13,17 @@ use domain::{
 };
 use ports::{
     StoreError,
-    driving::{PortalError, SessionError, TeamSession, TeamSessionService, Visitor, WholeSession},
+    driving::{
+        Overview, PortalError, SessionError, TeamSession, TeamSessionService, Visitor, WholeSession,
+    },
 };
 
 use super::People;
+
+/// Days of an overview, today among them.
+const DAYS: u64 = 30;
+/// The most sessions that an overview looks at.
+const LOOKED_AT: u16 = 20_000;
 
 #[async_trait]
 impl TeamSessionService for People {
@@ -23,9 +31,11 @@ impl TeamSessionService for People {
         &self,
         visitor: &Visitor,
         query: ListQuery,
+        reference: Option<String>,
     ) -> Result<Vec<TeamSession>, PortalError> {
         visitor.must(Right::Look)?;
-        let found = self.sessions.team_sessions(visitor.team, query).await?;
+        let reference = reference.as_deref();
+        let found = self.sessions.team_sessions(visitor.team, query, reference).await?;
         let keys = self.keys.keys(visitor.team).await?;
         let mut platforms = BTreeMap::new();
         let mut listed = vec![];
@@ -40,6 +50,15 @@ impl TeamSessionService for People {
             listed.push(TeamSession { summary, platform, key });
         }
         Ok(listed)
+    }
+
+    async fn overview(&self, visitor: &Visitor) -> Result<Overview, PortalError> {
+        visitor.must(Right::Look)?;
+        let today = self.core.clock.now().date_naive();
+        let first = today - Days::new(DAYS - 1);
+        let since = first.and_time(NaiveTime::MIN).and_utc();
+        let came = self.sessions.team_activity(visitor.team, since, LOOKED_AT).await?;
+        Ok(super::overview::of(&came, first, DAYS, came.len() == usize::from(LOOKED_AT)))
     }
 
     async fn team_session(

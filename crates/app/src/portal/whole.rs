@@ -16,9 +16,9 @@ use ports::{
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
         AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
-        LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, PortalError,
-        Rotated, SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
-        Visitor, WholeSession,
+        LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, Overview,
+        PortalError, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
+        TeamWebhookService, Visitor, WholeSession,
     },
     key_store::KeptKey,
     webhook_store::{KeptWebhook, WebhookChange},
@@ -69,7 +69,8 @@ whole_for_visitors! { EmbeddingService:
 }
 
 whole_for_visitors! { TeamSessionService:
-    fn team_sessions(query: ListQuery) -> Vec<TeamSession>;
+    fn team_sessions(query: ListQuery, reference: Option<String>) -> Vec<TeamSession>;
+    fn overview() -> Overview;
     fn team_session(id: SessionId) -> WholeSession;
     fn end_session(id: SessionId) -> ();
 }

@@ -17,8 +17,8 @@ pub use self::{
         SessionService,
     },
     portal::{
-        AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
-        LinkService, MailedLink, Member, NewKey, NewMember, Offer, PortalError, SignedIn,
+        AccountService, Attempt, AuditCheck, AuditService, Day, EmbeddingService, KeyService,
+        LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview, PortalError, SignedIn,
         TeamService, TeamSession, TeamSessionService, TeamWebhookService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},

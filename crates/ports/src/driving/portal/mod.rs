@@ -1,5 +1,6 @@
 //! What people do in the portal.
 
+mod sessions;
 mod team;
 mod webhooks;
 
@@ -10,22 +11,19 @@ use domain::{
     ancestors::Ancestor,
     api_key::Environment,
     audit::AuditEntry,
-    id::{ApiKeyId, SessionId, SignInId, TeamId, UserId},
-    request::ListQuery,
+    id::{ApiKeyId, SignInId, TeamId, UserId},
     secret::Secret,
-    session::Session,
 };
 
 pub use self::{
+    sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     webhooks::TeamWebhookService,
 };
-use super::Recording;
 use crate::{
     StoreError,
     account_store::{SignIn, Whence},
     key_store::KeptKey,
-    session_store::{Entry, Summary},
 };
 
 /// Somebody who is signed in.
@@ -149,47 +147,6 @@ pub struct NewKey {
     pub label: String,
     pub environment: Environment,
     pub expires_at: Option<DateTime<Utc>>,
-}
-
-/// The sessions of all of a team's keys. What their applicants are is not shown.
-#[async_trait]
-pub trait TeamSessionService: Send + Sync {
-    async fn team_sessions(
-        &self,
-        visitor: &Visitor,
-        query: ListQuery,
-    ) -> Result<Vec<TeamSession>, PortalError>;
-
-    async fn team_session(
-        &self,
-        visitor: &Visitor,
-        id: SessionId,
-    ) -> Result<WholeSession, PortalError>;
-
-    /// Ends a session early. One that has ended already is left alone.
-    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError>;
-}
-
-/// A session in a team's list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TeamSession {
-    pub summary: Summary,
-    /// The platform, as applicants know it.
-    pub platform: String,
-    /// What its team calls the key that it was created with.
-    pub key: String,
-}
-
-/// A session and what happened to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WholeSession {
-    pub session: Session,
-    pub platform: String,
-    pub key: String,
-    /// Oldest first.
-    pub timeline: Vec<Entry>,
-    /// None where none was to be made.
-    pub recording: Option<Recording>,
 }
 
 /// Whose pages may show a team's sessions.

@@ -152,6 +152,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     for (owner, minute) in [(home.owner, 1), (second.id, 2), (home.owner, 3)] {
         let mut opening = opening(owner, home.platform);
         opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        opening.session.order.external_reference = (minute < 3).then(|| format!("loan-{minute}"));
         backend.sessions.insert(&opening, None).await.unwrap();
         sessions.insert(0, opening.session);
     }
@@ -159,7 +160,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     commit(backend, &ended(&sessions[1])).await;
     let list = async |status, limit, offset| {
         let query = ListQuery { status, page: Page { limit, offset } };
-        let found = backend.sessions.team_sessions(home.team, query).await.unwrap();
+        let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
     let of = |at: usize| (sessions[at].owner, sessions[at].id);
@@ -167,6 +168,24 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     assert_eq!(list(None, 1, 1).await, [of(1)]);
     assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0), of(2)]);
     assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
+    let called = async |team, reference| {
+        let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
+        let found = backend.sessions.team_sessions(team, query, Some(reference)).await.unwrap();
+        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
+    };
+    assert_eq!(called(home.team, "loan-2").await, [of(1)]);
+    assert_eq!(called(home.team, "loan").await, []);
+    assert_eq!(called(stranger.team, "loan-2").await, [], "another team's");
+
+    let activity =
+        async |since, limit| backend.sessions.team_activity(home.team, since, limit).await.unwrap();
+    let came = activity(noon(), 10).await;
+    let statuses: Vec<_> = came.iter().map(|one| one.status).collect();
+    assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Created]);
+    assert_eq!((came[1].created_at, came[1].error_code.as_deref()), (sessions[1].created_at, None));
+    assert!(came[1].closed_at.is_some() && came[0].closed_at.is_none());
+    assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
+    assert_eq!(activity(noon(), 1).await, came[..1]);
 }
 
 fn summary(session: &Session) -> Summary {

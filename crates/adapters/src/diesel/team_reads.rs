@@ -1,0 +1,93 @@
+//! What a whole team sees of its sessions.
+
+use ::diesel::prelude::*;
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    id::{ApiKeyId, TeamId},
+    request::ListQuery,
+    session::Status,
+};
+use ports::{
+    StoreError,
+    session_store::{Activity, Summary},
+};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    reads::SummaryRow,
+    schema::{api_keys, session_events, sessions},
+};
+
+/// What came of a session, as rows have it.
+type Came = (Moment, Option<Moment>, String, Option<String>);
+
+impl Store {
+    pub(super) async fn list_team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+        reference: Option<&str>,
+    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
+        let team = Id(*team.as_uuid());
+        let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |status| vec![status]);
+        let statuses: Vec<_> = statuses.into_iter().map(Status::as_str).collect();
+        let rows: QueryResult<Vec<(Id, SummaryRow)>> = with_conn!(self, |conn| {
+            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
+            let mut found = sessions::table
+                .filter(sessions::owner.eq_any(keys))
+                .filter(sessions::status.eq_any(&statuses))
+                .order((sessions::created_at.desc(), sessions::id.desc()))
+                .limit(query.page.limit)
+                .offset(query.page.offset)
+                .select((sessions::owner, SummaryRow::as_select()))
+                .into_boxed();
+            if let Some(reference) = reference {
+                found = found.filter(sessions::reference.eq(reference));
+            }
+            found.load(conn).await
+        });
+        let rows = rows.map_err(failed("list a team's sessions"))?.into_iter();
+        rows.map(|(owner, row)| Ok((ApiKeyId::from_uuid(owner.0), row.read()?))).collect()
+    }
+
+    pub(super) async fn read_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<Activity>, StoreError> {
+        let team = Id(*team.as_uuid());
+        let rows: QueryResult<Vec<Came>> = with_conn!(self, |conn| {
+            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
+            let last = session_events::session
+                .eq(sessions::id)
+                .and(session_events::version.eq(sessions::version));
+            sessions::table
+                .left_join(session_events::table.on(last))
+                .filter(sessions::owner.eq_any(keys))
+                .filter(sessions::created_at.ge(Moment(since)))
+                .order((sessions::created_at.desc(), sessions::id.desc()))
+                .limit(limit.into())
+                .select((
+                    sessions::created_at,
+                    sessions::closed_at,
+                    sessions::status,
+                    session_events::error_code.nullable(),
+                ))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("read what came of a team's sessions"))?.into_iter();
+        rows.map(|(created, closed, status, error_code)| {
+            Ok(Activity {
+                created_at: created.0,
+                closed_at: closed.map(|moment| moment.0),
+                status: status.parse().map_err(failed("read a status back"))?,
+                error_code,
+            })
+        })
+        .collect()
+    }
+}

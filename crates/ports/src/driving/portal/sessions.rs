@@ -1,0 +1,84 @@
+//! A team's sessions, as the portal shows and ends them.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::NaiveDate;
+use domain::{
+    id::SessionId,
+    request::ListQuery,
+    session::{Session, Status},
+};
+
+use super::{super::Recording, PortalError, Visitor};
+use crate::session_store::{Entry, Summary};
+
+/// The sessions of all of a team's keys. What their applicants are is not shown.
+#[async_trait]
+pub trait TeamSessionService: Send + Sync {
+    /// Where a reference is given: those that the team calls so.
+    async fn team_sessions(
+        &self,
+        visitor: &Visitor,
+        query: ListQuery,
+        reference: Option<String>,
+    ) -> Result<Vec<TeamSession>, PortalError>;
+
+    /// What came of the sessions of the last 30 days.
+    async fn overview(&self, visitor: &Visitor) -> Result<Overview, PortalError>;
+
+    async fn team_session(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<WholeSession, PortalError>;
+
+    /// Ends a session early. One that has ended already is left alone.
+    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError>;
+}
+
+/// A session in a team's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamSession {
+    pub summary: Summary,
+    /// The platform, as applicants know it.
+    pub platform: String,
+    /// What its team calls the key that it was created with.
+    pub key: String,
+}
+
+/// A session and what happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeSession {
+    pub session: Session,
+    pub platform: String,
+    pub key: String,
+    /// Oldest first.
+    pub timeline: Vec<Entry>,
+    /// None where none was to be made.
+    pub recording: Option<Recording>,
+}
+
+/// What came of a team's sessions lately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// Each day of the time, the oldest first.
+    pub days: Vec<Day>,
+    pub created: usize,
+    pub completed: usize,
+    /// Those that ended, in whatever way.
+    pub ended: usize,
+    /// From creation to completion.
+    pub median: Option<Duration>,
+    /// Why sessions did not come to their goal, the most frequent first.
+    pub failures: Vec<(String, usize)>,
+    /// Whether there were more sessions than were looked at.
+    pub cut: bool,
+}
+
+/// A day (UTC), and how many sessions of it have which status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day {
+    pub date: NaiveDate,
+    pub counts: Vec<(Status, usize)>,
+}
