@@ -8,12 +8,12 @@ use crate::{
     test::node_modules,
 };
 
-/// The benchmarks, and the package and name of each of their targets.
-const BENCHMARKS: &[(&str, &[(&str, &str)])] = &[
-    ("api", &[("acceptance", "api")]),
-    ("attestation", &[("attestation", "attestation"), ("prover", "relayed")]),
-    ("browser", &[("acceptance", "browser")]),
-    ("webhooks", &[("acceptance", "webhooks")]),
+/// The benchmarks, and the names of their targets.
+const BENCHMARKS: &[(&str, &[&str])] = &[
+    ("api", &["api"]),
+    ("attestation", &["attestation", "relayed"]),
+    ("browser", &["browser"]),
+    ("webhooks", &["webhooks"]),
 ];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
@@ -24,13 +24,13 @@ pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
         return Err(format!("there is no benchmark `{unknown}`; there are: {known}").into());
     }
     node_modules(&root().join("tests/relay"))?;
-    run(&mut cargo(&["build", "--release", "-p", "app"]))?;
-    run(&mut cargo(&["build", "--release", "-p", "prover", "--example", "workers"]))?;
+    // Of the whole workspace, so that nothing is built twice with other features.
+    run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples"]))?;
     let server = Postgres::start(Durability::Kept)?;
     let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");
     let wanted = BENCHMARKS.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
-    for (package, target) in wanted.flat_map(|(_, targets)| *targets) {
-        let mut command = cargo(&["bench", "-p", package, "--bench", target]);
+    for target in wanted.flat_map(|(_, targets)| *targets) {
+        let mut command = cargo(&["bench", "--workspace", "--bench", target]);
         run(command.env("TEST_DATABASE_URL", &server.url).env("PGBENCH", &pgbench))?;
     }
     Ok(())
