@@ -5,6 +5,7 @@ use acceptance::{
     person::{base, made_up, signed_in},
     service::Deployment,
 };
+use serde_json::Value;
 
 const ADA: &str = "ada@lender.example";
 
@@ -87,4 +88,50 @@ async fn forms_are_taken_from_our_own_pages_alone() {
     for path in ["/portal/sign-in", "/portal/forgot", "/portal/password"] {
         assert_eq!(person.post_from(path, &fields, &elsewhere).await.status, 403, "{path}");
     }
+}
+
+/// Who may change a webhook does not see the value of its header, and is not sent it either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_does_not_follow_to_another_host() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let member = signed_in(&deployment, ADA, "member").await;
+    let (team, url) = (deployment.team.as_str(), "https://hooks.lender.example/one?token=sesame");
+    let order = ["create-webhook", "--team", team, "--url", url, "--header", "x-lender: sesame"];
+    let id = deployment.admin(&order)["webhookId"].as_str().unwrap().to_owned();
+    let path = format!("/portal/webhooks/{id}");
+    let change = async |url: &str, name: &str, value: &str| {
+        let fields = [
+            ("url", url),
+            ("header-name", name),
+            ("header-value", value),
+            ("timeout", "9"),
+            ("retries", "1"),
+        ];
+        member.fill(&path, &path, &fields).await.status
+    };
+    let listed = || {
+        let all = deployment.admin(&["list-webhooks", "--team", team]);
+        let all = all["webhooks"].as_array().unwrap().clone();
+        all.into_iter().find(|one| one["webhookId"] == id.as_str()).unwrap()
+    };
+    for elsewhere in [
+        "https://evil.example/one",
+        "https://hooks.lender.example:8443/one",
+        "https://hooks.lender.example.evil.example/",
+    ] {
+        assert_eq!(change(elsewhere, "x-lender", "").await, 422, "{elsewhere}");
+    }
+    assert_eq!(listed()["url"], url);
+    assert_eq!(change("https://hooks.lender.example/two", "x-lender", "").await, 200);
+    assert_eq!(change("https://other.example/", "X-Lender", "anew").await, 200);
+    assert_eq!(listed()["header"], "x-lender");
+    assert_eq!(change("https://third.example/", "", "").await, 200);
+    assert_eq!(listed()["header"], Value::Null);
+    assert!(!member.get(&path).await.text.contains("sesame"));
+    // Nor does the log tell what may be a secret.
+    let fields = [("url", url), ("timeout", "9"), ("retries", "1")];
+    assert_eq!(member.fill(&path, "/portal/webhooks", &fields).await.status, 200);
+    let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
+    let log = owner.get("/portal/audit/entries.jsonl").await.text;
+    assert!(log.contains("webhook.make") && !log.contains("sesame"), "{log}");
 }

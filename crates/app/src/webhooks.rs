@@ -96,6 +96,12 @@ impl WebhookService for Webhooks {
         let url = check_url(&self.egress, &change.url)?;
         let header = match &change.header {
             HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
+            // Whoever may change a webhook may not thereby learn the value.
+            HeaderChange::Keep
+                if kept.webhook.header.is_some() && origin(&url) != origin(&kept.webhook.url) =>
+            {
+                return invalid("another host is not sent the header: enter its value anew");
+            }
             HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
         };
         let change = WebhookChange { url, header, ..change };
@@ -213,6 +219,11 @@ fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
         "http" | "https" => Ok(url.into()),
         _ => invalid("a webhook's URL must be https"),
     }
+}
+
+/// Where a URL leads, without what may be a secret; empty where it cannot be read.
+pub(crate) fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
 }
 
 fn check_effort(timeout: Duration, retries: u8) -> Result<(), WebhookError> {

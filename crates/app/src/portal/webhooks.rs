@@ -17,6 +17,7 @@ use ports::{
 };
 
 use super::People;
+use crate::webhooks::origin;
 
 /// Webhooks that a team has at once.
 const MOST_WEBHOOKS: usize = 50;
@@ -43,7 +44,7 @@ impl TeamWebhookService for People {
         if self.webhooks.list(visitor.team).await?.len() >= MOST_WEBHOOKS {
             return Err(PortalError::Invalid(format!("a team has up to {MOST_WEBHOOKS} webhooks")));
         }
-        self.note(visitor, "webhook.make", &order.url).await?;
+        self.note(visitor, "webhook.make", &origin(&order.url)).await?;
         Ok(self.webhooks.create(NewWebhook { team: visitor.team, ..order }).await?)
     }
 
@@ -54,7 +55,8 @@ impl TeamWebhookService for People {
         change: WebhookChange,
     ) -> Result<(), PortalError> {
         self.team_webhook(visitor, Right::Work, id).await?;
-        self.note(visitor, "webhook.change", &format!("{id} to {}", change.url)).await?;
+        let subject = format!("{id} to {}", origin(&change.url));
+        self.note(visitor, "webhook.change", &subject).await?;
         Ok(self.webhooks.change(id, change).await?)
     }
 
