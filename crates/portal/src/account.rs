@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, web};
 use ports::{
     account_store::SignIn,
-    driving::{PortalError, Visitor},
+    driving::{Offer, PortalError, Visitor},
 };
 use qrcode::{QrCode, render::svg};
 use serde::Serialize;
@@ -104,22 +104,20 @@ async fn refused(
 
 async fn offer(portal: web::Data<Portal>, signed: Signed) -> HttpResponse {
     let visitor = signed.0;
-    let offer = portal.accounts.offer_second_factor(&visitor, None);
-    let (secret, url, sealed) = (offer.secret.expose(), offer.url.expose(), offer.sealed.expose());
-    factor_page(&visitor, secret, url, sealed).shown()
+    factor_page(&visitor, &portal.accounts.offer_second_factor(&visitor, None)).shown()
 }
 
-fn factor_page(visitor: &Visitor, secret: &str, url: &str, sealed: &str) -> Page {
+fn factor_page(visitor: &Visitor, offer: &Offer) -> Page {
     // What cannot be drawn can be typed.
-    let drawn = QrCode::new(url).map(|code| {
+    let drawn = QrCode::new(offer.url.expose()).map(|code| {
         let image = code.render::<svg::Color<'_>>().min_dimensions(220, 220).build();
         image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
     });
     let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
     Page::of_team("factor.html", "One-time codes", "account", visitor)
-        .with("secret", secret)
+        .with("secret", offer.secret.expose())
         .with("picture", drawn)
-        .with("offer", sealed)
+        .with("offer", offer.sealed.expose())
 }
 
 async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
@@ -135,8 +133,7 @@ async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fai
         Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {
             let before = Some(fields.text("offer"));
             let offer = portal.accounts.offer_second_factor(&visitor, before);
-            let (secret, url) = (offer.secret.expose(), offer.url.expose());
-            Ok(factor_page(&visitor, secret, url, offer.sealed.expose()).refused(&error))
+            Ok(factor_page(&visitor, &offer).refused(&error))
         }
         Err(error) => Err(error.into()),
     }

@@ -76,17 +76,27 @@ impl Failure {
         let internal = matches!(self, Self::Refused(PortalError::Store(_)));
         let text =
             if internal { "that did not work: try again".to_owned() } else { self.to_string() };
-        let mut response =
-            Page::new("failure.html", "Not possible").with("text", text).of(self.status_code());
-        if let Self::Refused(PortalError::TooMany { retry_after }) = self {
-            response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
+        let page = Page::new("failure.html", "Not possible").with("text", text);
+        match self {
+            Self::Refused(error) => answer(page, error),
+            Self::SignIn(_) | Self::Code | Self::Forged | Self::NotThere => {
+                page.of(self.status_code())
+            }
         }
-        response
     }
 }
 
+/// A page that tells of a refusal, with its status and when to come back.
+pub(crate) fn answer(page: Page, error: &PortalError) -> HttpResponse {
+    let mut response = page.of(status(error));
+    if let PortalError::TooMany { retry_after } = error {
+        response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
+    }
+    response
+}
+
 /// The status that a refusal has, whatever page tells of it.
-pub(crate) fn status(error: &PortalError) -> StatusCode {
+fn status(error: &PortalError) -> StatusCode {
     match error {
         PortalError::NotFound(_) => StatusCode::NOT_FOUND,
         PortalError::Forbidden => StatusCode::FORBIDDEN,

@@ -7,8 +7,7 @@ use actix_web::{
     http::{
         StatusCode,
         header::{
-            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER,
-            X_FRAME_OPTIONS,
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
         },
     },
 };
@@ -22,7 +21,7 @@ use ports::driving::{PortalError, Visitor};
 use serde::Serialize;
 use url::Url;
 
-use crate::{assets, failure::status};
+use crate::{assets, failure::answer};
 
 /// Nothing but our own, nowhere but here, and in nobody's frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -145,11 +144,7 @@ impl Page {
 
     /// The page, with what was wrong with the form that was sent.
     pub(crate) fn refused(self, error: &PortalError) -> HttpResponse {
-        let mut response = self.with("trouble", error.to_string()).of(status(error));
-        if let PortalError::TooMany { retry_after } = error {
-            response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
-        }
-        response
+        answer(self.with("trouble", error.to_string()), error)
     }
 
     fn policy(&self) -> String {
