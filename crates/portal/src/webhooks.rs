@@ -131,13 +131,13 @@ async fn one(
     visitor: &Visitor,
     id: WebhookId,
     state: Option<DeliveryState>,
-) -> Result<(KeptWebhook, Page), PortalError> {
+) -> Result<Page, PortalError> {
     let now = portal.clock.now();
     let kept = portal.webhooks.webhook(visitor, id).await?;
     let keys = portal.keys.keys(visitor).await?;
     let deliveries = portal.webhooks.webhook_deliveries(visitor, id, state).await?;
     let rows: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
-    let page = Page::of_team("webhook.html", "Webhook", "webhooks", visitor)
+    Ok(Page::of_team("webhook.html", "Webhook", "webhooks", visitor)
         .with("webhook", Row::of(&kept, now))
         .with("entered", Entered::of(&kept, &keys))
         .with("deliveries", rows)
@@ -145,8 +145,7 @@ async fn one(
         .with("state", state.map_or("", DeliveryState::as_str))
         .with("from", deliveries::form_time(now - chrono::TimeDelta::days(1)))
         .with("to", deliveries::form_time(now + chrono::TimeDelta::minutes(1)))
-        .with("done", "");
-    Ok((kept, page))
+        .with("done", ""))
 }
 
 async fn show(
@@ -156,7 +155,7 @@ async fn show(
     signed: Signed,
 ) -> Result<HttpResponse, Failure> {
     let state = STATES.into_iter().find(|state| state.as_str() == asked.state);
-    Ok(one(&portal, &signed.0, read(&id)?, state).await?.1.shown())
+    Ok(one(&portal, &signed.0, read(&id)?, state).await?.shown())
 }
 
 /// The page of a webhook, to say on what was done.
@@ -165,7 +164,7 @@ pub(crate) async fn page(
     visitor: &Visitor,
     id: WebhookId,
 ) -> Result<Page, PortalError> {
-    Ok(one(portal, visitor, id, None).await?.1)
+    one(portal, visitor, id, None).await
 }
 
 async fn alter(
