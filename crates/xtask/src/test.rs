@@ -40,14 +40,10 @@ pub(crate) fn test(options: &Options) -> Result<(), Failure> {
     bucket_server()?;
     let server = Postgres::start(Durability::GivenUp)?;
     let profile: &[&str] = if options.release { &["--release"] } else { &[] };
-    // The acceptance tests run the service as outsiders do: as a program.
-    run(&mut cargo(
-        &[
-            &["build", "-p", "app", "-p", "attestor", "-p", "avouch-verify", "-p", "receiver"],
-            profile,
-        ]
-        .concat(),
-    ))?;
+    // The acceptance tests run the service as outsiders do: as a program. Built together with the
+    // tests, so that no dependency is built twice for features that only a test asks for.
+    let everything = ["build", "--workspace", "--lib", "--bins", "--examples", "--tests"];
+    run(&mut cargo(&[&everything, profile].concat()))?;
     let counted = tests(options, profile, &server.url);
     drop(server);
     let (passed, failed) = counted?;
