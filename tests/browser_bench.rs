@@ -6,6 +6,7 @@ mod bench {
     pub(super) mod pages;
     pub(super) mod peer;
     pub(super) mod raw;
+    pub(super) mod wire;
 }
 
 use std::time::Duration;
@@ -20,9 +21,10 @@ use serde_json::{Value, json};
 
 use self::bench::{
     figures::{Cost, Sheet, at, cost_of, numbers},
-    pages::Pages,
+    pages::{Pages, page},
     peer::{DRAWN, Peer, first, go, viewer},
-    raw,
+    raw::Raw,
+    wire::Wire,
 };
 
 const ROUNDS: usize = 5;
@@ -42,6 +44,9 @@ async fn main() {
     let size = size_of(&ours).await;
     if wanted("latency") {
         latency(&mut sheet, &ours, &peer, &pages, size).await;
+    }
+    if wanted("relay") {
+        relay(&mut sheet, &ours, size).await;
     }
     if wanted("starts") {
         starts(&mut sheet, &mut ours, &peer, &pages, size).await;
@@ -134,7 +139,7 @@ async fn size_of(ours: &Ours) -> (u32, u32) {
 async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
     let mine = ours.open("type").await;
     let theirs = peer.open(pages, "type", size).await;
-    let raw = raw::Raw::start(&pages.url("type"), size).await;
+    let raw = Raw::start(&page("/type"), size, false).await;
     let (mut drawn, mut arrived) = (vec![], vec![]);
     let (mut base_drawn, mut base_arrived, mut bare) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -153,6 +158,23 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, siz
     sheet.beside("key to its first byte over raw DevTools, p50", "ms", at(&mut arrived, 50), bare);
     end(mine).await;
     theirs.leave().await;
+}
+
+/// What the service itself takes: the same browser in the same jail, keys from the same process, once
+/// through the service and once without.
+async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
+    let mut wire = Wire::open(&ours.url("type").await, size).await;
+    let raw = Raw::start(&page("/type"), size, true).await;
+    let (mut through, mut bare) = (vec![], vec![]);
+    for _ in 0..ROUNDS {
+        through.extend(wire.keys(KEYS).await);
+        bare.extend(raw.keys(KEYS).await);
+    }
+    for percent in [50, 95] {
+        let name = format!("key to its first byte through the service alone, p{percent}");
+        sheet.beside(&name, "ms", at(&mut through, percent), at(&mut bare, percent));
+    }
+    wire.end().await;
 }
 
 /// Ends a viewer's session: one that is merely left keeps its browser for a while.

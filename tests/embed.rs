@@ -53,6 +53,32 @@ async fn a_session_is_played_by_keyboard_alone_and_no_page_of_it_has_a_barrier()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_without_a_decoder_for_scripts_shows_the_same() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let session = deployment.create(&json!({})).await;
+    let mut looks = vec![];
+    for (script, has) in [("", true), ("delete globalThis.ImageDecoder", false)] {
+        let applicant = Applicant::visit("about:blank").await;
+        let script = json!({ "source": script });
+        applicant.tell("Page.addScriptToEvaluateOnNewDocument", script).await;
+        applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        let embed = applicant.alone();
+        embed.click("[data-testid=start]").await;
+        embed.until_prompted("Sign in").await;
+        embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(embed.evaluate("'ImageDecoder' in globalThis").await, has);
+        let look = embed.evaluate("(() => { const c = new OffscreenCanvas(8, 8).getContext('2d'); \
+            c.drawImage(document.querySelector('canvas'), 0, 0, 8, 8); return [...c.getImageData(0, 0, 8, 8).data]; })()").await;
+        looks.push(serde_json::from_value::<Vec<u8>>(look).unwrap());
+        applicant.leave().await;
+    }
+    let [one, other] = [&looks[0], &looks[1]];
+    assert!(one.iter().any(|part| part.abs_diff(one[0]) > 20 && *part != 255), "{one:?}");
+    assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(*other) < 8), "{looks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_ten_languages_is_spoken_whole() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;

@@ -50,7 +50,7 @@ impl Pages {
     }
 }
 
-fn page(path: &str) -> String {
+pub(crate) fn page(path: &str) -> String {
     match path {
         "/spin" => format!("{HEAD}<div class=spin></div>{FORM}"),
         "/feed" => {

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use cdp::{Chromium, Client, Event, LaunchOptions, Launched};
+use acceptance::service::binary;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use cdp::{Chromium, Client, Event, Jail, LaunchOptions, Launched};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -15,13 +17,14 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    pub(crate) async fn start(url: &str, (width, height): (u32, u32)) -> Self {
+    /// Shows a page, in the jail that the service puts its browsers in or without one.
+    pub(crate) async fn start(html: &str, (width, height): (u32, u32), jailed: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let options = LaunchOptions {
             executable: "chromium".into(),
             folder: folder.path().join("b"),
             flags: vec![],
-            jail: None,
+            jail: jailed.then(jail),
             seat: 0,
         };
         let Launched { chromium, mut events, .. } =
@@ -41,6 +44,8 @@ impl Raw {
         tell("Emulation.setDeviceMetricsOverride", size).await;
         tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
         tell("Page.startScreencast", json!({ "format": "jpeg", "quality": 75 })).await;
+        // There is nothing that it could be fetched from in a jail.
+        let url = format!("data:text/html;base64,{}", STANDARD.encode(html));
         tell("Page.navigate", json!({ "url": url })).await;
         picture(&client, &session, &mut events).await;
         Self { client, session, events: events.into(), _chromium: chromium, _folder: folder }
@@ -64,6 +69,11 @@ impl Raw {
         }
         times
     }
+}
+
+fn jail() -> Jail {
+    let arguments = vec!["jail".to_owned()];
+    Jail { helper: binary(), arguments, hidden: vec![], policies: None, cores: 3 }
 }
 
 /// Waits for the next picture, and acknowledges it.

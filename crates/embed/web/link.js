@@ -8,7 +8,7 @@
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
  *   dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number }} Scene
- * @typedef {{ x: number, y: number, jpeg: Blob }} Tile
+ * @typedef {{ x: number, y: number, jpeg: Uint8Array<ArrayBuffer> }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
  * @typedef {{ t: 'sight', status: string, progress: number, withheld: boolean, over: boolean }} Sight
@@ -20,7 +20,6 @@
 const LONGEST_WAIT = 8000;
 const HEAD = 1;
 const [WHOLE, COMPLETE] = [1, 2];
-const JPEG = { type: 'image/jpeg' };
 const END = new Uint8Array([0xff, 0xd9]);
 
 export class Link {
@@ -105,15 +104,19 @@ export class Link {
     const tiles = [];
     while (from.more) {
       if (flags & COMPLETE) {
-        tiles.push({ x: 0, y: 0, jpeg: new Blob([from.bytes(from.u32())], JPEG) });
+        tiles.push({ x: 0, y: 0, jpeg: from.bytes(from.u32()) });
         continue;
       }
       const [x, y, width, height] = [from.u16(), from.u16(), from.u16(), from.u16()];
-      const head = this.#head.slice();
-      const at = new DataView(head.buffer);
+      const [head, numbers] = [this.#head, from.bytes(from.u32())];
+      const jpeg = new Uint8Array(head.length + numbers.length + END.length);
+      jpeg.set(head);
+      jpeg.set(numbers, head.length);
+      jpeg.set(END, head.length + numbers.length);
+      const at = new DataView(jpeg.buffer);
       at.setUint16(this.#sizeAt, height);
       at.setUint16(this.#sizeAt + 2, width);
-      tiles.push({ x, y, jpeg: new Blob([head, from.bytes(from.u32()), END], JPEG) });
+      tiles.push({ x, y, jpeg });
     }
     return { seq, whole: (flags & WHOLE) !== 0, page, size, origin, tiles };
   }

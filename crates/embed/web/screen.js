@@ -1,6 +1,25 @@
 // The canvas: draws the remote page, and knows where on it something is.
 
 /** @typedef {import('./link.js').Picture} Picture */
+/** @typedef {ImageBitmap | VideoFrame} Image */
+
+const type = 'image/jpeg';
+
+/**
+ * A Blob is read by way of the browser's main process, which takes as long as decoding does; what
+ * does without is for secure pages of newer browsers alone.
+ * @type {(data: Uint8Array<ArrayBuffer>) => Promise<Image>}
+ */
+const decode = 'ImageDecoder' in globalThis
+  ? async (data) => {
+    const decoder = new ImageDecoder({ data, type });
+    try {
+      return (await decoder.decode()).image;
+    } finally {
+      decoder.close();
+    }
+  }
+  : (data) => createImageBitmap(new Blob([data], { type }));
 
 export class Screen {
   /**
@@ -22,7 +41,7 @@ export class Screen {
    * @param {Picture} picture
    */
   draw(picture) {
-    const decoded = Promise.all(picture.tiles.map((tile) => createImageBitmap(tile.jpeg)));
+    const decoded = Promise.all(picture.tiles.map((tile) => decode(tile.jpeg)));
     decoded.catch(() => undefined);
     this.drawn = this.drawn.then(async () => {
       try {
@@ -76,13 +95,12 @@ export class Screen {
 
   /**
    * @param {Picture} picture
-   * @param {ImageBitmap[]} bitmaps
+   * @param {Image[]} images
    */
-  #paint(picture, bitmaps) {
+  #paint(picture, images) {
     const { canvas } = this;
-    if (this.over) return;
-    const [first] = bitmaps;
-    const [width, height] = picture.size[0] ? picture.size : [first?.width ?? 0, first?.height ?? 0];
+    if (this.over) return images.forEach((image) => image.close());
+    const [width, height] = picture.size[0] ? picture.size : sizeOf(images[0]);
     if (canvas.width !== width || canvas.height !== height) {
       canvas.width = width;
       canvas.height = height;
@@ -93,12 +111,18 @@ export class Screen {
     canvas.dataset.width = String(picture.page[0]);
     canvas.dataset.height = String(picture.page[1]);
     canvas.dataset.pictures = String(Number(canvas.dataset.pictures ?? 0) + 1);
-    bitmaps.forEach((bitmap, at) => {
+    images.forEach((image, at) => {
       const tile = picture.tiles[at];
-      if (tile) this.context.drawImage(bitmap, tile.x, tile.y);
-      bitmap.close();
+      if (tile) this.context.drawImage(image, tile.x, tile.y);
+      image.close();
     });
   }
+}
+
+/** @param {Image | undefined} image */
+function sizeOf(image) {
+  if (!image) return [0, 0];
+  return 'displayWidth' in image ? [image.displayWidth, image.displayHeight] : [image.width, image.height];
 }
 
 /** @param {number} value @param {number} most */

@@ -24,6 +24,7 @@ pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
         return Err(format!("there is no benchmark `{unknown}`; there are: {known}").into());
     }
     node_modules(&root().join("tests/relay"))?;
+    node_modules(&root().join("tests/peers/reclaim"))?;
     // Of the whole workspace, so that nothing is built twice with other features.
     run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples"]))?;
     let server = Postgres::start(Durability::Kept)?;
