@@ -14,6 +14,7 @@ fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
     let plain = [
         "/portal/webhooks",
         "/portal/members",
+        "/portal/receivers",
         "/portal/embedding",
         "/portal/audit/verify",
         "/portal/keys",
@@ -32,6 +33,8 @@ fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
         format!("/portal/members/{person}/invite"),
         format!("/portal/members/{person}/role"),
         format!("/portal/members/{person}/remove"),
+        format!("/portal/receivers/{key}"),
+        format!("/portal/receivers/{key}/remove"),
         format!("/portal/keys/{key}/rotate"),
         format!("/portal/keys/{key}/revoke"),
         format!("/portal/account/sign-ins/{key}/end"),

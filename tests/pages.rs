@@ -27,9 +27,11 @@ pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
     page.click("button.primary").await;
 }
 
-/// No barrier that a machine finds, in light and in dark. With `AVOUCH_SHOTS`, a picture of each
-/// page goes into that folder, for the documentation.
+/// No barrier that a machine finds, in light and in dark; prints when the page was first painted.
+/// With `AVOUCH_SHOTS`, a picture of each page goes into that folder, for the documentation.
 pub async fn no_barrier(page: &Embed<'_>, when: &str) {
+    let painted = "performance.getEntriesByName('first-paint')[0]?.startTime ?? null";
+    println!("{when}: first paint after {} ms", page.evaluate(painted).await);
     for scheme in ["light", "dark"] {
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         page.applicant.tell("Emulation.setEmulatedMedia", media).await;

@@ -211,6 +211,7 @@ async fn pages_work_without_scripts_and_are_small() {
         "/portal/sessions",
         "/portal/keys",
         "/portal/webhooks",
+        "/portal/receivers",
         "/portal/embedding",
         "/portal/members",
         "/portal/account",

@@ -69,6 +69,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         sign_ins: store.clone(),
         account_links: store.clone(),
         audit: store.clone(),
+        receivers: store.clone(),
         webhooks: store.clone(),
         catalogue: store,
         guard,

@@ -28,9 +28,10 @@ use uuid::Uuid;
 
 mod attestations;
 mod people;
+mod receivers;
 mod webhooks;
 
-use self::{attestations::export, webhooks::WebhookCommand};
+use self::{attestations::export, receivers::ReceiverCommand, webhooks::WebhookCommand};
 use crate::{
     config::Config,
     kept::{explain, open_store},
@@ -39,6 +40,8 @@ use crate::{
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// Who the log says that it was.
+const ADMIN: &str = "avouch admin";
 const RESEAL_BATCH: u16 = 200;
 /// Attestations are some hundred kilobytes each.
 const RESEAL_FEW: u16 = 10;
@@ -81,6 +84,8 @@ pub(crate) enum Admin {
     RevokeKey { key_id: ApiKeyId },
     #[command(flatten)]
     Webhooks(WebhookCommand),
+    #[command(flatten)]
+    Receivers(ReceiverCommand),
     /// Writes what belongs to a session's attestation to a folder, for `avouch-verify`; prints
     /// {"proofHash","mode"}
     ExportAttestation {
@@ -140,6 +145,7 @@ impl Admin {
                 Ok(json!({ "keyId": key_id }))
             }
             Self::Webhooks(command) => command.run(config, store).await,
+            Self::Receivers(command) => command.run(&store).await,
             Self::ExportAttestation { session_id, out } => {
                 export(config, &store, session_id, &out).await
             }

@@ -14,6 +14,7 @@ mod keys;
 mod live;
 mod partner;
 mod portal;
+mod receivers;
 mod retention;
 mod service;
 mod site;

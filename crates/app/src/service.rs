@@ -212,9 +212,8 @@ impl Service {
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
-        let socket = bind(config.listen)?;
+        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);
         let address = socket.local_addr()?;
-        let metrics = Metrics::install().map_err(explain)?;
         let laned = Arc::new(store.with_lane(&config.database_url));
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
@@ -225,6 +224,7 @@ impl Service {
             core: core.clone(),
             recordings: store.clone(),
             notifications: store.clone(),
+            receivers: store.clone(),
             vault: vault.clone(),
             places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
         });

@@ -49,6 +49,8 @@ ids! {
     DeliveryId;
     /// One sending of a session's link to the applicant.
     NotificationId;
+    /// Somebody whom a team has registered to be verified.
+    ReceiverId;
     /// A person who uses the portal.
     UserId;
     /// One time that a person signed in to the portal, until they sign out.

@@ -15,6 +15,7 @@ mod members;
 mod overview;
 mod page;
 mod password;
+mod receivers;
 mod sent;
 mod sessions;
 mod sign_in;
@@ -28,8 +29,8 @@ use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, EmbeddingService, KeyService, LinkService, TeamService,
-        TeamSessionService, TeamWebhookService,
+        AccountService, AuditService, EmbeddingService, KeyService, LinkService, ReceiverService,
+        TeamService, TeamSessionService, TeamWebhookService,
     },
 };
 
@@ -43,6 +44,7 @@ pub struct Portal {
     pub team: Arc<dyn TeamService>,
     pub links: Arc<dyn LinkService>,
     pub embedding: Arc<dyn EmbeddingService>,
+    pub receivers: Arc<dyn ReceiverService>,
     pub audit: Arc<dyn AuditService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
@@ -65,6 +67,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(webhooks::routes)
             .configure(deliveries::routes)
             .configure(embedding::routes)
+            .configure(receivers::routes)
             .configure(members::routes)
             .configure(password::routes)
             .configure(account::routes)

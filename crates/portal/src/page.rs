@@ -57,6 +57,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "keys.html",
         "members.html",
         "overview.html",
+        "receiver.html",
+        "receivers.html",
         "recovery.html",
         "secret.html",
         "session.html",

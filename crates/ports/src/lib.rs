@@ -19,6 +19,7 @@ pub mod notifier;
 pub mod outbox;
 pub mod places;
 pub mod rate_limiter;
+pub mod receiver_store;
 pub mod recording;
 pub mod session_store;
 pub mod webhook_sender;

@@ -118,6 +118,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
             receiver: None,
+            receiver_id: None,
             invitation: None,
             external_reference: Some("application-1".into()),
         },

@@ -22,6 +22,7 @@ mod notifications;
 mod outbox;
 mod polls;
 mod reads;
+mod receivers;
 mod recordings;
 mod schema;
 mod session_row;

@@ -66,6 +66,15 @@ tables! {
         created_at -> SqlMoment,
         expires_at -> SqlMoment,
     }
+    receivers (id) {
+        id -> SqlId,
+        team -> SqlId,
+        name -> Nullable<Text>,
+        email -> Nullable<Text>,
+        phone -> Nullable<Text>,
+        locale -> Nullable<Text>,
+        created_at -> SqlMoment,
+    }
     audit_entries (team, number) {
         team -> SqlId,
         number -> BigInt,

@@ -22,10 +22,9 @@ use ports::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::ADMIN;
 use crate::kept::{Failure, explain};
 
-/// Who the log says that it was.
-const ADMIN: &str = "avouch admin";
 /// Characters of a password that is made for somebody: 120 bits.
 const PASSWORD: usize = 24;
 

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::{
-    id::SessionId,
+    id::{ReceiverId, SessionId},
     notification::{Channel, Invitation},
     platform::Platform,
     request::{Invalid, Location, NewSession, Order},
@@ -10,7 +10,9 @@ use domain::{
     worker_region::WorkerRegion,
 };
 use ports::{
+    StoreError,
     driving::{Caller, CreateError, Creation, Once},
+    receiver_store::KeptReceiver,
     session_store::{IdempotencyKey, Inserted},
 };
 use uuid::Uuid;
@@ -38,11 +40,17 @@ impl Partners {
     pub(super) async fn create_session(
         &self,
         caller: &Caller,
-        request: NewSession,
+        mut request: NewSession,
         once: Option<Once>,
     ) -> Result<Creation, CreateError> {
         let platform = self.core.catalogue.platform(request.platform).await?;
-        let location = self.resolve(caller, &request, platform.as_ref())?;
+        let registered = self.registered(caller, &request).await?;
+        if let Some(registered) = &registered {
+            let given = request.receiver.take().unwrap_or_default();
+            request.receiver = Some(given.or(&registered.contact));
+        }
+        let receiver_id = registered.map(|registered| registered.id);
+        let location = self.resolve(caller, &request, platform.as_ref(), receiver_id)?;
         let worker_region =
             request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
         let now = self.core.clock.now();
@@ -57,6 +65,7 @@ impl Partners {
                 attestation: request.attestation,
                 invitation: invitation(&request).ok().flatten(),
                 receiver: request.receiver,
+                receiver_id,
                 external_reference: request.external_reference,
             },
             state: State::START,
@@ -83,12 +92,24 @@ impl Partners {
         Ok(Creation { face: self.core.face(session), replayed })
     }
 
+    /// Whom of those that the team has registered the session is for.
+    async fn registered(
+        &self,
+        caller: &Caller,
+        request: &NewSession,
+    ) -> Result<Option<KeptReceiver>, StoreError> {
+        let id = request.receiver_id.as_deref().and_then(|id| id.parse().ok());
+        let Some(id) = id else { return Ok(None) };
+        self.receivers.receiver(caller.team, id).await
+    }
+
     /// Checks what the lookups know; every finding at once.
     fn resolve(
         &self,
         caller: &Caller,
         request: &NewSession,
         platform: Option<&Platform>,
+        receiver: Option<ReceiverId>,
     ) -> Result<Location, Invalid> {
         let mut findings = Vec::new();
         if !platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
@@ -106,13 +127,12 @@ impl Partners {
         if let Err(finding) = invitation(request) {
             findings.push(finding);
         }
-        // No template or receiver can be configured yet: each is unknown.
-        let unknown = [
-            ("emailTemplateId", request.email_template.is_some()),
-            ("receiverId", request.receiver_id.is_some()),
-        ];
-        for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
-            findings.push(format!("{field} must be one of the lookup"));
+        // No template can be configured yet: each is unknown.
+        if request.email_template.is_some() {
+            findings.push("emailTemplateId must be one of the lookup".to_owned());
+        }
+        if request.receiver_id.is_some() && receiver.is_none() {
+            findings.push("receiverId must be a registered receiver of the team".to_owned());
         }
         if request.custom_url.is_some() {
             findings.push("customUrl must be left out for this platform".to_owned());

@@ -11,6 +11,7 @@ use ports::{
     catalogue::Catalogue,
     notifier::NotificationQueue,
     places::Places,
+    receiver_store::ReceiverStore,
     recording::{RecordingQueue, RecordingVault},
 };
 
@@ -29,5 +30,6 @@ pub(crate) struct Partners {
     pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) notifications: Arc<dyn NotificationQueue>,
+    pub(crate) receivers: Arc<dyn ReceiverStore>,
     pub(crate) places: Arc<dyn Places>,
 }

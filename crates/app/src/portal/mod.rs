@@ -8,6 +8,7 @@ mod factor;
 mod keys;
 mod links;
 mod overview;
+mod receivers;
 mod sessions;
 mod team;
 mod webhooks;
@@ -31,6 +32,7 @@ use ports::{
     driving::{SessionService, Visitor},
     key_store::KeyStore,
     rate_limiter::RateLimiter,
+    receiver_store::ReceiverStore,
     session_store::SessionStore,
 };
 use tokio::runtime::Handle;
@@ -55,6 +57,7 @@ pub(crate) struct People {
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) partners: Arc<dyn SessionService>,
     pub(crate) webhooks: Webhooks,
+    pub(crate) receivers: Arc<dyn ReceiverStore>,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -89,6 +92,7 @@ impl People {
                 chance: core.chance.clone(),
                 egress: config.egress.clone(),
             },
+            receivers: store.clone(),
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
             limiter: limiter.clone(),
@@ -107,6 +111,7 @@ impl People {
             team: whole.clone(),
             links: whole.clone(),
             embedding: whole.clone(),
+            receivers: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

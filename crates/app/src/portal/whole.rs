@@ -7,8 +7,8 @@ use domain::{
     account::Role,
     ancestors::Ancestor,
     audit::AuditEntry,
-    id::{ApiKeyId, DeliveryId, SessionId, SignInId, UserId, WebhookId},
-    request::ListQuery,
+    id::{ApiKeyId, DeliveryId, ReceiverId, SessionId, SignInId, UserId, WebhookId},
+    request::{ListQuery, Receiver},
     secret::Secret,
 };
 use ports::{
@@ -17,10 +17,11 @@ use ports::{
     driving::{
         AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
         LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, Overview,
-        PortalError, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
-        TeamWebhookService, Visitor, WholeSession,
+        PortalError, ReceiverService, Rotated, SignedIn, TeamService, TeamSession,
+        TeamSessionService, TeamWebhookService, Visitor, WholeSession,
     },
     key_store::KeptKey,
+    receiver_store::KeptReceiver,
     webhook_store::{KeptWebhook, WebhookChange},
 };
 
@@ -66,6 +67,14 @@ whole_for_visitors! { AuditService:
 whole_for_visitors! { EmbeddingService:
     fn embed_origins() -> Vec<Ancestor>;
     fn set_embed_origins(origins: Vec<Ancestor>) -> ();
+}
+
+whole_for_visitors! { ReceiverService:
+    fn receivers() -> Vec<KeptReceiver>;
+    fn receiver(id: ReceiverId) -> KeptReceiver;
+    fn register(contact: Receiver) -> ReceiverId;
+    fn change_receiver(id: ReceiverId, contact: Receiver) -> ();
+    fn remove_receiver(id: ReceiverId) -> ();
 }
 
 whole_for_visitors! { TeamSessionService:

@@ -16,7 +16,10 @@ pub use self::{
     receiver::Receiver,
 };
 use crate::{
-    api_key::Environment, id::PlatformId, notification::Invitation, worker_region::WorkerRegion,
+    api_key::Environment,
+    id::{PlatformId, ReceiverId},
+    notification::Invitation,
+    worker_region::WorkerRegion,
 };
 
 /// What is wrong with a request, as one message; several findings are joined with `; `.
@@ -57,6 +60,9 @@ pub struct Order {
     pub worker_region: WorkerRegion,
     pub attestation: Attestation,
     pub receiver: Option<Receiver>,
+    /// Whom of those that the team has registered it is for.
+    #[serde(default)]
+    pub receiver_id: Option<ReceiverId>,
     /// None: the partner brings the link to the applicant.
     #[serde(default)]
     pub invitation: Option<Invitation>,

@@ -115,7 +115,7 @@ fn location(reader: &mut Reader<'_>) -> Option<AskedLocation> {
 }
 
 fn receiver(reader: &mut Reader<'_>) -> Option<Receiver> {
-    let (receiver, inner) = Receiver::read(reader.object("receiverData")?);
+    let (receiver, inner) = Receiver::read(reader.object("receiverData")?, "receiverData.");
     reader.absorb(inner);
     Some(receiver)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::read::Reader;
+use super::{Invalid, read::Reader};
 
 const METADATA_MEMBERS: usize = 20;
 const METADATA_NAME: usize = 64;
@@ -24,9 +24,42 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// A contact to be registered; what is empty is not there.
+    ///
+    /// # Errors
+    /// Every finding: a member that is none, or neither an e-mail address nor a phone number.
+    pub fn contact(name: &str, email: &str, phone: &str, locale: &str) -> Result<Self, Invalid> {
+        let members = [("name", name), ("email", email), ("phone", phone), ("locale", locale)];
+        let given = members.into_iter().filter(|(_, text)| !text.is_empty());
+        let object = given.map(|(name, text)| (name.to_owned(), text.into())).collect();
+        let (receiver, mut reader) = Self::read(&object, "");
+        if receiver.email.is_none() && receiver.phone.is_none() {
+            reader.finding("email", "or phone must be given");
+        }
+        match reader.into_findings() {
+            findings if findings.is_empty() => Ok(receiver),
+            findings => Err(Invalid(findings)),
+        }
+    }
+
+    /// What is given here, and of somebody registered what is not.
+    #[must_use]
+    pub fn or(self, registered: &Self) -> Self {
+        Self {
+            name: self.name.or_else(|| registered.name.clone()),
+            email: self.email.or_else(|| registered.email.clone()),
+            phone: self.phone.or_else(|| registered.phone.clone()),
+            locale: self.locale.or_else(|| registered.locale.clone()),
+            metadata: self.metadata,
+        }
+    }
+
     /// Unknown members are left out.
-    pub(super) fn read(object: &Map<String, Value>) -> (Self, Reader<'_>) {
-        let mut reader = Reader::new(object, "receiverData.");
+    pub(super) fn read<'a>(
+        object: &'a Map<String, Value>,
+        prefix: &'static str,
+    ) -> (Self, Reader<'a>) {
+        let mut reader = Reader::new(object, prefix);
         let name = reader.text("name", 200).map(str::to_owned);
         let email = reader.text("email", 254).map(str::to_owned);
         if email.as_deref().is_some_and(|email| !is_email(email)) {

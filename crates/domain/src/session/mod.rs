@@ -115,7 +115,7 @@ impl Session {
         let state = State::Closed { outcome: outcome.clone().without_data(), ran: *ran };
         let session = Self {
             state,
-            order: Order { receiver: None, ..self.order.clone() },
+            order: Order { receiver: None, receiver_id: None, ..self.order.clone() },
             version: self.version.next(),
             erased_at: Some(now),
             ..self.clone()

@@ -220,6 +220,7 @@ fn session() -> Session {
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
             receiver: None,
+            receiver_id: None,
             invitation: None,
             external_reference: None,
         },

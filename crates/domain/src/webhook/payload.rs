@@ -106,6 +106,7 @@ mod tests {
                     locale: Some("en-US".into()),
                     metadata: [("loan".to_owned(), "4711".to_owned())].into(),
                 }),
+                receiver_id: None,
                 invitation: None,
                 external_reference: Some("application-1".into()),
             },

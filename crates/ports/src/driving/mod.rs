@@ -18,8 +18,9 @@ pub use self::{
     },
     portal::{
         AccountService, Attempt, AuditCheck, AuditService, Day, EmbeddingService, KeyService,
-        LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview, PortalError, SignedIn,
-        TeamService, TeamSession, TeamSessionService, TeamWebhookService, Visitor, WholeSession,
+        LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview, PortalError,
+        ReceiverService, SignedIn, TeamService, TeamSession, TeamSessionService,
+        TeamWebhookService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

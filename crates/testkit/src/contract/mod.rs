@@ -18,6 +18,7 @@ use ports::{
     key_store::KeyStore,
     notifier::NotificationQueue,
     outbox::Outbox,
+    receiver_store::ReceiverStore,
     recording::RecordingQueue,
     session_store::SessionStore,
     webhook_store::WebhookStore,
@@ -39,6 +40,7 @@ pub struct Backend {
     pub sign_ins: Arc<dyn SignInStore>,
     pub account_links: Arc<dyn AccountLinkStore>,
     pub audit: Arc<dyn AuditLog>,
+    pub receivers: Arc<dyn ReceiverStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
@@ -126,6 +128,7 @@ macro_rules! stores_contract {
             people::writes_down_what_was_done_in_a_chain
             account_links::opens_the_door_once_with_a_link
             account_links::hands_a_mail_to_one_who_sends_it
+            receivers::keeps_a_teams_receivers_for_that_team
             keys::returns_webhooks_with_their_secrets
             keys::changes_a_webhook
             keys::signs_with_two_secrets_while_one_is_rotated

@@ -1,5 +1,6 @@
 //! What people do in the portal.
 
+mod receivers;
 mod sessions;
 mod team;
 mod webhooks;
@@ -16,6 +17,7 @@ use domain::{
 };
 
 pub use self::{
+    receivers::ReceiverService,
     sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     webhooks::TeamWebhookService,

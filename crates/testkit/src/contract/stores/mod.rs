@@ -11,6 +11,7 @@ pub mod notifications;
 pub mod outbox;
 pub mod partners;
 pub mod people;
+pub mod receivers;
 pub mod recordings;
 pub mod sessions;
 

@@ -1,0 +1,96 @@
+//! `avouch admin …` about registered receivers.
+
+use std::sync::Arc;
+
+use adapters::{
+    diesel::Store,
+    system::{SystemChance, SystemClock},
+};
+use clap::{Args, Subcommand};
+use domain::{
+    audit::Deed,
+    id::{ReceiverId, TeamId},
+    request::Receiver,
+    webhook::wire_time,
+};
+use ports::{
+    audit_log::AuditLog as _, clock::Clock as _, key_store::KeyStore as _,
+    receiver_store::ReceiverStore as _,
+};
+use serde_json::{Value, json};
+
+use super::{ADMIN, known};
+use crate::{
+    kept::{Failure, explain},
+    receivers::register,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReceiverCommand {
+    /// Registers a receiver; prints {"receiverId"}
+    CreateReceiver(CreateReceiver),
+    /// Lists a team's registered receivers
+    ListReceivers {
+        #[arg(long)]
+        team: TeamId,
+    },
+    /// Removes a registered receiver; sessions that name it keep what they have
+    RemoveReceiver {
+        #[arg(long)]
+        team: TeamId,
+        receiver_id: ReceiverId,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateReceiver {
+    #[arg(long)]
+    team: TeamId,
+    #[arg(long, default_value = "")]
+    name: String,
+    /// This or a phone number is needed
+    #[arg(long, default_value = "")]
+    email: String,
+    /// E.164, such as +15551234567
+    #[arg(long, default_value = "")]
+    phone: String,
+    /// A language tag, such as pt-BR
+    #[arg(long, default_value = "")]
+    locale: String,
+}
+
+impl ReceiverCommand {
+    pub(super) async fn run(self, store: &Arc<Store>) -> Result<Value, Failure> {
+        match self {
+            Self::CreateReceiver(order) => {
+                let CreateReceiver { team, name, email, phone, locale } = order;
+                let contact = Receiver::contact(&name, &email, &phone, &locale)?;
+                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
+                note(store, team, "receiver.add", "").await?;
+                let made = register(&**store, (&SystemClock, &SystemChance), team, contact);
+                let made = made.await.map_err(explain)?;
+                Ok(json!({ "receiverId": made.id }))
+            }
+            Self::ListReceivers { team } => {
+                let all = store.receivers(team).await.map_err(explain)?;
+                let all = all.into_iter().map(|kept| {
+                    let Receiver { name, email, phone, locale, .. } = kept.contact;
+                    json!({ "receiverId": kept.id, "name": name, "email": email, "phone": phone,
+                        "locale": locale, "createdAt": wire_time(kept.created_at) })
+                });
+                Ok(json!({ "receivers": all.collect::<Vec<_>>() }))
+            }
+            Self::RemoveReceiver { team, receiver_id } => {
+                note(store, team, "receiver.remove", &receiver_id.to_string()).await?;
+                let removed = store.remove_receiver(team, receiver_id).await.map_err(explain)?;
+                known(removed, "receiver of that team:", receiver_id)?;
+                Ok(json!({ "receiverId": receiver_id }))
+            }
+        }
+    }
+}
+
+async fn note(store: &Store, team: TeamId, action: &str, subject: &str) -> Result<(), Failure> {
+    let deed = Deed::new(SystemClock.now(), ADMIN, action, subject);
+    store.note(team, &deed).await.map_err(explain)
+}

@@ -1,0 +1,153 @@
+//! Whom the team has registered: their contact, and the name that sessions call them by.
+
+use actix_web::{HttpResponse, web};
+use domain::{id::ReceiverId, request::Receiver};
+use ports::{
+    driving::{PortalError, Visitor},
+    receiver_store::KeptReceiver,
+};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    page::{Moment, Page},
+    sent::{Fields, Sent},
+    signed::Signed,
+};
+
+const HERE: &str = "/portal/receivers";
+/// More than the longest of the fields.
+const LONGEST: usize = 300;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route(HERE, web::get().to(list))
+        .route(HERE, web::post().to(add))
+        .route("/portal/receivers/{id}", web::get().to(one))
+        .route("/portal/receivers/{id}", web::post().to(change))
+        .route("/portal/receivers/{id}/remove", web::post().to(remove));
+}
+
+/// What a form has, or is to have.
+#[derive(Serialize, Default)]
+struct Form {
+    name: String,
+    email: String,
+    phone: String,
+    locale: String,
+}
+
+impl Form {
+    fn sent(fields: &Fields) -> Self {
+        let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
+        Self {
+            name: text("name"),
+            email: text("email"),
+            phone: text("phone"),
+            locale: text("locale"),
+        }
+    }
+
+    fn of(contact: Receiver) -> Self {
+        Self {
+            name: contact.name.unwrap_or_default(),
+            email: contact.email.unwrap_or_default(),
+            phone: contact.phone.unwrap_or_default(),
+            locale: contact.locale.unwrap_or_default(),
+        }
+    }
+
+    fn read(&self) -> Result<Receiver, PortalError> {
+        let contact = Receiver::contact(&self.name, &self.email, &self.phone, &self.locale);
+        contact.map_err(|invalid| PortalError::Invalid(invalid.to_string()))
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    contact: Form,
+    since: Moment,
+}
+
+impl From<KeptReceiver> for Row {
+    fn from(kept: KeptReceiver) -> Self {
+        let contact = Form::of(kept.contact);
+        Self { id: kept.id.to_string(), contact, since: kept.created_at.into() }
+    }
+}
+
+async fn page(portal: &Portal, visitor: &Visitor, form: &Form) -> Result<Page, PortalError> {
+    let receivers = portal.receivers.receivers(visitor).await?.into_iter();
+    let rows: Vec<_> = receivers.map(Row::from).collect();
+    Ok(Page::of_team("receivers.html", "Receivers", "receivers", visitor)
+        .with("receivers", rows)
+        .with("form", form))
+}
+
+fn page_of(visitor: &Visitor, id: ReceiverId, form: &Form) -> Page {
+    Page::of_team("receiver.html", "Receiver", "receivers", visitor)
+        .with("id", id.to_string())
+        .with("form", form)
+}
+
+async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+    Ok(page(&portal, &signed.0, &Form::default()).await?.shown())
+}
+
+async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+    let form = Form::sent(&sent.fields);
+    let added = match form.read() {
+        Ok(contact) => portal.receivers.register(&sent.visitor, contact).await,
+        Err(error) => Err(error),
+    };
+    match added {
+        Ok(_) => Ok(see(HERE)),
+        Err(error @ PortalError::Invalid(_)) => {
+            Ok(page(&portal, &sent.visitor, &form).await?.refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn one(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    signed: Signed,
+) -> Result<HttpResponse, Failure> {
+    let kept = portal.receivers.receiver(&signed.0, read(&id)?).await?;
+    Ok(page_of(&signed.0, kept.id, &Form::of(kept.contact)).shown())
+}
+
+async fn change(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    let (id, form) = (read(&id)?, Form::sent(&sent.fields));
+    let changed = match form.read() {
+        Ok(contact) => portal.receivers.change_receiver(&sent.visitor, id, contact).await,
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(()) => Ok(see(HERE)),
+        Err(error @ PortalError::Invalid(_)) => {
+            Ok(page_of(&sent.visitor, id, &form).refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn remove(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Sent,
+) -> Result<HttpResponse, Failure> {
+    portal.receivers.remove_receiver(&sent.visitor, read(&id)?).await?;
+    Ok(see(HERE))
+}
+
+fn read(id: &str) -> Result<ReceiverId, PortalError> {
+    id.parse().map_err(|_| PortalError::NotFound("receiver"))
+}

@@ -1,0 +1,136 @@
+//! People whom a team has registered, and sessions that name them.
+
+use std::time::Duration;
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    pages::{heading, no_barrier, sign_in},
+    person::{Person, base, signed_in, user},
+    service::Deployment,
+};
+use serde_json::{Value, json};
+
+const ADA: &str = "ada@lender.example";
+const RECEIVERS: &str = "/portal/receivers";
+const SOON: Duration = Duration::from_secs(20);
+
+/// A contact that is registered once stands for itself in sessions, and in those of the team alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_goes_to_somebody_registered() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let member = signed_in(&deployment, "bob@lender.example", "member").await;
+    let id = registered(&member).await;
+    let create = async |extra: Value| deployment.partner.create(&extra).await;
+    for (unknown, receiver) in [("nonsense", json!({})), (&made_elsewhere(&deployment), json!({}))]
+    {
+        let answer = create(json!({ "receiverId": unknown, "receiverData": receiver })).await;
+        let said = answer.body["message"].as_str().unwrap_or_default();
+        assert!(answer.status == 400 && said.contains("receiverId"), "{}", answer.body);
+    }
+    // What the session leaves out is the registered one's; what it gives is the session's.
+    let mailed = json!({ "receiverId": id, "notificationPlatformId": 1, "receiverData": {} });
+    assert_eq!(create(mailed.clone()).await.status, 201);
+    let mail = mail_to(&deployment, ADA).await;
+    assert!(mail.contains("Subject: =?utf-8?b?") || mail.contains("Acme"), "{mail}");
+    let mut other = mailed.clone();
+    other["receiverData"] = json!({ "email": "eve@lender.example" });
+    assert_eq!(create(other).await.status, 201);
+    mail_to(&deployment, "eve@lender.example").await;
+
+    let one = format!("{RECEIVERS}/{id}");
+    let by_phone = [("name", "Ada"), ("phone", "+15551234567")];
+    assert_eq!(member.fill(&one, &one, &by_phone).await.status, 303);
+    let answer = create(mailed.clone()).await;
+    let said = answer.body["message"].as_str().unwrap_or_default();
+    assert!(answer.status == 400 && said.contains("receiverData.email"), "{}", answer.body);
+    let named = create(json!({ "receiverId": id })).await;
+    assert_eq!(named.status, 201);
+    assert_eq!(member.fill(&one, &format!("{one}/remove"), &[]).await.status, 303);
+    assert_eq!(member.get(&one).await.status, 404);
+    assert_eq!(create(json!({ "receiverId": id })).await.status, 400);
+    let session = named.at("/data/sessionId").as_str().unwrap_or_default().to_owned();
+    assert_eq!(deployment.session(&session).await["status"], "CREATED", "it keeps what it has");
+}
+
+/// Registers Ada; what is refused changes nothing.
+async fn registered(member: &Person) -> String {
+    for odd in [
+        &[][..],
+        &[("name", "Ada")],
+        &[("email", "ada")],
+        &[("email", "a@b.c\r\nBcc: all@example.org")],
+        &[("phone", "0123")],
+        &[("email", ADA), ("locale", "x")],
+        &[("email", ADA), ("name", "\0")],
+    ] {
+        assert_eq!(member.fill(RECEIVERS, RECEIVERS, odd).await.status, 422, "{odd:?}");
+    }
+    assert!(member.get(RECEIVERS).await.text.contains("Nobody is registered"));
+    let fields = [("name", "<b>Ada</b>"), ("email", ADA), ("locale", "de-AT")];
+    assert_eq!(member.fill(RECEIVERS, RECEIVERS, &fields).await.status, 303);
+    let list = member.get(RECEIVERS).await;
+    assert!(list.text.contains("&lt;b&gt;Ada") && !list.text.contains("<b>"), "{}", list.text);
+    list.after("href=\"/portal/receivers/")
+}
+
+/// A receiver of another team, made by its operator, who sees and removes it too.
+fn made_elsewhere(deployment: &Deployment) -> String {
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let team = team.as_str().unwrap();
+    let order = ["create-receiver", "--team", team, "--name", "Mal", "--phone", "+4312345678"];
+    let id = deployment.admin(&order)["receiverId"].as_str().unwrap().to_owned();
+    let gone = ["create-receiver", "--team", team, "--email", "gone@other.example"];
+    let gone = deployment.admin(&gone)["receiverId"].as_str().unwrap().to_owned();
+    deployment.admin(&["remove-receiver", "--team", team, &gone]);
+    let listed = deployment.admin(&["list-receivers", "--team", team]);
+    assert_eq!(listed["receivers"].as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!(listed["receivers"][0]["phone"], "+4312345678");
+    id
+}
+
+/// A mail to an address that is in the deployment's folder of mails.
+async fn mail_to(deployment: &Deployment, address: &str) -> String {
+    let outbox = deployment.data().join("outbox");
+    eventually(&format!("a mail to {address}"), SOON, async || {
+        let mails = std::fs::read_dir(&outbox).ok()?.flatten();
+        let mut texts = mails.filter_map(|mail| std::fs::read_to_string(mail.path()).ok());
+        texts.find(|text| text.contains(address))
+    })
+    .await
+}
+
+/// Viewers look on, strangers see nothing, and the pages are for everybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receivers_are_their_teams() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let order = ["create-receiver", "--team", &deployment.team, "--name", "Ada", "--email", ADA];
+    let id = deployment.admin(&order)["receiverId"].as_str().unwrap().to_owned();
+    let (one, change) = (format!("{RECEIVERS}/{id}"), [("email", "eve@evil.example")]);
+    let viewer = signed_in(&deployment, "vic@lender.example", "viewer").await;
+    assert!(viewer.get(&one).await.text.contains(ADA));
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
+    let stranger = Person::new(&base(&deployment));
+    stranger.sign_in("mal@other.example", &password).await;
+    assert!(!stranger.get(RECEIVERS).await.text.contains(ADA));
+    assert_eq!(stranger.get(&one).await.status, 404);
+    for path in [one.clone(), format!("{one}/remove")] {
+        assert_eq!(viewer.fill("/portal/account", &path, &change).await.status, 403, "{path}");
+        assert_eq!(stranger.fill("/portal/account", &path, &change).await.status, 404, "{path}");
+    }
+    assert_eq!(viewer.fill("/portal/account", RECEIVERS, &change).await.status, 403);
+    assert!(viewer.get(&one).await.text.contains(ADA), "as before");
+
+    let password = user(&deployment, &deployment.team, "olga@lender.example", "member");
+    let browser = Applicant::visit(&format!("{}{RECEIVERS}", base(&deployment))).await;
+    let page = browser.alone();
+    sign_in(&page, "olga@lender.example", &password).await;
+    heading(&page, "Receivers").await;
+    no_barrier(&page, "receivers").await;
+    page.click("tbody a").await;
+    heading(&page, "Receiver").await;
+    no_barrier(&page, "a receiver").await;
+    browser.leave().await;
+}
