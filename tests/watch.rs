@@ -66,6 +66,41 @@ async fn an_onlooker_sees_the_page_and_nothing_that_is_written() {
     applicant.leave().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_draws_no_picture_is_told_all_else() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let platform = lingering(&deployment, "acme-lingering", 12);
+    let session = deployment.create(&json!({ "platformId": platform })).await;
+    let id = session["sessionId"].as_str().unwrap();
+    let applicant = one_who_draws_nothing(session["embedUrl"].as_str().unwrap()).await;
+    let view = applicant.alone();
+    view.click("[data-testid=start]").await;
+    let running = deployment.until(id, "RUNNING", SOON).await;
+    let onlooker = one_who_draws_nothing(running["streamUrl"].as_str().expect("a stream")).await;
+    let watch = onlooker.alone();
+    let full = "document.querySelector('canvas').dataset.pictures >= 2";
+    view.until("as many pictures as are sent ahead", full).await;
+    watch.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    deployment.until(id, "AWAITING_USER", SOON).await;
+    view.until_prompted("Sign in").await;
+    watch.until("the picture to be withheld", HIDDEN).await;
+    deployment.partner.delete(&format!("browser-session/{id}")).await;
+    view.until_outcome().await;
+    watch.until("the end", "document.body.textContent.includes('has ended')").await;
+    onlooker.leave().await;
+    applicant.leave().await;
+}
+
+/// Somebody whose page acknowledges no picture.
+async fn one_who_draws_nothing(url: &str) -> Applicant {
+    let applicant = Applicant::visit("about:blank").await;
+    let silence = "window.WebSocket = class extends WebSocket { send(message) { \
+        if (!String(message).includes('\"ack\"')) super.send(message); } };";
+    applicant.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": silence })).await;
+    applicant.tell("Page.navigate", json!({ "url": url })).await;
+    applicant
+}
+
 /// Writes into the first field of the sign-in page, and waits until that is in the picture.
 async fn writes(embed: &Embed<'_>, text: &str) {
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;

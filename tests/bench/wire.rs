@@ -55,7 +55,8 @@ impl Wire {
 
     pub(crate) async fn end(mut self) {
         self.say(&json!({ "t": "cancel" })).await;
-        while let Some(Ok(_)) = self.socket.next().await {}
+        let closed = async { while let Some(Ok(_)) = self.socket.next().await {} };
+        tokio::time::timeout(Duration::from_secs(20), closed).await.expect("the stream ends");
     }
 
     /// Waits for the next picture.

@@ -142,7 +142,7 @@ async fn begin(core: &Core, session: &Session) {
 
 #[async_trait]
 impl Viewing for OneView {
-    async fn next(&self) -> Option<Show> {
+    async fn next(&self, pictures: bool) -> Option<Show> {
         let mut changes = self.room.inside.subscribe();
         loop {
             let seen = self.seen();
@@ -159,8 +159,8 @@ impl Viewing for OneView {
             }
             let frame = async {
                 match &inside.browser {
-                    Some(browser) => browser.frame(seen.frame).await,
-                    None => None,
+                    Some(browser) if pictures => browser.frame(seen.frame).await,
+                    Some(_) | None => None,
                 }
             };
             let scene = async {

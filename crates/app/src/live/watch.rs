@@ -1,13 +1,16 @@
 //! The onlooker's driving port: seeing a session that runs, with what is secret left out.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use domain::{
     id::SessionId,
     session::{Session, State},
 };
-use ports::driving::{Sight, WatchError, WatchService, Watching};
+use ports::{
+    browser::Frame,
+    driving::{Sight, WatchError, WatchService, Watching},
+};
 use tokio::sync::Mutex;
 
 use super::{discreet::Discreet, room::Room, veil::Seen};
@@ -60,12 +63,14 @@ struct Has {
     /// Whether a picture is to be seen.
     open: bool,
     ended: bool,
+    /// The newest picture, until it may be given.
+    ready: Option<Arc<Frame>>,
     source: Option<Discreet>,
 }
 
 #[async_trait]
 impl Watching for OneWatch {
-    async fn next(&self) -> Option<Sight> {
+    async fn next(&self, pictures: bool) -> Option<Sight> {
         let mut has = self.has.lock().await;
         let mut changes = self.room.inside.subscribe();
         loop {
@@ -76,6 +81,9 @@ impl Watching for OneWatch {
             let state = inside.session.as_ref().map(sight);
             if let Some(state) = state.filter(|state| has.told.as_ref() != Some(state)) {
                 has.ended = inside.session.is_some_and(|session| session.state.is_closed());
+                if matches!(state, Sight::State { withheld: true, .. }) {
+                    has.ready = None;
+                }
                 has.told = Some(state.clone());
                 return Some(state);
             }
@@ -85,6 +93,10 @@ impl Watching for OneWatch {
                     has.source = Some(Discreet::new(self.room.clone(), browser.clone()));
                 }
                 None => has.source = None,
+            }
+            if let Some(frame) = has.ready.take_if(|_| pictures) {
+                has.open = true;
+                return Some(Sight::Frame(frame));
             }
             let Has { source, .. } = &mut *has;
             let picture = async {
@@ -96,15 +108,13 @@ impl Watching for OneWatch {
             tokio::select! {
                 news = changes.changed() => news.ok()?,
                 Some((_, seen)) = picture => match seen {
-                    Seen::Frame(frame) => {
-                        has.open = true;
-                        return Some(Sight::Frame(frame));
+                    Seen::Frame(frame) => has.ready = Some(frame),
+                    Seen::Covered(_) => {
+                        has.ready = None;
+                        if mem::take(&mut has.open) {
+                            return Some(Sight::Covered);
+                        }
                     }
-                    Seen::Covered(_) if has.open => {
-                        has.open = false;
-                        return Some(Sight::Covered);
-                    }
-                    Seen::Covered(_) => (),
                 },
                 () = tokio::time::sleep(LOOK_EVERY) => self.look().await,
             }

@@ -34,8 +34,9 @@ pub trait ApplicantService: Send + Sync {
 /// One applicant's live view. Dropping it means that the applicant has left.
 #[async_trait]
 pub trait Viewing: Send + Sync {
-    /// The next thing to show; waits for it. `None` when nothing more will come.
-    async fn next(&self) -> Option<Show>;
+    /// The next thing to show; waits for it. `None` when nothing more will come. Without
+    /// `pictures` none of them is given: a viewer that is slow to draw is told all else in time.
+    async fn next(&self, pictures: bool) -> Option<Show>;
 
     async fn act(&self, act: Act);
 

@@ -17,8 +17,9 @@ pub trait WatchService: Send + Sync {
 /// is waited for, and fields are covered at all times.
 #[async_trait]
 pub trait Watching: Send + Sync {
-    /// The next thing to see; waits for it. `None` when nothing more will come.
-    async fn next(&self) -> Option<Sight>;
+    /// The next thing to see; waits for it. `None` when nothing more will come. Without
+    /// `pictures` none of them is given, but what hides one is.
+    async fn next(&self, pictures: bool) -> Option<Sight>;
 }
 
 #[derive(Debug, Clone, PartialEq)]

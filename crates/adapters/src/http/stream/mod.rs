@@ -122,7 +122,7 @@ async fn show(
     loop {
         let settling = cast.settles_at();
         tokio::select! {
-            shown = viewing.next(), if cast.has_room() => {
+            shown = viewing.next(cast.has_room()) => {
                 let sending = match shown {
                     None => return CloseCode::Normal,
                     Some(Show::Replaced) => {

@@ -88,7 +88,7 @@ async fn show(
     loop {
         let settling = cast.settles_at();
         let sending = tokio::select! {
-            sight = watching.next(), if cast.has_room() => match sight {
+            sight = watching.next(cast.has_room()) => match sight {
                 None => return CloseCode::Normal,
                 Some(Sight::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
                 Some(other) => session.text(told(&other).to_string()).await,
