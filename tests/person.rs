@@ -184,19 +184,23 @@ pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> Pers
 /// The link of the latest mail to an address that is in the deployment's folder of mails.
 pub async fn mailed_link(deployment: &Deployment, address: &str) -> String {
     let start = format!("{}/portal/password?link=", base(deployment));
+    let mail = mail_with(deployment, address, &start).await;
+    let rest = mail.split_once(&start).and_then(|(_, rest)| rest.split_whitespace().next());
+    format!("{start}{}", rest.expect("a link"))
+}
+
+/// The latest mail to an address with a text in it that is in the deployment's folder of mails;
+/// without soft line breaks and the escapes of quoted-printable (RFC 2045, section 6.7).
+pub async fn mail_with(deployment: &Deployment, address: &str, part: &str) -> String {
     let outbox = deployment.data().join("outbox");
-    eventually(&format!("a mail to {address}"), Duration::from_secs(20), async || {
+    eventually(&format!("a mail to {address} with {part}"), Duration::from_secs(20), async || {
         let mails = std::fs::read_dir(&outbox).ok()?.flatten();
-        let newest = mails
-            // Soft line breaks and the equals sign of quoted-printable (RFC 2045, section 6.7).
-            .map(|mail| {
-                let text = std::fs::read_to_string(mail.path()).unwrap_or_default();
-                (mail.file_name(), text.replace("=\r\n", "").replace("=3D", "="))
-            })
-            .filter(|(_, text)| text.contains(&format!("To: {address}\r\n")))
-            .max()?;
-        let rest = newest.1.split_once(&start)?.1;
-        Some(format!("{start}{}", rest.split_whitespace().next()?))
+        let read = mails.map(|mail| {
+            let text = std::fs::read_to_string(mail.path()).unwrap_or_default();
+            (mail.file_name(), text.replace("=\r\n", "").replace("=3D", "="))
+        });
+        let theirs = read.filter(|(_, text)| text.contains(address) && text.contains(part));
+        Some(theirs.max()?.1)
     })
     .await
 }

@@ -70,6 +70,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         account_links: store.clone(),
         audit: store.clone(),
         receivers: store.clone(),
+        templates: store.clone(),
         webhooks: store.clone(),
         catalogue: store,
         guard,

@@ -29,9 +29,13 @@ use uuid::Uuid;
 mod attestations;
 mod people;
 mod receivers;
+mod templates;
 mod webhooks;
 
-use self::{attestations::export, receivers::ReceiverCommand, webhooks::WebhookCommand};
+use self::{
+    attestations::export, receivers::ReceiverCommand, templates::TemplateCommand,
+    webhooks::WebhookCommand,
+};
 use crate::{
     config::Config,
     kept::{explain, open_store},
@@ -86,6 +90,8 @@ pub(crate) enum Admin {
     Webhooks(WebhookCommand),
     #[command(flatten)]
     Receivers(ReceiverCommand),
+    #[command(flatten)]
+    Templates(TemplateCommand),
     /// Writes what belongs to a session's attestation to a folder, for `avouch-verify`; prints
     /// {"proofHash","mode"}
     ExportAttestation {
@@ -146,6 +152,7 @@ impl Admin {
             }
             Self::Webhooks(command) => command.run(config, store).await,
             Self::Receivers(command) => command.run(&store).await,
+            Self::Templates(command) => command.run(&store).await,
             Self::ExportAttestation { session_id, out } => {
                 export(config, &store, session_id, &out).await
             }

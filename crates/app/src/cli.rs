@@ -122,7 +122,9 @@ async fn serve(config: &Config) -> Result<(), Failure> {
 
 fn start_log(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&config.log)
-        .map_err(|error| format!("log is no filter of the tracing form: {error}"))?;
+        .map_err(|error| format!("log is no filter of the tracing form: {error}"))?
+        // It tells the parameters of each statement, contacts and hashes among them.
+        .add_directive("tokio_postgres=info".parse()?);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -16,7 +16,6 @@ use adapters::{
     limiter::{MemoryLimiter, RedisLimiter},
     metrics::Metrics,
     outbound::HyperWebhookSender,
-    places::IsoPlaces,
     recordings::{Ffmpeg, LocalLinks},
     sandbox,
     system::{KeyedTokens, SystemChance, SystemClock},
@@ -104,8 +103,11 @@ impl Shared {
             limits: self.config.limits,
             uses: self.uses.clone(),
         });
-        let offers =
-            Arc::new(Offers { catalogue: store.clone(), places: self.partners.places.clone() });
+        let offers = Arc::new(Offers {
+            catalogue: store.clone(),
+            templates: store.clone(),
+            places: self.partners.places.clone(),
+        });
         let runtime = &self.core.runtime;
         Services {
             gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
@@ -220,14 +222,7 @@ impl Service {
         let core = Arc::new(core(config, parts, node, &key, laned, attestor));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
         let (uses, limiter, mail) = (Arc::<KeyUses>::default(), limiter(config)?, mail(config)?);
-        let partners = Arc::new(Partners {
-            core: core.clone(),
-            recordings: store.clone(),
-            notifications: store.clone(),
-            receivers: store.clone(),
-            vault: vault.clone(),
-            places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
-        });
+        let partners = Arc::new(Partners::open(config, &core, &store, vault.clone()));
         let people = People::open(&key, &core, config, &store, &limiter, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
@@ -245,6 +240,7 @@ impl Service {
             mailer: mail,
             link_backoff: config.mailing.backoff,
             keys: store.clone(),
+            templates: store.clone(),
             uses: uses.clone(),
             sign_ins: store.clone(),
             retention: config.retention,

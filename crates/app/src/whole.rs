@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use domain::{
     ancestors::Ancestor,
     api_key::Environment,
-    id::SessionId,
+    id::{SessionId, TeamId},
     platform::Platform,
     request::{ListQuery, NewSession},
     session::{ExtractedData, ProofHash, Session},
@@ -26,6 +26,7 @@ use ports::{
     },
     places::Country,
     session_store::{Entry, Summary},
+    template_store::KeptTemplate,
 };
 use tokio::runtime::Handle;
 
@@ -139,6 +140,11 @@ impl<S: Lookups + 'static> Lookups for Whole<S> {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
         let inner = self.inner.clone();
         whole(&self.runtime, async move { inner.platforms(environment).await }).await
+    }
+
+    async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.email_templates(team).await }).await
     }
 
     fn countries(&self) -> &'static [Country] {

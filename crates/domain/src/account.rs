@@ -38,6 +38,8 @@ pub enum Right {
     Work,
     /// To change who is in the team.
     Govern,
+    /// To decide for the deployment.
+    Operate,
 }
 
 impl Role {
@@ -59,6 +61,7 @@ impl Role {
             Right::Look => Self::Viewer,
             Right::Work => Self::Member,
             Right::Govern => Self::Owner,
+            Right::Operate => Self::Operator,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Identifiers: one newtype a kind, so that two kinds never swap places.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, num::ParseIntError, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -59,13 +59,29 @@ ids! {
     AccountLinkId;
 }
 
-/// A platform an applicant can prove an account at; partners know it as a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct PlatformId(pub i32);
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i32);
 
-impl fmt::Display for PlatformId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.fmt(f) }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIntError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIntError> { text.parse().map(Self) }
+        }
+    )+};
+}
+
+// What partners know as numbers.
+numbers! {
+    /// A platform an applicant can prove an account at.
+    PlatformId;
+    /// A team's own wording of a mail.
+    TemplateId;
 }

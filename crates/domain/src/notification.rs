@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::request::Receiver;
+use crate::{id::TemplateId, request::Receiver};
 
 /// How often a session's link is sent at most, the first time included.
 pub const MOST_SENT: i32 = 5;
@@ -66,6 +66,9 @@ pub struct Invitation {
     pub channel: Channel,
     /// The business in whose name it is sent; none: the service's own.
     pub sender: Option<String>,
+    /// The wording that was asked for; none: the team's default, or the service's own.
+    #[serde(default)]
+    pub template: Option<TemplateId>,
 }
 
 /// Why a link did not reach the applicant, in one word for partners.

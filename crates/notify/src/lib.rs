@@ -4,4 +4,4 @@
 
 mod mail;
 
-pub use self::mail::{BadSmtpUrl, Mail, Server, is_address};
+pub use self::mail::{BadSmtpUrl, Mail, Server, Wordings, is_address};

@@ -56,6 +56,7 @@ async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
     let rows: Vec<_> = sign_ins.iter().map(|one| Row::of(one, visitor)).collect();
     Ok(Page::of_team("account.html", "Your account", "account", visitor)
         .with("sign_ins", rows)
+        .with("has_second_factor", visitor.has_second_factor)
         .with("done", ""))
 }
 

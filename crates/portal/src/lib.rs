@@ -20,6 +20,7 @@ mod sent;
 mod sessions;
 mod sign_in;
 mod signed;
+mod templates;
 mod webhook_form;
 mod webhooks;
 
@@ -30,7 +31,7 @@ use ports::{
     clock::Clock,
     driving::{
         AccountService, AuditService, EmbeddingService, KeyService, LinkService, ReceiverService,
-        TeamService, TeamSessionService, TeamWebhookService,
+        TeamService, TeamSessionService, TeamWebhookService, TemplateService,
     },
 };
 
@@ -45,6 +46,7 @@ pub struct Portal {
     pub links: Arc<dyn LinkService>,
     pub embedding: Arc<dyn EmbeddingService>,
     pub receivers: Arc<dyn ReceiverService>,
+    pub templates: Arc<dyn TemplateService>,
     pub audit: Arc<dyn AuditService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
@@ -68,6 +70,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(deliveries::routes)
             .configure(embedding::routes)
             .configure(receivers::routes)
+            .configure(templates::routes)
             .configure(members::routes)
             .configure(password::routes)
             .configure(account::routes)

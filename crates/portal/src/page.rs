@@ -43,6 +43,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     for (name, text) in templates![
         "account.html",
+        "approvals.html",
         "audit.html",
         "choose.html",
         "code.html",
@@ -64,6 +65,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "session.html",
         "sessions.html",
         "sign-in.html",
+        "template.html",
+        "templates.html",
         "webhook-form.html",
         "webhook.html",
         "webhooks.html",
@@ -81,6 +84,8 @@ pub(crate) struct Page {
     values: BTreeMap<&'static str, Value>,
     /// Where films that it shows come from.
     films: Option<String>,
+    /// Whether it shows a mail, in a frame.
+    mail: bool,
 }
 
 /// Who looks, as templates see them.
@@ -91,7 +96,7 @@ struct Shown<'a> {
     team: &'a str,
     works: bool,
     governs: bool,
-    has_second_factor: bool,
+    operates: bool,
 }
 
 impl Page {
@@ -104,13 +109,19 @@ impl Page {
             ("here", Value::from("")),
             ("trouble", Value::from(())),
         ]);
-        Self { template, values, films: None }
+        Self { template, values, films: None, mail: false }
     }
 
     /// Lets the page show a film from there, which may be a store of its own.
     pub(crate) fn with_film(mut self, link: &str) -> Self {
         let origin = Url::parse(link).map(|url| url.origin().ascii_serialization());
         self.films = origin.ok();
+        self
+    }
+
+    /// Lets the page show a mail of ours in a frame.
+    pub(crate) fn with_mail(mut self) -> Self {
+        self.mail = true;
         self
     }
 
@@ -127,7 +138,7 @@ impl Page {
             team: &visitor.team_name,
             works: visitor.role.may(Right::Work),
             governs: visitor.role.may(Right::Govern),
-            has_second_factor: visitor.has_second_factor,
+            operates: visitor.role.may(Right::Operate),
         };
         Self::new(template, title)
             .with("visitor", shown)
@@ -151,7 +162,8 @@ impl Page {
 
     fn policy(&self) -> String {
         let films = self.films.as_ref().map(|origin| format!("; media-src {origin}"));
-        format!("{POLICY}{}", films.unwrap_or_default())
+        let mail = if self.mail { "; frame-src 'self'" } else { "" };
+        format!("{POLICY}{mail}{}", films.unwrap_or_default())
     }
 
     pub(crate) fn of(self, status: StatusCode) -> HttpResponse {

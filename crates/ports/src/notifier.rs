@@ -7,6 +7,7 @@ use domain::{
     id::{AccountLinkId, NotificationId, SessionId},
     notification::{Channel, Undelivered},
     secret::Secret,
+    template::Wording,
 };
 
 use crate::StoreError;
@@ -75,6 +76,8 @@ pub struct Letter {
     pub locale: Option<String>,
     /// The business in whose name it is sent; none: the service's own.
     pub sender: Option<String>,
+    /// The team's own words; none: the service's.
+    pub wording: Option<Wording>,
     /// The platform, as applicants know it.
     pub platform: String,
     pub link: String,
@@ -92,6 +95,23 @@ pub struct AccountMail {
     pub team: String,
     pub link: Secret,
     pub expires_at: DateTime<Utc>,
+}
+
+/// A mail as it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+}
+
+/// Knows the template language.
+pub trait Stationery: Send + Sync {
+    /// What a mail with a wording is like, for somebody made up.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the wording, for whoever wrote it.
+    fn preview(&self, wording: &Wording, sender: &str) -> Result<Written, Vec<String>>;
 }
 
 /// Why a letter was not taken.

@@ -30,6 +30,7 @@ mod sessions;
 mod settles;
 mod sign_ins;
 mod team_reads;
+mod templates;
 mod together;
 mod users;
 mod webhook_changes;

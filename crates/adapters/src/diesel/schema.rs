@@ -66,6 +66,19 @@ tables! {
         created_at -> SqlMoment,
         expires_at -> SqlMoment,
     }
+    email_templates (id) {
+        id -> Integer,
+        team -> SqlId,
+        name -> Text,
+        language -> Text,
+        subject -> Text,
+        body -> Text,
+        status -> Text,
+        reason -> Text,
+        is_default -> Bool,
+        revision -> Integer,
+        updated_at -> SqlMoment,
+    }
     receivers (id) {
         id -> SqlId,
         team -> SqlId,
@@ -240,6 +253,7 @@ tables! {
 ::diesel::joinable!(idempotency_keys -> sessions (session));
 ::diesel::joinable!(sign_ins -> users (person));
 ::diesel::joinable!(account_links -> users (person));
+::diesel::joinable!(email_templates -> teams (team));
 ::diesel::joinable!(users -> teams (team));
 ::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
@@ -255,5 +269,6 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_events);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
+::diesel::allow_tables_to_appear_in_same_query!(teams, email_templates);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

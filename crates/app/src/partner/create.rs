@@ -2,11 +2,12 @@
 
 use chrono::TimeDelta;
 use domain::{
-    id::{ReceiverId, SessionId},
+    id::{ReceiverId, SessionId, TemplateId},
     notification::{Channel, Invitation},
     platform::Platform,
     request::{Invalid, Location, NewSession, Order},
     session::{Progress, Session, State, Version},
+    template::TemplateStatus,
     worker_region::WorkerRegion,
 };
 use ports::{
@@ -22,8 +23,18 @@ use super::Partners;
 /// How long an idempotency key stands for its request.
 const REMEMBERED: TimeDelta = TimeDelta::hours(24);
 
+/// What there is of what a request names.
+struct Found<'a> {
+    platform: Option<&'a Platform>,
+    receiver: Option<ReceiverId>,
+    template: Option<TemplateId>,
+}
+
 /// Over which channel the applicant is sent the link, if the service is to do that.
-fn invitation(request: &NewSession) -> Result<Option<Invitation>, String> {
+fn invitation(
+    request: &NewSession,
+    template: Option<TemplateId>,
+) -> Result<Option<Invitation>, String> {
     let Some(id) = request.channel else { return Ok(None) };
     let channel = Channel::of(id);
     let channel = channel.ok_or("notificationPlatformId must be one of the lookup")?;
@@ -33,7 +44,7 @@ fn invitation(request: &NewSession) -> Result<Option<Invitation>, String> {
         let needs = channel.needs();
         return Err(format!("receiverData.{needs} must be given with this channel"));
     }
-    Ok(Some(Invitation { channel, sender: request.sender_name.clone() }))
+    Ok(Some(Invitation { channel, sender: request.sender_name.clone(), template }))
 }
 
 impl Partners {
@@ -50,7 +61,9 @@ impl Partners {
             request.receiver = Some(given.or(&registered.contact));
         }
         let receiver_id = registered.map(|registered| registered.id);
-        let location = self.resolve(caller, &request, platform.as_ref(), receiver_id)?;
+        let template = self.approved(caller, &request).await?;
+        let found = Found { platform: platform.as_ref(), receiver: receiver_id, template };
+        let location = self.resolve(caller, &request, &found)?;
         let worker_region =
             request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
         let now = self.core.clock.now();
@@ -63,7 +76,7 @@ impl Partners {
                 location,
                 worker_region,
                 attestation: request.attestation,
-                invitation: invitation(&request).ok().flatten(),
+                invitation: invitation(&request, template).ok().flatten(),
                 receiver: request.receiver,
                 receiver_id,
                 external_reference: request.external_reference,
@@ -103,16 +116,27 @@ impl Partners {
         self.receivers.receiver(caller.team, id).await
     }
 
+    /// The team's approved template that the request names.
+    async fn approved(
+        &self,
+        caller: &Caller,
+        request: &NewSession,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        let id = request.email_template.and_then(|id| i32::try_from(id).ok()).map(TemplateId);
+        let Some(id) = id else { return Ok(None) };
+        let kept = self.templates.template(caller.team, id).await?;
+        Ok(kept.filter(|kept| kept.status == TemplateStatus::Approved).map(|kept| kept.id))
+    }
+
     /// Checks what the lookups know; every finding at once.
     fn resolve(
         &self,
         caller: &Caller,
         request: &NewSession,
-        platform: Option<&Platform>,
-        receiver: Option<ReceiverId>,
+        found: &Found<'_>,
     ) -> Result<Location, Invalid> {
         let mut findings = Vec::new();
-        if !platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
+        if !found.platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
             findings.push("platformId must be an active platform of the lookup".to_owned());
         }
         let asked = &request.location;
@@ -124,14 +148,13 @@ impl Partners {
         if matches!(region, Some(None)) {
             findings.push("location.state must be a region of the country".to_owned());
         }
-        if let Err(finding) = invitation(request) {
+        if let Err(finding) = invitation(request, found.template) {
             findings.push(finding);
         }
-        // No template can be configured yet: each is unknown.
-        if request.email_template.is_some() {
+        if request.email_template.is_some() && found.template.is_none() {
             findings.push("emailTemplateId must be one of the lookup".to_owned());
         }
-        if request.receiver_id.is_some() && receiver.is_none() {
+        if request.receiver_id.is_some() && found.receiver.is_none() {
             findings.push("receiverId must be a registered receiver of the team".to_owned());
         }
         if request.custom_url.is_some() {

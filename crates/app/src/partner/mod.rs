@@ -7,20 +7,23 @@ mod read;
 
 use std::sync::Arc;
 
+use adapters::{diesel::Store, places::IsoPlaces};
 use ports::{
     catalogue::Catalogue,
     notifier::NotificationQueue,
     places::Places,
     receiver_store::ReceiverStore,
     recording::{RecordingQueue, RecordingVault},
+    template_store::TemplateStore,
 };
 
 pub(crate) use self::gate::Gatekeeper;
-use crate::advance::Core;
+use crate::{advance::Core, config::Config};
 
 /// What partners can choose from.
 pub(crate) struct Offers {
     pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) places: Arc<dyn Places>,
 }
 
@@ -31,5 +34,25 @@ pub(crate) struct Partners {
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) notifications: Arc<dyn NotificationQueue>,
     pub(crate) receivers: Arc<dyn ReceiverStore>,
+    pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) places: Arc<dyn Places>,
+}
+
+impl Partners {
+    pub(crate) fn open(
+        config: &Config,
+        core: &Arc<Core>,
+        store: &Arc<Store>,
+        vault: Arc<dyn RecordingVault>,
+    ) -> Self {
+        Self {
+            core: core.clone(),
+            recordings: store.clone(),
+            notifications: store.clone(),
+            receivers: store.clone(),
+            templates: store.clone(),
+            vault,
+            places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
+        }
+    }
 }

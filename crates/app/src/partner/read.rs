@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::{
     api_key::Environment,
-    id::SessionId,
+    id::{SessionId, TeamId},
     platform::Platform,
     request::{ListQuery, NewSession},
     session::{Event, ExtractedData, ProofHash, Session},
+    template::TemplateStatus,
 };
 use ports::{
     StoreError,
@@ -19,6 +20,7 @@ use ports::{
     places::Country,
     recording::RecordingState,
     session_store::{Entry, Summary},
+    template_store::KeptTemplate,
 };
 
 use super::{Offers, Partners};
@@ -113,6 +115,12 @@ impl SessionService for Partners {
 impl Lookups for Offers {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
         self.catalogue.platforms(environment).await
+    }
+
+    async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {
+        let mut all = self.templates.templates(team).await?;
+        all.retain(|template| template.status == TemplateStatus::Approved);
+        Ok(all)
     }
 
     fn countries(&self) -> &'static [Country] {

@@ -11,6 +11,7 @@ mod overview;
 mod receivers;
 mod sessions;
 mod team;
+mod templates;
 mod webhooks;
 mod whole;
 
@@ -22,6 +23,7 @@ use adapters::{
     seal::Seal,
 };
 use domain::audit::Deed;
+use notify::Wordings;
 use ports::{
     StoreError,
     account_links::AccountLinkStore,
@@ -31,9 +33,11 @@ use ports::{
     credentials::{OneTimeCodes, Passwords},
     driving::{SessionService, Visitor},
     key_store::KeyStore,
+    notifier::Stationery,
     rate_limiter::RateLimiter,
     receiver_store::ReceiverStore,
     session_store::SessionStore,
+    template_store::TemplateStore,
 };
 use tokio::runtime::Handle;
 
@@ -58,6 +62,8 @@ pub(crate) struct People {
     pub(crate) partners: Arc<dyn SessionService>,
     pub(crate) webhooks: Webhooks,
     pub(crate) receivers: Arc<dyn ReceiverStore>,
+    pub(crate) templates: Arc<dyn TemplateStore>,
+    pub(crate) stationery: Arc<dyn Stationery>,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -93,6 +99,8 @@ impl People {
                 egress: config.egress.clone(),
             },
             receivers: store.clone(),
+            templates: store.clone(),
+            stationery: Arc::new(Wordings),
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
             limiter: limiter.clone(),
@@ -112,6 +120,7 @@ impl People {
             links: whole.clone(),
             embedding: whole.clone(),
             receivers: whole.clone(),
+            templates: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

@@ -7,9 +7,10 @@ use domain::{
     account::Role,
     ancestors::Ancestor,
     audit::AuditEntry,
-    id::{ApiKeyId, DeliveryId, ReceiverId, SessionId, SignInId, UserId, WebhookId},
+    id::{ApiKeyId, DeliveryId, ReceiverId, SessionId, SignInId, TemplateId, UserId, WebhookId},
     request::{ListQuery, Receiver},
     secret::Secret,
+    template::{Draft, Step, Wording},
 };
 use ports::{
     account_store::{SignIn, Whence},
@@ -18,20 +19,29 @@ use ports::{
         AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
         LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, Overview,
         PortalError, ReceiverService, Rotated, SignedIn, TeamService, TeamSession,
-        TeamSessionService, TeamWebhookService, Visitor, WholeSession,
+        TeamSessionService, TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     key_store::KeptKey,
+    notifier::Written,
     receiver_store::KeptReceiver,
+    template_store::{KeptTemplate, Revision},
     webhook_store::{KeptWebhook, WebhookChange},
 };
 
 use crate::whole::{Whole, whole};
 
-/// Use cases of one port that a visitor asks for.
+/// Use cases of one port that a visitor asks for; those that wait for nothing come last.
 macro_rules! whole_for_visitors {
-    ($port:ident: $(fn $name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+) => {
+    (
+        $port:ident: $(fn $name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+
+        $(plain $quick:ident($($given:ident: $sort:ty),*) -> $result:ty;)*
+    ) => {
         #[async_trait]
         impl<S: $port + 'static> $port for Whole<S> {
+            $(fn $quick(&self, visitor: &Visitor, $($given: $sort),*) -> $result {
+                self.inner.$quick(visitor, $($given),*)
+            })*
+
             $(async fn $name(
                 &self,
                 visitor: &Visitor,
@@ -75,6 +85,18 @@ whole_for_visitors! { ReceiverService:
     fn register(contact: Receiver) -> ReceiverId;
     fn change_receiver(id: ReceiverId, contact: Receiver) -> ();
     fn remove_receiver(id: ReceiverId) -> ();
+}
+
+whole_for_visitors! { TemplateService:
+    fn templates() -> Vec<KeptTemplate>;
+    fn one_template(id: TemplateId) -> KeptTemplate;
+    fn add_template(draft: Draft) -> TemplateId;
+    fn write_template(id: TemplateId, draft: Draft) -> ();
+    fn step_template(what: (TemplateId, Revision), step: Step, reason: String) -> ();
+    fn prefer_template(id: TemplateId, on: bool) -> ();
+    fn remove_template(id: TemplateId) -> ();
+    fn submitted_templates() -> Vec<(KeptTemplate, String)>;
+    plain preview(wording: &Wording) -> Result<Written, Vec<String>>;
 }
 
 whole_for_visitors! { TeamSessionService:

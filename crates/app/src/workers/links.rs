@@ -3,7 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
-use domain::notification::{MOST_TRIES, Undelivered};
+use domain::{
+    id::TemplateId,
+    language::Language,
+    notification::{MOST_TRIES, Undelivered},
+    request::Receiver,
+    session::Session,
+    template::Wording,
+};
 use ports::{
     StoreError,
     notifier::{Letter, NotTaken, NotificationClaim, NotificationVerdict},
@@ -100,6 +107,25 @@ impl Workers {
         NotificationVerdict::RetryAt(self.core.clock.now() + wait)
     }
 
+    /// The template that was asked for, the team's default in the receiver's language, or none of
+    /// the team's.
+    async fn wording(
+        &self,
+        session: &Session,
+        asked: Option<TemplateId>,
+        receiver: &Receiver,
+    ) -> Result<Option<Wording>, StoreError> {
+        let Some(key) = self.keys.key(session.owner).await? else { return Ok(None) };
+        if let Some(id) = asked
+            && let Some(kept) = self.templates.template(key.team, id).await?
+        {
+            return Ok(Some(kept.draft.wording));
+        }
+        let language = Language::of(receiver.locale.as_deref());
+        let default = self.templates.default_template(key.team, language).await?;
+        Ok(default.map(|kept| kept.draft.wording))
+    }
+
     /// What the applicant is told; none where there is no use in it any more.
     async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Letter>, StoreError> {
         let Some(session) = self.core.sessions.open(claim.session).await? else { return Ok(None) };
@@ -111,6 +137,7 @@ impl Workers {
         };
         let Some(address) = invitation.channel.address(receiver) else { return Ok(None) };
         let platform = self.core.catalogue.platform(order.platform).await?;
+        let wording = self.wording(&session, invitation.template, receiver).await?;
         Ok(Some(Letter {
             id: claim.id,
             channel: invitation.channel,
@@ -118,6 +145,7 @@ impl Workers {
             name: receiver.name.clone(),
             locale: receiver.locale.clone(),
             sender: invitation.sender.clone(),
+            wording,
             platform: platform.map_or_else(String::new, |platform| platform.display_name),
             link: self.core.embed_url(&session),
             expires_at: session.expires_at,

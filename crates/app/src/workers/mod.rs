@@ -23,6 +23,7 @@ use ports::{
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
     session_store::Due,
+    template_store::TemplateStore,
 };
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -64,6 +65,7 @@ pub(crate) struct Workers {
     pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) link_backoff: Backoff,
     pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) uses: Arc<KeyUses>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     /// How long a closed session keeps its data.

@@ -2,9 +2,9 @@
 
 use domain::account::Purpose;
 use minijinja::context;
-use ports::notifier::AccountMail;
+use ports::notifier::{AccountMail, Written};
 
-use super::words::{SERVICE, Written, render};
+use super::words::{SERVICE, render};
 
 pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
     let team = one_line(&mail.team);
@@ -32,6 +32,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
         language => "en",
         direction => "ltr",
         subject,
+        content => (),
         greeting => "Hello,",
         body,
         button,

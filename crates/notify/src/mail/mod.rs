@@ -2,13 +2,15 @@
 
 mod account;
 mod answers;
+mod read_aloud;
 mod smtp;
+mod wording;
 mod words;
 
 use std::{io, path::PathBuf};
 
 use async_trait::async_trait;
-use domain::notification::Undelivered;
+use domain::{notification::Undelivered, template::Wording};
 use lettre::{
     Address, Message,
     message::{
@@ -16,11 +18,11 @@ use lettre::{
         header::{HeaderName, HeaderValue},
     },
 };
-use ports::notifier::{AccountMail, Letter, Mailer, NotTaken, Notifier};
+use ports::notifier::{AccountMail, Letter, Mailer, NotTaken, Notifier, Stationery, Written};
 use tokio::io::AsyncWriteExt as _;
 
 pub use self::smtp::{BadSmtpUrl, Server};
-use self::{smtp::Smtp, words::Written};
+use self::{smtp::Smtp, words::Facts};
 
 /// Sends letters as mails from one address.
 pub struct Mail {
@@ -80,7 +82,7 @@ impl Mail {
         let message = Message::builder()
             .from(Mailbox::new(Some(from), self.from.clone()))
             .to(Mailbox::new(to, address))
-            .subject(written.subject)
+            .subject(one_line(&written.subject))
             // The same at each try: who has the mail already can tell (RFC 5322, section 3.6.4).
             .message_id(Some(format!("<{id}@{}>", self.from.domain())))
             // No answers from out-of-office robots (RFC 3834, section 5).
@@ -122,6 +124,26 @@ impl Notifier for Mail {
 impl Mailer for Mail {
     async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken> {
         self.hand_over(&mail.id.to_string(), self.compose_account(mail)?).await
+    }
+}
+
+/// Wordings as mails have them.
+pub struct Wordings;
+
+impl Stationery for Wordings {
+    fn preview(&self, wording: &Wording, sender: &str) -> Result<Written, Vec<String>> {
+        let facts = Facts {
+            sender,
+            name: "Ada Lovelace",
+            platform: "Acme",
+            link: "https://avouch.example/embed/0?token=preview",
+            expires: "2030-01-31 12:00 UTC",
+        };
+        let flaws = wording::flaws(wording, &facts);
+        if !flaws.is_empty() {
+            return Err(flaws);
+        }
+        wording::write(wording, &facts).map_err(|error| vec![error.to_string()])
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use domain::language::Language;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
-use ports::notifier::Letter;
+use ports::notifier::{Letter, Written};
 use serde::Deserialize;
+
+use super::wording;
 
 /// The service's own name, where a partner gave none.
 pub(super) const SERVICE: &str = "Avouch";
-const FALLBACK: &str = "en";
-/// Those that are written from right to left.
-const LEFTWARD: &[&str] = &["ar"];
 /// More than any template of ours takes.
 const FUEL: u64 = 10_000;
 
@@ -31,12 +31,15 @@ struct Words {
     sent_by: String,
 }
 
-/// A mail as it is read.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) subject: String,
-    pub(super) text: String,
-    pub(super) html: String,
+/// What a mail is about.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) sender: &'a str,
+    /// Empty where it is not known.
+    pub(super) name: &'a str,
+    pub(super) platform: &'a str,
+    pub(super) link: &'a str,
+    pub(super) expires: &'a str,
 }
 
 /// Who it is from: the partner's customer knows the partner, not us.
@@ -44,33 +47,74 @@ pub(super) fn sender(letter: &Letter) -> &str {
     letter.sender.as_deref().unwrap_or(SERVICE)
 }
 
-/// Writes a mail in the receiver's language, or in English.
+/// Writes a mail in the team's own words, or in ours in the receiver's language.
 pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
-    let asked = letter.locale.as_deref().unwrap_or(FALLBACK).to_ascii_lowercase();
-    let asked = asked.split('-').next().unwrap_or(FALLBACK);
-    let language = if WORDS.contains_key(asked) { asked } else { FALLBACK };
-    let missing = || minijinja::Error::from(minijinja::ErrorKind::TemplateNotFound);
-    let words = WORDS.get(language).ok_or_else(missing)?;
-
-    let plain = sandbox();
-    let known = context! {
-        sender => sender(letter),
-        service => SERVICE,
-        name => &letter.name,
-        platform => &letter.platform,
-        expires => letter.expires_at.format("%Y-%m-%d %H:%M UTC").to_string(),
+    let expires = letter.expires_at.format("%Y-%m-%d %H:%M UTC").to_string();
+    let facts = Facts {
+        sender: sender(letter),
+        name: letter.name.as_deref().unwrap_or_default(),
+        platform: &letter.platform,
+        link: &letter.link,
+        expires: &expires,
     };
-    let say = |text: &str| plain.render_str(text, &known);
-    let greeting = if letter.name.is_some() { &words.greeting_by_name } else { &words.greeting };
+    match &letter.wording {
+        Some(own) => wording::write(own, &facts),
+        None => write_ours(Language::of(letter.locale.as_deref()), &facts),
+    }
+}
+
+fn words(language: Language) -> Result<&'static Words, minijinja::Error> {
+    let missing = || minijinja::Error::from(minijinja::ErrorKind::TemplateNotFound);
+    WORDS.get(language.tag()).ok_or_else(missing)
+}
+
+/// Fills the gaps of our own texts.
+fn speaker(facts: &Facts<'_>) -> impl Fn(&str) -> Result<String, minijinja::Error> {
+    let known = context! {
+        sender => facts.sender,
+        service => SERVICE,
+        name => facts.name,
+        platform => facts.platform,
+        expires => facts.expires,
+    };
+    let plain = sandbox();
+    move |text| plain.render_str(text, &known)
+}
+
+fn write_ours(language: Language, facts: &Facts<'_>) -> Result<Written, minijinja::Error> {
+    let (words, say) = (words(language)?, speaker(facts));
+    let greeting = if facts.name.is_empty() { &words.greeting } else { &words.greeting_by_name };
     render(&context! {
-        language,
-        direction => if LEFTWARD.contains(&language) { "rtl" } else { "ltr" },
+        language => language.tag(),
+        direction => language.direction(),
         subject => say(&words.subject)?,
+        content => (),
         greeting => say(greeting)?,
         body => say(&words.body)?,
         button => say(&words.button)?,
-        link => &letter.link,
+        link => facts.link,
         expires => say(&words.expires)?,
+        unexpected => say(&words.unexpected)?,
+        sent_by => say(&words.sent_by)?,
+    })
+}
+
+/// A mail around a content that is text and HTML already: until when its link works, where that is
+/// to be said, and who sent it.
+pub(super) fn around(
+    language: Language,
+    facts: &Facts<'_>,
+    subject: &str,
+    (text, html): (&str, String),
+    says_when: bool,
+) -> Result<Written, minijinja::Error> {
+    let (words, say) = (words(language)?, speaker(facts));
+    render(&context! {
+        language => language.tag(),
+        direction => language.direction(),
+        subject,
+        content => context! { text, html => Value::from_safe_string(html) },
+        expires => if says_when { say(&words.expires)? } else { String::new() },
         unexpected => say(&words.unexpected)?,
         sent_by => say(&words.sent_by)?,
     })
@@ -87,7 +131,7 @@ pub(super) fn render(parts: &Value) -> Result<Written, minijinja::Error> {
     Ok(Written { subject, text, html })
 }
 
-fn sandbox() -> Environment<'static> {
+pub(super) fn sandbox() -> Environment<'static> {
     let mut plain = Environment::empty();
     plain.set_undefined_behavior(UndefinedBehavior::Strict);
     plain.set_fuel(Some(FUEL));
@@ -110,6 +154,7 @@ mod tests {
             name: Some("Ada".into()),
             locale: None,
             sender: Some("Lender & Sons".into()),
+            wording: None,
             platform: "Acme".into(),
             link: "https://avouch.example/embed/1?token=a&b".into(),
             expires_at: DateTime::UNIX_EPOCH,
@@ -140,14 +185,14 @@ mod tests {
     fn each_of_ten_languages_says_everything() {
         assert_eq!(WORDS.len(), 10);
         let english = write(&letter()).unwrap();
-        for language in WORDS.keys().filter(|language| *language != FALLBACK) {
-            let locale = Some(format!("{}-XX", language.to_uppercase()));
+        for language in Language::ALL.into_iter().filter(|one| *one != Language::ENGLISH) {
+            let locale = Some(format!("{}-XX", language.tag().to_uppercase()));
             let written = write(&Letter { locale, ..letter() }).unwrap();
             assert_ne!(written.subject, english.subject, "{language}");
             for known in ["Lender & Sons", "Acme", "Ada", "1970-01-01"] {
                 assert!(written.text.contains(known), "{language}: {known}");
             }
-            let direction = if language == "ar" { "rtl" } else { "ltr" };
+            let direction = if language.tag() == "ar" { "rtl" } else { "ltr" };
             let tag = format!("<html lang=\"{language}\" dir=\"{direction}\">");
             assert!(written.html.contains(&tag), "{language}");
         }

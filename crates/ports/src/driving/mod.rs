@@ -20,7 +20,7 @@ pub use self::{
         AccountService, Attempt, AuditCheck, AuditService, Day, EmbeddingService, KeyService,
         LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview, PortalError,
         ReceiverService, SignedIn, TeamService, TeamSession, TeamSessionService,
-        TeamWebhookService, Visitor, WholeSession,
+        TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use domain::{
     api_key::{ApiKey, Environment},
-    id::SessionId,
+    id::{SessionId, TeamId},
     platform::{Card, Platform},
     rate::Window,
     request::{Invalid, ListQuery, NewSession},
@@ -18,6 +18,7 @@ use crate::{
     catalogue::Revision,
     places::Country,
     session_store::{Entry, Summary},
+    template_store::KeptTemplate,
 };
 
 /// Who makes a request: a key that was checked.
@@ -187,6 +188,8 @@ pub struct SessionFace {
 #[async_trait]
 pub trait Lookups: Send + Sync {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
+    /// A team's approved ones.
+    async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError>;
     fn countries(&self) -> &'static [Country];
     fn country(&self, code: &str) -> Option<&'static Country>;
 }

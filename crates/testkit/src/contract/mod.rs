@@ -21,6 +21,7 @@ use ports::{
     receiver_store::ReceiverStore,
     recording::RecordingQueue,
     session_store::SessionStore,
+    template_store::TemplateStore,
     webhook_store::WebhookStore,
 };
 
@@ -41,6 +42,7 @@ pub struct Backend {
     pub account_links: Arc<dyn AccountLinkStore>,
     pub audit: Arc<dyn AuditLog>,
     pub receivers: Arc<dyn ReceiverStore>,
+    pub templates: Arc<dyn TemplateStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
@@ -129,6 +131,10 @@ macro_rules! stores_contract {
             account_links::opens_the_door_once_with_a_link
             account_links::hands_a_mail_to_one_who_sends_it
             receivers::keeps_a_teams_receivers_for_that_team
+            templates::keeps_a_teams_templates_for_that_team
+            templates::takes_each_template_its_way
+            templates::has_one_default_template_in_a_language
+            templates::settles_on_one_default_template
             keys::returns_webhooks_with_their_secrets
             keys::changes_a_webhook
             keys::signs_with_two_secrets_while_one_is_rotated

@@ -1,17 +1,20 @@
 //! `GET /partner/email-templates`
 
+use actix_web::web;
+use domain::template::{KIND, TemplateStatus};
+use ports::{driving::Lookups, template_store::KeptTemplate};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
+    error::ApiError,
 };
 
 /// E-mail templates
 ///
-/// The approved templates of the key's team. There is no channel to use one with yet, so the list is
-/// empty.
+/// The approved templates of the key's team.
 #[utoipa::path(
     get,
     path = "/partner/email-templates",
@@ -22,16 +25,33 @@ use crate::http::{
         body = Envelope<Vec<EmailTemplate>>,
     )),
 )]
-pub(in crate::http) async fn email_templates(_: Caller) -> Success<Vec<EmailTemplate>> {
-    ok(vec![])
+pub(in crate::http) async fn email_templates(
+    lookups: web::Data<dyn Lookups>,
+    Caller(caller): Caller,
+) -> Result<Success<Vec<EmailTemplate>>, ApiError> {
+    let approved = lookups.email_templates(caller.team).await?;
+    Ok(ok(approved.into_iter().map(EmailTemplate::from).collect()))
 }
 
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct EmailTemplate {
     id: i32,
     #[serde(rename = "type")]
-    kind: String,
+    kind: &'static str,
     name: String,
     subject: String,
-    status: String,
+    #[schema(example = "APPROVED")]
+    status: &'static str,
+}
+
+impl From<KeptTemplate> for EmailTemplate {
+    fn from(kept: KeptTemplate) -> Self {
+        Self {
+            id: kept.id.0,
+            kind: KIND,
+            name: kept.draft.name,
+            subject: kept.draft.wording.subject,
+            status: TemplateStatus::as_str(kept.status),
+        }
+    }
 }

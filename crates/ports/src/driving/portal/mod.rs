@@ -3,6 +3,7 @@
 mod receivers;
 mod sessions;
 mod team;
+mod templates;
 mod webhooks;
 
 use async_trait::async_trait;
@@ -20,6 +21,7 @@ pub use self::{
     receivers::ReceiverService,
     sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
+    templates::TemplateService,
     webhooks::TeamWebhookService,
 };
 use crate::{

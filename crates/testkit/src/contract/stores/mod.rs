@@ -14,6 +14,7 @@ pub mod people;
 pub mod receivers;
 pub mod recordings;
 pub mod sessions;
+pub mod templates;
 
 use chrono::TimeDelta;
 use domain::{

@@ -14,7 +14,7 @@ use crate::sample::{noon, opening};
 async fn invited(backend: &Backend, home: &Household) -> SessionId {
     let mut opening = opening(home.owner, home.platform);
     opening.session.order.invitation =
-        Some(Invitation { channel: Channel::Email, sender: Some("Lender".into()) });
+        Some(Invitation { channel: Channel::Email, sender: Some("Lender".into()), template: None });
     let opening = opening.session.opening();
     backend.sessions.insert(&opening, None).await.unwrap();
     opening.session.id

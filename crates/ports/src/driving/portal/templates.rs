@@ -1,0 +1,69 @@
+//! A team's own wordings of its mails, as the portal shows and changes them.
+
+use async_trait::async_trait;
+use domain::{
+    id::TemplateId,
+    template::{Draft, Step, Wording},
+};
+
+use super::{PortalError, Visitor};
+use crate::{
+    notifier::Written,
+    template_store::{KeptTemplate, Revision},
+};
+
+/// A team's templates, and what operators decide about them.
+#[async_trait]
+pub trait TemplateService: Send + Sync {
+    /// The newest first.
+    async fn templates(&self, visitor: &Visitor) -> Result<Vec<KeptTemplate>, PortalError>;
+
+    /// One of the team's; to an operator, also another team's that was submitted.
+    async fn one_template(
+        &self,
+        visitor: &Visitor,
+        id: TemplateId,
+    ) -> Result<KeptTemplate, PortalError>;
+
+    async fn add_template(
+        &self,
+        visitor: &Visitor,
+        draft: Draft,
+    ) -> Result<TemplateId, PortalError>;
+
+    /// Writes one anew that is a draft or was rejected.
+    async fn write_template(
+        &self,
+        visitor: &Visitor,
+        id: TemplateId,
+        draft: Draft,
+    ) -> Result<(), PortalError>;
+
+    /// Submits, withdraws, approves or rejects what was read. Submitting refuses what cannot be
+    /// sent; approving and rejecting are for operators.
+    async fn step_template(
+        &self,
+        visitor: &Visitor,
+        what: (TemplateId, Revision),
+        step: Step,
+        reason: String,
+    ) -> Result<(), PortalError>;
+
+    async fn prefer_template(
+        &self,
+        visitor: &Visitor,
+        id: TemplateId,
+        on: bool,
+    ) -> Result<(), PortalError>;
+
+    async fn remove_template(&self, visitor: &Visitor, id: TemplateId) -> Result<(), PortalError>;
+
+    /// Those of all teams that wait for an operator, with their teams' names.
+    async fn submitted_templates(
+        &self,
+        visitor: &Visitor,
+    ) -> Result<Vec<(KeptTemplate, String)>, PortalError>;
+
+    /// What a mail with a wording is like, for somebody made up; or what is wrong with it.
+    fn preview(&self, visitor: &Visitor, wording: &Wording) -> Result<Written, Vec<String>>;
+}
