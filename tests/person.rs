@@ -93,6 +93,23 @@ impl Person {
         self.post(path, &fields).await
     }
 
+    /// Sends a form with a file and the token of the page that it is on.
+    pub async fn upload(&self, page: &str, path: &str, file: &[u8]) -> Page {
+        let token = self.get(page).await.token();
+        let part = "--edge\r\ncontent-disposition: form-data; name=";
+        let before = format!(
+            "{part}\"form_token\"\r\n\r\n{token}\r\n{part}\"logo\"; filename=\"logo.png\"\r\n\
+             content-type: image/png\r\n\r\n"
+        );
+        let body = [before.as_bytes(), file, b"\r\n--edge--\r\n"].concat();
+        let headers = [
+            ("content-type", "multipart/form-data; boundary=edge"),
+            ("origin", self.base.as_str()),
+            ("sec-fetch-site", "same-origin"),
+        ];
+        self.send(Method::POST, path, body, &headers).await
+    }
+
     pub async fn sign_in(&self, email: &str, password: &str) -> Page {
         self.post("/portal/sign-in", &[("email", email), ("password", password)]).await
     }
@@ -101,14 +118,16 @@ impl Person {
         &self,
         method: Method,
         path: &str,
-        body: String,
+        body: impl Into<Bytes>,
         headers: &[(&str, &str)],
     ) -> Page {
+        let body = body.into();
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        if !body.is_empty() {
+        let typed = headers.iter().any(|(name, _)| *name == "content-type");
+        if !body.is_empty() && !typed {
             request = request.header("content-type", "application/x-www-form-urlencoded");
         }
         if let Some(cookie) = self.cookie() {

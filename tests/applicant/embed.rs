@@ -97,7 +97,9 @@ impl Embed<'_> {
 
     /// Signs in on the remote page, by keyboard alone.
     pub async fn sign_in(&self, user: &str, password: &str) {
-        self.until_prompted("Sign in").await;
+        // In the language that the applicant was written to in.
+        let asked = "/Sign in|anmelden/.test(document.getElementById('prompt').textContent)";
+        self.until("the sign-in to be asked for", asked).await;
         self.sign_in_again(user, password).await;
     }
 

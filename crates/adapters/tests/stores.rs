@@ -71,6 +71,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         audit: store.clone(),
         receivers: store.clone(),
         templates: store.clone(),
+        brands: store.clone(),
         webhooks: store.clone(),
         catalogue: store,
         guard,

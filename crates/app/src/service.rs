@@ -108,12 +108,13 @@ impl Shared {
             templates: store.clone(),
             places: self.partners.places.clone(),
         });
+        let applicants = Applicants { core: self.core.clone(), brands: store.clone() };
         let runtime = &self.core.runtime;
         Services {
             gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
             sessions: Whole::new(runtime, self.partners.clone()),
             lookups: if store.has_lane() { offers } else { Whole::new(runtime, offers) },
-            applicants: Whole::new(runtime, Arc::new(Applicants { core: self.core.clone() })),
+            applicants: Whole::new(runtime, Arc::new(applicants)),
             watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
             ready: Whole::new(runtime, self.store.clone()),
             films: self.films.clone(),
@@ -241,6 +242,7 @@ impl Service {
             link_backoff: config.mailing.backoff,
             keys: store.clone(),
             templates: store.clone(),
+            brands: store.clone(),
             uses: uses.clone(),
             sign_ins: store.clone(),
             retention: config.retention,

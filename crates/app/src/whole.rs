@@ -9,7 +9,6 @@ use std::{future::Future, sync::Arc};
 use adapters::http::Readiness;
 use async_trait::async_trait;
 use domain::{
-    ancestors::Ancestor,
     api_key::Environment,
     id::{SessionId, TeamId},
     platform::Platform,
@@ -21,8 +20,8 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
-        Gate, Knock, Lookups, NotifyError, Once, PolledFace, Recording, SessionError, SessionFace,
-        SessionService, Viewing, WatchError, WatchService, Watching,
+        Gate, Guise, Knock, Lookups, NotifyError, Once, PolledFace, Recording, SessionError,
+        SessionFace, SessionService, Viewing, WatchError, WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -171,9 +170,9 @@ impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
         whole(&self.runtime, join).await
     }
 
-    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError> {
+    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError> {
         let (inner, token) = (self.inner.clone(), token.to_owned());
-        whole(&self.runtime, async move { inner.ancestors(id, &token).await }).await
+        whole(&self.runtime, async move { inner.guise(id, &token).await }).await
     }
 }
 

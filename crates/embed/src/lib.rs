@@ -75,10 +75,45 @@ pub const fn module() -> (Asset, Asset) {
     )
 }
 
+/// What the page is like for one applicant.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Guise<'a> {
+    /// BCP 47; none: what the browser asks for.
+    pub language: Option<&'a str>,
+    pub name: Option<&'a str>,
+    /// Of buttons, as CSS has it.
+    pub colour: Option<&'a str>,
+    /// Where the logo is.
+    pub logo: Option<&'a str>,
+}
+
 /// The page itself.
 #[must_use]
-pub fn page() -> &'static str {
-    &PAGE
+pub fn page(guise: &Guise<'_>) -> String {
+    let data = |name: &str, value: Option<&str>| {
+        value.map(|value| format!(" data-{name}=\"{}\"", escaped(value))).unwrap_or_default()
+    };
+    let name = escaped(guise.name.unwrap_or_default());
+    // The name says it all to who does not see the logo.
+    let logo = guise.logo.map(|at| format!("<img src=\"{}\" alt=\"\">", escaped(at)));
+    let root = data("language", guise.language) + &data("colour", guise.colour);
+    PAGE.replace("{root}", &root).replace("{brand}", &(logo.unwrap_or_default() + &name))
+}
+
+/// Text as HTML has it, in attributes too.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
 }
 
 #[must_use]
@@ -92,6 +127,26 @@ mod tests {
 
     /// What an applicant's browser fetches at most, as it is sent: nothing is compressed.
     const MOST: usize = 60_000;
+    /// Of a team's logo, which is fetched with it.
+    const LARGEST_LOGO: usize = 8000;
+
+    #[test]
+    fn a_guise_is_text_and_no_markup() {
+        let odd = "<b>\"' {brand}{root}&amp;";
+        let guise = Guise {
+            language: Some("de"),
+            name: Some(odd),
+            colour: Some("#123456"),
+            logo: Some(odd),
+        };
+        let page = page(&guise);
+        assert!(page.contains("<html lang=\"en\" data-language=\"de\" data-colour=\"#123456\">"));
+        assert!(!page.contains("<b>"), "{page}");
+        assert!(
+            page.contains("alt=\"\">&lt;b&gt;&quot;&#39; {brand}{root}&amp;amp;</span>"),
+            "{page}"
+        );
+    }
 
     #[test]
     fn the_page_is_light() {
@@ -101,7 +156,8 @@ mod tests {
             !name.starts_with("words/") && *name != "watch.js" || *name == "words/en.js"
         });
         let others: usize = others.map(|(_, asset)| asset.content.len()).sum();
-        let all = page().len() + others + language;
+        let logo = LARGEST_LOGO;
+        let all = page(&Guise::default()).len() + others + language + logo;
         println!("the embed page is {all} bytes in all");
         assert!(all < MOST, "{all} bytes");
         let (module, _) = module();

@@ -5,11 +5,16 @@ import { Link } from './link.js';
 import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
 import { View } from './view.js';
-import { speak, words } from './words.js';
+import { languages, speak, words } from './words.js';
 import { Writer } from './writer.js';
 
 let [width, height, resizing] = [0, 0, 0];
 
+const { style, dataset: { colour } } = document.documentElement;
+if (colour) {
+  style.setProperty('--brand', colour);
+  style.setProperty('--on-brand', '#fff');
+}
 await speak();
 const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
@@ -86,7 +91,7 @@ function hello() {
     touch,
     dark: matchMedia('(prefers-color-scheme: dark)').matches,
     still: matchMedia('(prefers-reduced-motion: reduce)').matches,
-    language: navigator.language,
+    language: languages[0] ?? 'en',
   };
 }
 

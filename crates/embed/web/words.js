@@ -10,9 +10,12 @@ const RIGHT_TO_LEFT = new Set(['ar']);
 /** @type {Words} */
 export let words = english;
 
-/** Finds the first language of the applicant's that we have, and has the page speak it. */
+/** The languages to address the applicant in: the one that they were written to in, and their browser's. */
+export const languages = [document.documentElement.dataset.language ?? [], ...navigator.languages].flat();
+
+/** Finds the first of them that we have, and has the page speak it. */
 export async function speak() {
-  const wanted = navigator.languages.map((tag) => tag.toLowerCase().split('-')[0] ?? '');
+  const wanted = languages.map((tag) => tag.toLowerCase().split('-')[0] ?? '');
   const language = wanted.find((tag) => tag === 'en' || KNOWN.has(tag)) ?? 'en';
   if (language !== 'en') {
     try {

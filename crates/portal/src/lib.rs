@@ -7,6 +7,7 @@
 mod account;
 mod assets;
 mod audit;
+mod branding;
 mod deliveries;
 mod embedding;
 mod failure;
@@ -30,8 +31,8 @@ use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, EmbeddingService, KeyService, LinkService, ReceiverService,
-        TeamService, TeamSessionService, TeamWebhookService, TemplateService,
+        AccountService, AuditService, BrandingService, EmbeddingService, KeyService, LinkService,
+        ReceiverService, TeamService, TeamSessionService, TeamWebhookService, TemplateService,
     },
 };
 
@@ -47,6 +48,7 @@ pub struct Portal {
     pub embedding: Arc<dyn EmbeddingService>,
     pub receivers: Arc<dyn ReceiverService>,
     pub templates: Arc<dyn TemplateService>,
+    pub branding: Arc<dyn BrandingService>,
     pub audit: Arc<dyn AuditService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
@@ -69,6 +71,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(webhooks::routes)
             .configure(deliveries::routes)
             .configure(embedding::routes)
+            .configure(branding::routes)
             .configure(receivers::routes)
             .configure(templates::routes)
             .configure(members::routes)

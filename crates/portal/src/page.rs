@@ -45,6 +45,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "account.html",
         "approvals.html",
         "audit.html",
+        "branding.html",
         "choose.html",
         "code.html",
         "deliveries.html",

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, future::Future, pin::Pin, time::Duration};
 
+use actix_multipart::Multipart;
 use actix_web::{
     FromRequest, HttpRequest,
     dev::Payload,
@@ -9,6 +10,7 @@ use actix_web::{
     web::{self, Bytes},
 };
 use domain::secret::Secret;
+use futures_util::TryStreamExt as _;
 use ports::driving::Visitor;
 use subtle::ConstantTimeEq as _;
 
@@ -16,6 +18,10 @@ use crate::{Portal, failure::Failure, signed::Signed};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// More than a file may have of anything that is taken.
+const LARGEST: usize = 64 * 1024;
+/// Of parts of a form with a file.
+const MOST_PARTS: usize = 4;
 /// The field that carries the token.
 const TOKEN: &str = "form_token";
 
@@ -48,6 +54,13 @@ pub(crate) struct Sent {
     pub(crate) fields: Fields,
 }
 
+/// A form of somebody who is signed in, with a file.
+pub(crate) struct SentFile {
+    pub(crate) visitor: Visitor,
+    /// No longer than [`LARGEST`]; what was is cut there.
+    pub(crate) content: Vec<u8>,
+}
+
 /// A form of somebody who is not signed in yet.
 pub(crate) struct SentByAnybody(pub(crate) Fields);
 
@@ -77,13 +90,65 @@ impl FromRequest for Sent {
             let Signed(visitor) = Signed::extract(&request).await?;
             let mut payload = payload;
             let SentByAnybody(fields) = SentByAnybody::from_request(&request, &mut payload).await?;
-            let (told, known) = (fields.text(TOKEN), visitor.form_token.expose());
-            if known.is_empty() || !bool::from(told.as_bytes().ct_eq(known.as_bytes())) {
+            if !fits(fields.text(TOKEN).as_bytes(), &visitor) {
                 return Err(Failure::Forged);
             }
             Ok(Self { visitor, fields })
         })
     }
+}
+
+impl FromRequest for SentFile {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let Signed(visitor) = Signed::extract(&request).await?;
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+            if !is_ours(&request, &portal.origin) {
+                return Err(Failure::Forged);
+            }
+            let parts = parts(Multipart::new(request.headers(), payload));
+            let parts = arrived(parts).await.ok_or(Failure::Forged)?;
+            let part = |wanted: fn(&str) -> bool| {
+                parts.iter().find(|(name, _)| wanted(name)).map(|(_, content)| content.clone())
+            };
+            let token = part(|name| name == TOKEN).unwrap_or_default();
+            if !fits(&token, &visitor) {
+                return Err(Failure::Forged);
+            }
+            Ok(Self { visitor, content: part(|name| name != TOKEN).unwrap_or_default() })
+        })
+    }
+}
+
+/// The parts of a form, by name.
+async fn parts(mut form: Multipart) -> Result<Vec<(String, Vec<u8>)>, actix_web::Error> {
+    let mut parts = vec![];
+    while let Some(mut part) = form.try_next().await? {
+        let (name, mut content) = (part.name().unwrap_or_default().to_owned(), vec![]);
+        while let Some(piece) = part.try_next().await? {
+            let room = LARGEST.saturating_sub(content.len());
+            content.extend(piece.iter().take(room));
+            if room == 0 {
+                break;
+            }
+        }
+        let whole = content.len() < LARGEST;
+        parts.push((name, content));
+        if parts.len() == MOST_PARTS || !whole {
+            break;
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a token is that of whoever the page was made for.
+fn fits(told: &[u8], visitor: &Visitor) -> bool {
+    let known = visitor.form_token.expose();
+    !known.is_empty() && bool::from(told.ct_eq(known.as_bytes()))
 }
 
 /// Whether a page of ours sent it: the browser says so itself, and pages cannot change what it
@@ -108,6 +173,6 @@ async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Fai
 }
 
 /// A body that does not arrive, or is too large, is none.
-async fn arrived(body: impl Future<Output = Result<Bytes, actix_web::Error>>) -> Option<Bytes> {
+async fn arrived<T>(body: impl Future<Output = Result<T, actix_web::Error>>) -> Option<T> {
     actix_web::rt::time::timeout(PATIENCE, body).await.ok()?.ok()
 }

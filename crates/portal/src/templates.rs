@@ -32,7 +32,7 @@ const BEGINNING: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\n{{ sender
     The link works until {{ expires }}.";
 /// A mail has styles of its own, and nothing that runs or is fetched.
 const MAIL_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -152,9 +152,14 @@ async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fail
 }
 
 /// A page about one of them, with what it is or what was entered.
-fn one_page(portal: &Portal, visitor: &Visitor, kept: KeptTemplate, form: Option<&Form>) -> Page {
+async fn one_page(
+    portal: &Portal,
+    visitor: &Visitor,
+    kept: KeptTemplate,
+    form: Option<&Form>,
+) -> Result<Page, PortalError> {
     let mine = kept.team == visitor.team;
-    let written = portal.templates.preview(visitor, &kept.draft.wording);
+    let written = portal.templates.preview(visitor, kept.clone()).await?;
     let (text, subject, flaws) = match written {
         Ok(written) => (written.text, written.subject, vec![]),
         Err(flaws) => (String::new(), String::new(), flaws),
@@ -174,7 +179,7 @@ fn one_page(portal: &Portal, visitor: &Visitor, kept: KeptTemplate, form: Option
         Some(form) => page.with("form", form),
         None => page.with("form", Form::of(kept.draft.clone())),
     };
-    page.with("template", Row::of(kept, String::new())).with_mail()
+    Ok(page.with("template", Row::of(kept, String::new())).with_mail())
 }
 
 async fn one(
@@ -183,7 +188,7 @@ async fn one(
     signed: Signed,
 ) -> Result<HttpResponse, Failure> {
     let kept = portal.templates.one_template(&signed.0, read(&id)?).await?;
-    Ok(one_page(&portal, &signed.0, kept, None).shown())
+    Ok(one_page(&portal, &signed.0, kept, None).await?.shown())
 }
 
 async fn write(
@@ -214,7 +219,7 @@ async fn refused(
         return Err(error.into());
     }
     let kept = portal.templates.one_template(visitor, id).await?;
-    Ok(one_page(portal, visitor, kept, form).refused(&error))
+    Ok(one_page(portal, visitor, kept, form).await?.refused(&error))
 }
 
 /// The mail alone, for a frame of the page about it.
@@ -224,7 +229,7 @@ async fn preview(
     signed: Signed,
 ) -> Result<HttpResponse, Failure> {
     let kept = portal.templates.one_template(&signed.0, read(&id)?).await?;
-    let written = portal.templates.preview(&signed.0, &kept.draft.wording);
+    let written = portal.templates.preview(&signed.0, kept).await?;
     let html = written.map_or_else(|_| String::new(), |written| written.html);
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))

@@ -7,6 +7,7 @@ pub mod account_links;
 pub mod account_store;
 pub mod attestor;
 pub mod audit_log;
+pub mod brand_store;
 pub mod browser;
 pub mod catalogue;
 pub mod clock;

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, Purpose},
+    branding::Brand,
     id::{AccountLinkId, NotificationId, SessionId},
     notification::{Channel, Undelivered},
     secret::Secret,
@@ -76,6 +77,7 @@ pub struct Letter {
     pub locale: Option<String>,
     /// The business in whose name it is sent; none: the service's own.
     pub sender: Option<String>,
+    pub brand: Brand,
     /// The team's own words; none: the service's.
     pub wording: Option<Wording>,
     /// The platform, as applicants know it.
@@ -111,7 +113,12 @@ pub trait Stationery: Send + Sync {
     ///
     /// # Errors
     /// Everything that is wrong with the wording, for whoever wrote it.
-    fn preview(&self, wording: &Wording, sender: &str) -> Result<Written, Vec<String>>;
+    fn preview(
+        &self,
+        wording: &Wording,
+        sender: &str,
+        brand: &Brand,
+    ) -> Result<Written, Vec<String>>;
 }
 
 /// Why a letter was not taken.

@@ -6,6 +6,7 @@
 mod account_links;
 mod attestations;
 mod audit;
+mod brands;
 mod catalogue;
 mod claims;
 mod column;

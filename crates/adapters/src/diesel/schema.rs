@@ -66,6 +66,12 @@ tables! {
         created_at -> SqlMoment,
         expires_at -> SqlMoment,
     }
+    brands (team) {
+        team -> SqlId,
+        name -> Nullable<Text>,
+        colour -> Nullable<Text>,
+        logo -> Nullable<Binary>,
+    }
     email_templates (id) {
         id -> Integer,
         team -> SqlId,
@@ -270,5 +276,7 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, email_templates);
+::diesel::allow_tables_to_appear_in_same_query!(brands, api_keys);
+::diesel::allow_tables_to_appear_in_same_query!(brands, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);

@@ -4,11 +4,12 @@ use actix_web::{
     HttpResponse,
     http::header::{
         ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+        X_CONTENT_TYPE_OPTIONS,
     },
     web,
 };
-use domain::{ancestors::Ancestor, id::SessionId};
-use ports::driving::ApplicantService;
+use domain::{ancestors::Ancestor, branding::BrandName, id::SessionId, language::Language};
+use ports::driving::{ApplicantService, Guise};
 use serde::Deserialize;
 
 use super::{error::ApiError, stream};
@@ -22,6 +23,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .route("/embed.js", web::get().to(async || public(embed::module().0)))
         .route("/embed.d.ts", web::get().to(async || public(embed::module().1)))
         .route("/embed/{id}/stream", web::get().to(stream::open))
+        .route("/embed/{id}/logo", web::get().to(logo))
         .route("/embed/{id}", web::get().to(page))
         .route("/embed/{id}", web::head().to(page))
         .route("/watch/{id}/stream", web::get().to(stream::watch::open))
@@ -36,24 +38,54 @@ struct Token {
 }
 
 /// The same page whatever the session: who has no token learns nothing here. Whose page may be
-/// around it is for whoever has the link, too.
+/// around it, and whose applicant this is, is for whoever has the link.
 async fn page(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
     token: web::Query<Token>,
 ) -> Result<HttpResponse, ApiError> {
-    let ancestors = match id.parse::<SessionId>() {
-        Ok(id) => applicants.ancestors(id, &token.token).await?,
-        Err(_) => vec![],
-    };
-    Ok(html(embed::page(), &ancestors))
+    let Guise { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
+    let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
+    // Nothing but identifier and token of a session that is there, where there is a logo.
+    let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
+    let page = embed::page(&embed::Guise {
+        language: language.map(Language::tag),
+        name: name.as_ref().map(BrandName::as_str),
+        colour: colour.as_deref(),
+        logo: logo.as_deref(),
+    });
+    Ok(html(page, &ancestors))
+}
+
+async fn guise(
+    applicants: &dyn ApplicantService,
+    id: &str,
+    token: &Token,
+) -> Result<Guise, ApiError> {
+    let Ok(id) = id.parse::<SessionId>() else { return Ok(Guise::default()) };
+    Ok(applicants.guise(id, &token.token).await?)
+}
+
+/// The logo of the team whose session it is.
+async fn logo(
+    applicants: web::Data<dyn ApplicantService>,
+    id: web::Path<String>,
+    token: web::Query<Token>,
+) -> Result<HttpResponse, ApiError> {
+    let guise = guise(&**applicants, &id, &token).await?;
+    let logo = guise.brand.logo.ok_or(ApiError::NotFound)?;
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "image/png"))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, "private, max-age=300"))
+        .body(logo.bytes().to_vec()))
 }
 
 async fn watch_page() -> HttpResponse {
-    html(embed::watch_page(), &[])
+    html(embed::watch_page().to_owned(), &[])
 }
 
-fn html(page: &'static str, ancestors: &[Ancestor]) -> HttpResponse {
+fn html(page: String, ancestors: &[Ancestor]) -> HttpResponse {
     let ancestors: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
     let ancestors = if ancestors.is_empty() { "*".to_owned() } else { ancestors.join(" ") };
     HttpResponse::Ok()

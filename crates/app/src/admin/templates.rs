@@ -6,6 +6,7 @@ use adapters::{diesel::Store, system::SystemClock};
 use clap::Subcommand;
 use domain::{
     audit::Deed,
+    branding::Brand,
     id::{TeamId, TemplateId},
     template::{LONGEST_REASON, Step},
     webhook::wire_time,
@@ -95,7 +96,7 @@ async fn decide(
     let kept = waiting.map(|(kept, _)| kept).find(|kept| kept.id == id);
     let kept = kept.ok_or_else(|| format!("no template {id} waits to be approved"))?;
     if step == Step::Approve {
-        let written = Wordings.preview(&kept.draft.wording, "");
+        let written = Wordings.preview(&kept.draft.wording, "", &Brand::default());
         written.map_err(|flaws| format!("it cannot be sent: {}", flaws.join("; ")))?;
     }
     let now = SystemClock.now();

@@ -8,16 +8,17 @@ use std::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor,
     error_code::ErrorCode,
     id::SessionId,
+    language::Language,
     session::{Event, Lease, Session, State},
     workflow::Definition,
 };
 use ports::{
     StoreError,
+    brand_store::BrandStore,
     browser::{Device, Input},
-    driving::{Act, ApplicantError, ApplicantService, Outcome, Show, View, Viewing},
+    driving::{Act, ApplicantError, ApplicantService, Guise, Outcome, Show, View, Viewing},
 };
 use uuid::Uuid;
 
@@ -33,6 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Lets applicants in.
 pub(crate) struct Applicants {
     pub(crate) core: Arc<Core>,
+    pub(crate) brands: Arc<dyn BrandStore>,
 }
 
 #[async_trait]
@@ -75,11 +77,17 @@ impl ApplicantService for Applicants {
         Ok(Arc::new(OneView { core, id, link, room, me, seen: Mutex::default() }))
     }
 
-    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError> {
+    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError> {
         if !self.core.tokens.fits(id, token) {
-            return Ok(vec![]);
+            return Ok(Guise::default());
         }
-        self.core.sessions.ancestors(id).await
+        let session = self.core.sessions.open(id).await?;
+        let locale = session.and_then(|session| session.order.receiver?.locale);
+        Ok(Guise {
+            ancestors: self.core.sessions.ancestors(id).await?,
+            brand: self.brands.brand_of(id).await?,
+            language: locale.map(|locale| Language::of(Some(&locale))),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod audit;
+mod branding;
 mod embedding;
 mod factor;
 mod keys;
@@ -29,6 +30,7 @@ use ports::{
     account_links::AccountLinkStore,
     account_store::{SignInStore, UserStore},
     audit_log::AuditLog,
+    brand_store::BrandStore,
     catalogue::Catalogue,
     credentials::{OneTimeCodes, Passwords},
     driving::{SessionService, Visitor},
@@ -63,6 +65,7 @@ pub(crate) struct People {
     pub(crate) webhooks: Webhooks,
     pub(crate) receivers: Arc<dyn ReceiverStore>,
     pub(crate) templates: Arc<dyn TemplateStore>,
+    pub(crate) brands: Arc<dyn BrandStore>,
     pub(crate) stationery: Arc<dyn Stationery>,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
@@ -100,6 +103,7 @@ impl People {
             },
             receivers: store.clone(),
             templates: store.clone(),
+            brands: store.clone(),
             stationery: Arc::new(Wordings),
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
@@ -121,6 +125,7 @@ impl People {
             embedding: whole.clone(),
             receivers: whole.clone(),
             templates: whole.clone(),
+            branding: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

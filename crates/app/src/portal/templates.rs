@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use domain::{
     account::Right,
     audit::Deed,
+    branding::{Brand, BrandName},
     id::TemplateId,
     template::{Draft, LONGEST_REASON, MOST, Step, Wording},
 };
 use ports::{
-    driving::{PortalError, TemplateService, Visitor},
-    notifier::Written,
+    driving::{PortalError, Preview, TemplateService, Visitor},
     template_store::{KeptTemplate, Revision},
 };
 
@@ -37,7 +37,7 @@ impl People {
 
     /// Refuses what cannot be sent.
     fn sendable(&self, wording: &Wording) -> Result<(), PortalError> {
-        let written = self.stationery.preview(wording, "");
+        let written = self.stationery.preview(wording, "", &Brand::default());
         written.map(drop).map_err(|flaws| PortalError::Invalid(flaws.join("; ")))
     }
 }
@@ -157,8 +157,13 @@ impl TemplateService for People {
         Ok(self.templates.submitted_templates(WAITING).await?)
     }
 
-    fn preview(&self, visitor: &Visitor, wording: &Wording) -> Result<Written, Vec<String>> {
-        self.stationery.preview(wording, &visitor.team_name)
+    async fn preview(&self, visitor: &Visitor, kept: KeptTemplate) -> Result<Preview, PortalError> {
+        let own = kept.team == visitor.team;
+        visitor.must(if own { Right::Look } else { Right::Operate })?;
+        let brand = self.brands.brand(kept.team).await?;
+        let name = brand.name.as_ref().map(BrandName::as_str);
+        let sender = name.unwrap_or(if own { &visitor.team_name } else { "The team" });
+        Ok(self.stationery.preview(&kept.draft.wording, sender, &brand))
     }
 }
 

@@ -7,22 +7,23 @@ use domain::{
     account::Role,
     ancestors::Ancestor,
     audit::AuditEntry,
+    branding::{Brand, BrandName, Colour, Logo},
     id::{ApiKeyId, DeliveryId, ReceiverId, SessionId, SignInId, TemplateId, UserId, WebhookId},
     request::{ListQuery, Receiver},
     secret::Secret,
-    template::{Draft, Step, Wording},
+    template::{Draft, Step},
 };
 use ports::{
     account_store::{SignIn, Whence},
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
-        AccountService, Attempt, AuditCheck, AuditService, EmbeddingService, KeyService,
-        LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer, Overview,
-        PortalError, ReceiverService, Rotated, SignedIn, TeamService, TeamSession,
-        TeamSessionService, TeamWebhookService, TemplateService, Visitor, WholeSession,
+        AccountService, Attempt, AuditCheck, AuditService, BrandingService, EmbeddingService,
+        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer,
+        Overview, PortalError, Preview, ReceiverService, Rotated, SignedIn, TeamService,
+        TeamSession, TeamSessionService, TeamWebhookService, TemplateService, Visitor,
+        WholeSession,
     },
     key_store::KeptKey,
-    notifier::Written,
     receiver_store::KeptReceiver,
     template_store::{KeptTemplate, Revision},
     webhook_store::{KeptWebhook, WebhookChange},
@@ -30,18 +31,11 @@ use ports::{
 
 use crate::whole::{Whole, whole};
 
-/// Use cases of one port that a visitor asks for; those that wait for nothing come last.
+/// Use cases of one port that a visitor asks for.
 macro_rules! whole_for_visitors {
-    (
-        $port:ident: $(fn $name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+
-        $(plain $quick:ident($($given:ident: $sort:ty),*) -> $result:ty;)*
-    ) => {
+    ($port:ident: $(fn $name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+) => {
         #[async_trait]
         impl<S: $port + 'static> $port for Whole<S> {
-            $(fn $quick(&self, visitor: &Visitor, $($given: $sort),*) -> $result {
-                self.inner.$quick(visitor, $($given),*)
-            })*
-
             $(async fn $name(
                 &self,
                 visitor: &Visitor,
@@ -79,6 +73,12 @@ whole_for_visitors! { EmbeddingService:
     fn set_embed_origins(origins: Vec<Ancestor>) -> ();
 }
 
+whole_for_visitors! { BrandingService:
+    fn brand() -> Brand;
+    fn set_brand(name: Option<BrandName>, colour: Option<Colour>) -> ();
+    fn set_logo(logo: Option<Logo>) -> ();
+}
+
 whole_for_visitors! { ReceiverService:
     fn receivers() -> Vec<KeptReceiver>;
     fn receiver(id: ReceiverId) -> KeptReceiver;
@@ -96,7 +96,7 @@ whole_for_visitors! { TemplateService:
     fn prefer_template(id: TemplateId, on: bool) -> ();
     fn remove_template(id: TemplateId) -> ();
     fn submitted_templates() -> Vec<(KeptTemplate, String)>;
-    plain preview(wording: &Wording) -> Result<Written, Vec<String>>;
+    fn preview(kept: KeptTemplate) -> Preview;
 }
 
 whole_for_visitors! { TeamSessionService:

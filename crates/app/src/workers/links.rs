@@ -4,11 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
-    id::TemplateId,
+    id::{TeamId, TemplateId},
     language::Language,
     notification::{MOST_TRIES, Undelivered},
     request::Receiver,
-    session::Session,
     template::Wording,
 };
 use ports::{
@@ -111,18 +110,17 @@ impl Workers {
     /// the team's.
     async fn wording(
         &self,
-        session: &Session,
+        team: TeamId,
         asked: Option<TemplateId>,
         receiver: &Receiver,
     ) -> Result<Option<Wording>, StoreError> {
-        let Some(key) = self.keys.key(session.owner).await? else { return Ok(None) };
         if let Some(id) = asked
-            && let Some(kept) = self.templates.template(key.team, id).await?
+            && let Some(kept) = self.templates.template(team, id).await?
         {
             return Ok(Some(kept.draft.wording));
         }
         let language = Language::of(receiver.locale.as_deref());
-        let default = self.templates.default_template(key.team, language).await?;
+        let default = self.templates.default_template(team, language).await?;
         Ok(default.map(|kept| kept.draft.wording))
     }
 
@@ -137,7 +135,8 @@ impl Workers {
         };
         let Some(address) = invitation.channel.address(receiver) else { return Ok(None) };
         let platform = self.core.catalogue.platform(order.platform).await?;
-        let wording = self.wording(&session, invitation.template, receiver).await?;
+        let Some(key) = self.keys.key(session.owner).await? else { return Ok(None) };
+        let wording = self.wording(key.team, invitation.template, receiver).await?;
         Ok(Some(Letter {
             id: claim.id,
             channel: invitation.channel,
@@ -146,6 +145,7 @@ impl Workers {
             locale: receiver.locale.clone(),
             sender: invitation.sender.clone(),
             wording,
+            brand: self.brands.brand(key.team).await?,
             platform: platform.map_or_else(String::new, |platform| platform.display_name),
             link: self.core.embed_url(&session),
             expires_at: session.expires_at,

@@ -15,6 +15,7 @@ use domain::{
 use ports::{
     account_links::AccountLinkStore,
     account_store::SignInStore,
+    brand_store::BrandStore,
     browser::BrowserPool,
     delivery_log::DeliveryLog,
     key_store::KeyStore,
@@ -66,6 +67,7 @@ pub(crate) struct Workers {
     pub(crate) link_backoff: Backoff,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) templates: Arc<dyn TemplateStore>,
+    pub(crate) brands: Arc<dyn BrandStore>,
     pub(crate) uses: Arc<KeyUses>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     /// How long a closed session keeps its data.

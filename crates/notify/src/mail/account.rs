@@ -4,7 +4,7 @@ use domain::account::Purpose;
 use minijinja::context;
 use ports::notifier::{AccountMail, Written};
 
-use super::words::{SERVICE, render};
+use super::words::{Look, SERVICE, render};
 
 pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
     let team = one_line(&mail.team);
@@ -28,19 +28,22 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
         ),
     };
     let until = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
-    render(&context! {
-        language => "en",
-        direction => "ltr",
-        subject,
-        content => (),
-        greeting => "Hello,",
-        body,
-        button,
-        link => mail.link.expose(),
-        expires => format!("The link opens once, until {until}."),
-        unexpected => "If you did not expect this, you need not do anything.",
-        sent_by => format!("Sent by {SERVICE}."),
-    })
+    render(
+        &Look::OURS,
+        &context! {
+            language => "en",
+            direction => "ltr",
+            subject,
+            content => (),
+            greeting => "Hello,",
+            body,
+            button,
+            link => mail.link.expose(),
+            expires => format!("The link opens once, until {until}."),
+            unexpected => "If you did not expect this, you need not do anything.",
+            sent_by => format!("Sent by {SERVICE}."),
+        },
+    )
 }
 
 /// A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).

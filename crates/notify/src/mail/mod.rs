@@ -10,12 +10,17 @@ mod words;
 use std::{io, path::PathBuf};
 
 use async_trait::async_trait;
-use domain::{notification::Undelivered, template::Wording};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::{
+    branding::{Brand, Logo},
+    notification::Undelivered,
+    template::Wording,
+};
 use lettre::{
     Address, Message,
     message::{
-        Mailbox, MultiPart,
-        header::{HeaderName, HeaderValue},
+        Attachment, Mailbox, MultiPart, SinglePart,
+        header::{ContentType, HeaderName, HeaderValue},
     },
 };
 use ports::notifier::{AccountMail, Letter, Mailer, NotTaken, Notifier, Stationery, Written};
@@ -57,21 +62,23 @@ impl Mail {
     fn compose(&self, letter: &Letter) -> Result<Message, NotTaken> {
         let to = letter.name.as_deref().map(one_line);
         let from = one_line(words::sender(letter));
-        self.message(&letter.id.to_string(), from, to, &letter.address, words::write(letter))
+        let logo = letter.brand.logo.as_ref();
+        let to = (to, letter.address.as_str());
+        self.message(&letter.id.to_string(), from, to, words::write(letter), logo)
     }
 
     fn compose_account(&self, mail: &AccountMail) -> Result<Message, NotTaken> {
         let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
-        self.message(&id, from, None, mail.address.as_str(), account::write(mail))
+        self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None)
     }
 
     fn message(
         &self,
         id: &str,
         from: String,
-        to: Option<String>,
-        address: &str,
+        (to, address): (Option<String>, &str),
         written: Result<Written, minijinja::Error>,
+        logo: Option<&Logo>,
     ) -> Result<Message, NotTaken> {
         let address: Address = address.parse().map_err(|_| NotTaken::ForGood {
             why: Undelivered::UnknownReceiver,
@@ -90,9 +97,21 @@ impl Mail {
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
                 "auto-generated".to_owned(),
             ))
-            .multipart(MultiPart::alternative_plain_html(written.text, written.html));
+            .multipart(body(written.text, written.html, logo));
         message.map_err(|error| failed(&error))
     }
+}
+
+/// Text and HTML, and the logo that the HTML shows (RFC 2387).
+fn body(text: String, html: String, logo: Option<&Logo>) -> MultiPart {
+    let Some(logo) = logo else { return MultiPart::alternative_plain_html(text, html) };
+    // A kind that is written as it has to be; what cannot be is no picture.
+    let Ok(kind) = ContentType::parse("image/png") else {
+        return MultiPart::alternative_plain_html(text, html);
+    };
+    let picture = Attachment::new_inline("logo".to_owned()).body(logo.bytes().to_vec(), kind);
+    let shown = MultiPart::related().singlepart(SinglePart::html(html)).singlepart(picture);
+    MultiPart::alternative().singlepart(SinglePart::plain(text)).multipart(shown)
 }
 
 /// A name without line breaks, which the mail library does not survive.
@@ -131,13 +150,23 @@ impl Mailer for Mail {
 pub struct Wordings;
 
 impl Stationery for Wordings {
-    fn preview(&self, wording: &Wording, sender: &str) -> Result<Written, Vec<String>> {
+    fn preview(
+        &self,
+        wording: &Wording,
+        sender: &str,
+        brand: &Brand,
+    ) -> Result<Written, Vec<String>> {
+        let colour = brand.colour.map(|colour| colour.to_string());
+        let encoded =
+            |logo: &Logo| format!("data:image/png;base64,{}", STANDARD.encode(logo.bytes()));
+        let logo = brand.logo.as_ref().map(encoded);
         let facts = Facts {
             sender,
             name: "Ada Lovelace",
             platform: "Acme",
             link: "https://avouch.example/embed/0?token=preview",
             expires: "2030-01-31 12:00 UTC",
+            look: words::look(brand, colour.as_deref(), logo.as_deref()),
         };
         let flaws = wording::flaws(wording, &facts);
         if !flaws.is_empty() {

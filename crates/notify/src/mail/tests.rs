@@ -14,6 +14,7 @@ fn letter() -> Letter {
         name: Some("Ada \"Countess\" Lovelace, <x@example.org>".into()),
         locale: Some("de-DE".into()),
         sender: Some("Müller & Co".into()),
+        brand: Brand::default(),
         wording: None,
         platform: "Acme".into(),
         link: "https://avouch.example/embed/1?token=ab".into(),

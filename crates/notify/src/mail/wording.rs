@@ -22,8 +22,8 @@ const FIRST: char = '\u{F8F0}';
 const LINK: &str = "link";
 const ELSEWHERE: &str = "a link leads to {{ link }}, or to an https:// address without variables";
 const MARKUP: &str = "there are paragraphs, headings, lists, emphasis and links in Markdown";
-const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:8px;background:#1f4fd8;\
-    color:#ffffff;text-decoration:none;font-weight:600";
+const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:8px;color:#ffffff;\
+    text-decoration:none;font-weight:600;background:";
 
 /// Everything that is wrong with a wording, for whoever wrote it.
 pub(super) fn flaws(wording: &Wording, facts: &Facts) -> Vec<String> {
@@ -179,12 +179,13 @@ fn personal<'a>(body: &'a str, facts: &Facts) -> Vec<Event<'a>> {
         let style = if style.is_empty() { String::new() } else { format!(" style=\"{style}\"") };
         Event::InlineHtml(format!("<a href=\"{}\"{style}>", HtmlEscape(address)).into())
     };
+    let button = format!("{BUTTON}{}", facts.look.colour);
     let (mut parts, mut linked) = (vec![], false);
     for event in Parser::new_ext(body, Options::empty()) {
         if let Event::Start(Tag::Link { dest_url, .. }) = &event {
             linked = true;
             let own = dest_url.chars().eq([link]);
-            parts.push(if own { anchor(&address, BUTTON) } else { anchor(dest_url, "") });
+            parts.push(if own { anchor(&address, &button) } else { anchor(dest_url, "") });
         } else if matches!(event, Event::End(TagEnd::Link)) {
             linked = false;
             parts.push(Event::InlineHtml("</a>".into()));

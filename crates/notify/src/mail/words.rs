@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use domain::language::Language;
+use domain::{
+    branding::{Brand, BrandName},
+    language::Language,
+};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use ports::notifier::{Letter, Written};
 use serde::Deserialize;
@@ -11,6 +14,8 @@ use super::wording;
 
 /// The service's own name, where a partner gave none.
 pub(super) const SERVICE: &str = "Avouch";
+/// The logo in the mail itself (RFC 2392).
+const ENCLOSED: &str = "cid:logo";
 /// More than any template of ours takes.
 const FUEL: u64 = 10_000;
 
@@ -40,6 +45,22 @@ pub(super) struct Facts<'a> {
     pub(super) platform: &'a str,
     pub(super) link: &'a str,
     pub(super) expires: &'a str,
+    pub(super) look: Look<'a>,
+}
+
+/// What it looks like.
+#[derive(Clone, Copy)]
+pub(super) struct Look<'a> {
+    /// Whose mail it is, above it; empty: nobody's.
+    pub(super) brand: &'a str,
+    /// Where the logo is.
+    pub(super) logo: Option<&'a str>,
+    /// Of the button.
+    pub(super) colour: &'a str,
+}
+
+impl Look<'_> {
+    pub(super) const OURS: Self = Self { brand: "", logo: None, colour: "#1f4fd8" };
 }
 
 /// Who it is from: the partner's customer knows the partner, not us.
@@ -50,17 +71,29 @@ pub(super) fn sender(letter: &Letter) -> &str {
 /// Writes a mail in the team's own words, or in ours in the receiver's language.
 pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
     let expires = letter.expires_at.format("%Y-%m-%d %H:%M UTC").to_string();
+    let colour = letter.brand.colour.map(|colour| colour.to_string());
     let facts = Facts {
         sender: sender(letter),
         name: letter.name.as_deref().unwrap_or_default(),
         platform: &letter.platform,
         link: &letter.link,
         expires: &expires,
+        look: look(&letter.brand, colour.as_deref(), letter.brand.logo.as_ref().map(|_| ENCLOSED)),
     };
     match &letter.wording {
         Some(own) => wording::write(own, &facts),
         None => write_ours(Language::of(letter.locale.as_deref()), &facts),
     }
+}
+
+/// What mails of a brand look like.
+pub(super) fn look<'a>(
+    brand: &'a Brand,
+    colour: Option<&'a str>,
+    logo: Option<&'a str>,
+) -> Look<'a> {
+    let name = brand.name.as_ref().map(BrandName::as_str).unwrap_or_default();
+    Look { brand: name, logo, colour: colour.unwrap_or(Look::OURS.colour) }
 }
 
 fn words(language: Language) -> Result<&'static Words, minijinja::Error> {
@@ -84,19 +117,22 @@ fn speaker(facts: &Facts<'_>) -> impl Fn(&str) -> Result<String, minijinja::Erro
 fn write_ours(language: Language, facts: &Facts<'_>) -> Result<Written, minijinja::Error> {
     let (words, say) = (words(language)?, speaker(facts));
     let greeting = if facts.name.is_empty() { &words.greeting } else { &words.greeting_by_name };
-    render(&context! {
-        language => language.tag(),
-        direction => language.direction(),
-        subject => say(&words.subject)?,
-        content => (),
-        greeting => say(greeting)?,
-        body => say(&words.body)?,
-        button => say(&words.button)?,
-        link => facts.link,
-        expires => say(&words.expires)?,
-        unexpected => say(&words.unexpected)?,
-        sent_by => say(&words.sent_by)?,
-    })
+    render(
+        &facts.look,
+        &context! {
+            language => language.tag(),
+            direction => language.direction(),
+            subject => say(&words.subject)?,
+            content => (),
+            greeting => say(greeting)?,
+            body => say(&words.body)?,
+            button => say(&words.button)?,
+            link => facts.link,
+            expires => say(&words.expires)?,
+            unexpected => say(&words.unexpected)?,
+            sent_by => say(&words.sent_by)?,
+        },
+    )
 }
 
 /// A mail around a content that is text and HTML already: until when its link works, where that is
@@ -109,20 +145,25 @@ pub(super) fn around(
     says_when: bool,
 ) -> Result<Written, minijinja::Error> {
     let (words, say) = (words(language)?, speaker(facts));
-    render(&context! {
-        language => language.tag(),
-        direction => language.direction(),
-        subject,
-        content => context! { text, html => Value::from_safe_string(html) },
-        expires => if says_when { say(&words.expires)? } else { String::new() },
-        unexpected => say(&words.unexpected)?,
-        sent_by => say(&words.sent_by)?,
-    })
+    render(
+        &facts.look,
+        &context! {
+            language => language.tag(),
+            direction => language.direction(),
+            subject,
+            content => context! { text, html => Value::from_safe_string(html) },
+            expires => if says_when { say(&words.expires)? } else { String::new() },
+            unexpected => say(&words.unexpected)?,
+            sent_by => say(&words.sent_by)?,
+        },
+    )
 }
 
 /// A mail of these parts, which are plain text.
-pub(super) fn render(parts: &Value) -> Result<Written, minijinja::Error> {
+pub(super) fn render(look: &Look<'_>, parts: &Value) -> Result<Written, minijinja::Error> {
     let mut plain = sandbox();
+    let look = context! { brand => look.brand, logo => look.logo, colour => look.colour };
+    let parts = &context! { ..look, ..parts.clone() };
     let text = plain.render_str(include_str!("letter.txt"), parts)?;
     // What people gave is escaped here, and nowhere before.
     plain.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -154,6 +195,7 @@ mod tests {
             name: Some("Ada".into()),
             locale: None,
             sender: Some("Lender & Sons".into()),
+            brand: Brand::default(),
             wording: None,
             platform: "Acme".into(),
             link: "https://avouch.example/embed/1?token=a&b".into(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor, error_code::ErrorCode, id::SessionId, session::Status, workflow::AskKind,
+    ancestors::Ancestor, branding::Brand, error_code::ErrorCode, id::SessionId, language::Language,
+    session::Status, workflow::AskKind,
 };
 
 use crate::{
@@ -26,9 +27,18 @@ pub trait ApplicantService: Send + Sync {
         language: Option<&str>,
     ) -> Result<Arc<dyn Viewing>, ApplicantError>;
 
-    /// Whose pages may show this session in a frame; empty: anybody's, also where the token does
-    /// not fit.
-    async fn ancestors(&self, id: SessionId, token: &str) -> Result<Vec<Ancestor>, StoreError>;
+    /// What its page is to be like; where the token does not fit, as for anybody.
+    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError>;
+}
+
+/// What an applicant's page is like before anything happens on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Guise {
+    /// Whose pages may show it in a frame; empty: anybody's.
+    pub ancestors: Vec<Ancestor>,
+    pub brand: Brand,
+    /// In which the applicant was written to; none: the browser knows best.
+    pub language: Option<Language>,
 }
 
 /// One applicant's live view. Dropping it means that the applicant has left.

@@ -9,7 +9,9 @@ mod webhooks;
 #[cfg(feature = "mock")]
 pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
-    applicant::{Act, ApplicantError, ApplicantService, Outcome, Prompt, Show, View, Viewing},
+    applicant::{
+        Act, ApplicantError, ApplicantService, Guise, Outcome, Prompt, Show, View, Viewing,
+    },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
         Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups,
@@ -17,10 +19,10 @@ pub use self::{
         SessionService,
     },
     portal::{
-        AccountService, Attempt, AuditCheck, AuditService, Day, EmbeddingService, KeyService,
-        LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview, PortalError,
-        ReceiverService, SignedIn, TeamService, TeamSession, TeamSessionService,
-        TeamWebhookService, TemplateService, Visitor, WholeSession,
+        AccountService, Attempt, AuditCheck, AuditService, BrandingService, Day, EmbeddingService,
+        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview,
+        PortalError, Preview, ReceiverService, SignedIn, TeamService, TeamSession,
+        TeamSessionService, TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

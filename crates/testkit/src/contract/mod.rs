@@ -12,6 +12,7 @@ use ports::{
     account_store::{SignInStore, UserStore},
     attestor::AttestationStore,
     audit_log::AuditLog,
+    brand_store::BrandStore,
     catalogue::Catalogue,
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
@@ -43,6 +44,7 @@ pub struct Backend {
     pub audit: Arc<dyn AuditLog>,
     pub receivers: Arc<dyn ReceiverStore>,
     pub templates: Arc<dyn TemplateStore>,
+    pub brands: Arc<dyn BrandStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
@@ -131,6 +133,7 @@ macro_rules! stores_contract {
             account_links::opens_the_door_once_with_a_link
             account_links::hands_a_mail_to_one_who_sends_it
             receivers::keeps_a_teams_receivers_for_that_team
+            brands::keeps_what_a_team_looks_like
             templates::keeps_a_teams_templates_for_that_team
             templates::takes_each_template_its_way
             templates::has_one_default_template_in_a_language

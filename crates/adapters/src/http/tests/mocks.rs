@@ -5,7 +5,6 @@ use std::sync::Arc;
 use actix_web::{body, http::Method, test};
 use async_trait::async_trait;
 use domain::{
-    ancestors::Ancestor,
     id::{ApiKeyId, PlatformId, SessionId, TeamId},
     rate::{Limit, Window},
     session::Session,
@@ -14,8 +13,9 @@ use ports::{
     StoreError,
     browser::Device,
     driving::{
-        Admission, ApplicantError, ApplicantService, MockGate, MockLookups, MockSessionService,
-        PolledFace, Refusal, SessionFace, Viewing, WatchError, WatchService, Watching,
+        Admission, ApplicantError, ApplicantService, Guise, MockGate, MockLookups,
+        MockSessionService, PolledFace, Refusal, SessionFace, Viewing, WatchError, WatchService,
+        Watching,
     },
 };
 use serde_json::Value;
@@ -92,8 +92,8 @@ impl ApplicantService for Nobody {
         Err(ApplicantError::NotFound)
     }
 
-    async fn ancestors(&self, _: SessionId, _: &str) -> Result<Vec<Ancestor>, StoreError> {
-        Ok(vec![])
+    async fn guise(&self, _: SessionId, _: &str) -> Result<Guise, StoreError> {
+        Ok(Guise::default())
     }
 }
 

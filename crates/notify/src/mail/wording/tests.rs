@@ -4,6 +4,7 @@ use domain::language::Language;
 use proptest::prelude::*;
 
 use super::*;
+use crate::mail::words::Look;
 
 const FACTS: Facts<'static> = Facts {
     sender: "Lender & Sons",
@@ -11,6 +12,7 @@ const FACTS: Facts<'static> = Facts {
     platform: "Acme",
     link: "https://avouch.example/embed/1?token=a&b",
     expires: "2030-01-31 12:00 UTC",
+    look: Look::OURS,
 };
 const BODY: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\nPlease **confirm** at {{ platform }}:\n\n\
     - [Confirm account]({{ link }})\n- or open {{ link }}\n\n1. [Help](https://lender.example/help)\n2. wait";

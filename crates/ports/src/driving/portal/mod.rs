@@ -1,5 +1,6 @@
 //! What people do in the portal.
 
+mod branding;
 mod receivers;
 mod sessions;
 mod team;
@@ -18,10 +19,11 @@ use domain::{
 };
 
 pub use self::{
+    branding::BrandingService,
     receivers::ReceiverService,
     sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
-    templates::TemplateService,
+    templates::{Preview, TemplateService},
     webhooks::TeamWebhookService,
 };
 use crate::{

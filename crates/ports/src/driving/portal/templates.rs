@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use domain::{
     id::TemplateId,
-    template::{Draft, Step, Wording},
+    template::{Draft, Step},
 };
 
 use super::{PortalError, Visitor};
@@ -11,6 +11,9 @@ use crate::{
     notifier::Written,
     template_store::{KeptTemplate, Revision},
 };
+
+/// A mail, or everything that is wrong with its wording.
+pub type Preview = Result<Written, Vec<String>>;
 
 /// A team's templates, and what operators decide about them.
 #[async_trait]
@@ -64,6 +67,6 @@ pub trait TemplateService: Send + Sync {
         visitor: &Visitor,
     ) -> Result<Vec<(KeptTemplate, String)>, PortalError>;
 
-    /// What a mail with a wording is like, for somebody made up; or what is wrong with it.
-    fn preview(&self, visitor: &Visitor, wording: &Wording) -> Result<Written, Vec<String>>;
+    /// What a mail with it is like, for somebody made up.
+    async fn preview(&self, visitor: &Visitor, kept: KeptTemplate) -> Result<Preview, PortalError>;
 }

@@ -2,6 +2,7 @@
 
 pub mod account_links;
 pub mod attestations;
+pub mod brands;
 pub mod catalogue;
 pub mod deliveries;
 pub mod delivery_log;

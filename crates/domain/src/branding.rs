@@ -1,0 +1,165 @@
+//! What a team looks like to its applicants: on the embed page and in mails.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+pub const LONGEST_NAME: usize = 60;
+/// Bytes of a logo: the embed page and it are fetched over phones' networks.
+pub const LARGEST_LOGO: usize = 8000;
+/// Pixels of a logo, each way: a small file can be a picture that fills a memory.
+pub const WIDEST_LOGO: u32 = 1024;
+/// White text on a colour can be read from here on (WCAG 2.2, success criterion 1.4.3).
+const LEGIBLE: f64 = 4.5;
+
+/// A team's name, colour and logo, each where it has one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Brand {
+    pub name: Option<BrandName>,
+    pub colour: Option<Colour>,
+    pub logo: Option<Logo>,
+}
+
+/// What applicants know a team by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrandName(String);
+
+impl BrandName {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for BrandName {
+    type Err = BadBrand;
+
+    fn from_str(text: &str) -> Result<Self, BadBrand> {
+        let text = text.trim();
+        let fits = (1..=LONGEST_NAME).contains(&text.chars().count());
+        if fits && !text.contains(char::is_control) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(BadBrand::Name)
+    }
+}
+
+/// A colour that white text can be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour([u8; 3]);
+
+impl Colour {
+    /// How far it is from white (WCAG 2.2, contrast ratio).
+    fn contrast(self) -> f64 {
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        let [red, green, blue] = self.0.map(linear);
+        1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+    }
+}
+
+impl fmt::Display for Colour {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [red, green, blue] = self.0;
+        write!(out, "#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+impl FromStr for Colour {
+    type Err = BadBrand;
+
+    fn from_str(text: &str) -> Result<Self, BadBrand> {
+        let digits = text.trim().strip_prefix('#').ok_or(BadBrand::Colour)?;
+        if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(BadBrand::Colour);
+        }
+        let number = u32::from_str_radix(digits, 16).map_err(|_| BadBrand::Colour)?;
+        let [_, red, green, blue] = number.to_be_bytes();
+        let colour = Self([red, green, blue]);
+        if colour.contrast() < LEGIBLE { Err(BadBrand::Faint) } else { Ok(colour) }
+    }
+}
+
+/// A picture in the PNG format, which browsers and mail programs all show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logo(Arc<[u8]>);
+
+impl Logo {
+    /// Takes a file.
+    ///
+    /// # Errors
+    /// It is no PNG (W3C, Portable Network Graphics, sections 5.2 and 11.2.1), or too large.
+    pub fn read(file: &[u8]) -> Result<Self, BadBrand> {
+        const BEGINS: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        if file.len() > LARGEST_LOGO {
+            return Err(BadBrand::LargeLogo);
+        }
+        let rest = file.strip_prefix(BEGINS).ok_or(BadBrand::Logo)?;
+        let (wide, rest) = rest.split_first_chunk().ok_or(BadBrand::Logo)?;
+        let tall = rest.first_chunk().ok_or(BadBrand::Logo)?;
+        let fits = |side: &[u8; 4]| (1..=WIDEST_LOGO).contains(&u32::from_be_bytes(*side));
+        if !fits(wide) || !fits(tall) {
+            return Err(BadBrand::LargeLogo);
+        }
+        Ok(Self(file.into()))
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadBrand {
+    #[error("a name has 1 to {LONGEST_NAME} characters in one line")]
+    Name,
+    #[error("a colour is written as #1f4fd8")]
+    Colour,
+    #[error("white text cannot be read on that colour: choose a darker one")]
+    Faint,
+    #[error("a logo is a PNG picture")]
+    Logo,
+    #[error("a logo has up to {LARGEST_LOGO} bytes, and {WIDEST_LOGO} pixels each way")]
+    LargeLogo,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_carries_white_text() {
+        assert_eq!("#1F4fd8".parse::<Colour>().unwrap().to_string(), "#1f4fd8");
+        // The lightest grey that does, and the next.
+        assert!("#767676".parse::<Colour>().is_ok());
+        assert_eq!("#777777".parse::<Colour>(), Err(BadBrand::Faint));
+        for odd in ["", "red", "#12345", "#1234567", "#+12345", "1f4fd8", "#1f4fd8;x"] {
+            assert_eq!(odd.parse::<Colour>(), Err(BadBrand::Colour), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_logo_is_a_picture_with_bounds() {
+        let png = |wide: u32, tall: u32| {
+            let begins: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+            [begins, &wide.to_be_bytes(), &tall.to_be_bytes(), b"rest"].concat()
+        };
+        assert_eq!(Logo::read(&png(1, 1024)).unwrap().bytes(), png(1, 1024));
+        for (wide, tall) in [(0, 1), (1, 0), (1025, 1), (1, u32::MAX)] {
+            assert_eq!(Logo::read(&png(wide, tall)), Err(BadBrand::LargeLogo), "{wide} {tall}");
+        }
+        assert_eq!(Logo::read(&[png(1, 1), vec![0; 10_000]].concat()), Err(BadBrand::LargeLogo));
+        for odd in [&b""[..], b"GIF89a", b"<svg onload='x'>", &png(1, 1)[..20]] {
+            assert_eq!(Logo::read(odd), Err(BadBrand::Logo));
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_line() {
+        assert_eq!(" Lender ".parse::<BrandName>().unwrap().as_str(), "Lender");
+        for odd in ["", " ", "a\r\nBcc: b", &"é".repeat(61)] {
+            assert_eq!(odd.parse::<BrandName>(), Err(BadBrand::Name), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The contract of [`ports::brand_store::BrandStore`].
+
+use domain::{
+    branding::{Brand, Logo},
+    id::SessionId,
+};
+use uuid::Uuid;
+
+use super::{Backend, household, inserted};
+
+pub async fn keeps_what_a_team_looks_like(backend: &Backend) {
+    let store = &backend.brands;
+    let (home, other) = (household(backend).await, household(backend).await);
+    let (session, theirs) = (inserted(backend, &home).await, inserted(backend, &other).await);
+    assert_eq!(store.brand(home.team).await.unwrap(), Brand::default());
+    assert_eq!(store.brand_of(session.id).await.unwrap(), Brand::default());
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x00\xff";
+    let brand = Brand {
+        name: Some("Lender".parse().unwrap()),
+        colour: Some("#1f4fd8".parse().unwrap()),
+        logo: Some(Logo::read(png).unwrap()),
+    };
+    store.set_logo(home.team, brand.logo.as_ref()).await.unwrap();
+    store.set_brand(home.team, brand.name.as_ref(), brand.colour).await.unwrap();
+    assert_eq!(store.brand(home.team).await.unwrap(), brand);
+    assert_eq!(store.brand_of(session.id).await.unwrap(), brand);
+    assert_eq!(store.brand_of(theirs.id).await.unwrap(), Brand::default(), "another team's");
+    let nobody = SessionId::from_uuid(Uuid::new_v4());
+    assert_eq!(store.brand_of(nobody).await.unwrap(), Brand::default());
+
+    store.set_brand(home.team, None, brand.colour).await.unwrap();
+    let nameless = Brand { name: None, ..brand.clone() };
+    assert_eq!(store.brand(home.team).await.unwrap(), nameless, "the logo stays");
+    store.set_logo(home.team, None).await.unwrap();
+    let bare = Brand { logo: None, ..nameless };
+    assert_eq!(store.brand(home.team).await.unwrap(), bare, "the colour stays");
+}
