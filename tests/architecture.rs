@@ -40,7 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("demo", &[]),
     ("receiver", &[]),
     ("xtask", &[]),
-    ("acceptance", &["cdp", "demo"]),
+    ("acceptance", &["cdp", "demo", "testkit"]),
 ];
 
 /// What an inner crate may bring in from outside. The outer ones are free.

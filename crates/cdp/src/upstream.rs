@@ -72,6 +72,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use domain::{exit::Exits, request::Location};
+    use testkit::port::free_port;
     use tokio::net::TcpListener;
 
     use super::*;
@@ -93,7 +94,7 @@ mod tests {
     async fn a_tunnel_stands_through_real_proxies_with_the_right_credentials_alone() {
         let echo = echo().await;
         for scheme in ["http", "socks5"] {
-            let port = free_port().await;
+            let port = free_port();
             let _proxy = if scheme == "http" { tinyproxy(port) } else { microsocks(port) };
             listening(port).await;
             for (credentials, stands) in [("ada:geheim", true), ("ada:falsch", false)] {
@@ -111,7 +112,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_exit_that_is_away_is_told() {
-        let port = free_port().await;
+        let port = free_port();
         for scheme in ["http", "socks5"] {
             let exit = exit(&format!("{scheme}://127.0.0.1:{port}"));
             assert!(tunnel(&exit, "example.com", 443).await.is_err(), "{scheme}");
@@ -133,10 +134,6 @@ mod tests {
             }
         });
         port
-    }
-
-    async fn free_port() -> u16 {
-        TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
     }
 
     async fn listening(port: u16) {

@@ -13,6 +13,7 @@ use std::{
 use cdp::{ChromiumPool, PoolOptions};
 use ports::browser::{BrowserPool as _, StartError};
 use tempfile::TempDir;
+use testkit::port::free_port;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -135,10 +136,6 @@ impl Drop for World {
         let _ = self.proxy.kill();
         let _ = self.proxy.wait();
     }
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The other end of a tunnel, whatever it was to lead to.

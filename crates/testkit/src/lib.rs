@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod contract;
 pub mod fleet;
+pub mod port;
 pub mod redis;
 pub mod s3;
 pub mod sample;

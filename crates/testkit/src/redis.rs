@@ -1,10 +1,11 @@
 //! A Redis server to throw away: free port, nothing on disk, ended with its value.
 
 use std::{
-    net::TcpListener,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
+
+use crate::port::free_port;
 
 /// A server to throw away.
 pub struct RedisServer {
@@ -15,7 +16,7 @@ pub struct RedisServer {
 impl RedisServer {
     #[must_use]
     pub fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut server = Self { port, process: None };
         server.run();
         server

@@ -1,11 +1,12 @@
 //! An S3 server to throw away, which checks every signature: a folder of its own, a free port.
 
 use std::{
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
+
+use crate::port::free_port;
 
 const BUCKET: &str = "films";
 const KEY: &str = "AKIATESTTESTTESTTEST";
@@ -23,7 +24,7 @@ impl S3Server {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let process = Command::new(program())
             .args(["--access-key", KEY, "--secret-key", SECRET, "--host", "127.0.0.1"])
             .args(["--port", &port.to_string()])
