@@ -18,6 +18,7 @@ mod receivers;
 mod retention;
 mod service;
 mod site;
+mod templates;
 mod trial;
 mod webhooks;
 mod whole;

@@ -71,10 +71,7 @@ impl FromRequest for SentByAnybody {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
-            if !is_ours(&request, &portal.origin) {
-                return Err(Failure::Forged);
-            }
+            must_be_ours(&request)?;
             read(&request, payload).await.map(Self)
         })
     }
@@ -106,10 +103,7 @@ impl FromRequest for SentFile {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
             let Signed(visitor) = Signed::extract(&request).await?;
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
-            if !is_ours(&request, &portal.origin) {
-                return Err(Failure::Forged);
-            }
+            must_be_ours(&request)?;
             let parts = parts(Multipart::new(request.headers(), payload));
             let parts = arrived(parts).await.ok_or(Failure::Forged)?;
             let part = |wanted: fn(&str) -> bool| {
@@ -163,6 +157,11 @@ fn is_ours(request: &HttpRequest, origin: &str) -> bool {
     let Some(from) = header(ORIGIN) else { return header(SITE).is_some() };
     let host = from.split_once("://").map(|(_, host)| host);
     from == origin || (host.is_some() && host == header(HOST))
+}
+
+fn must_be_ours(request: &HttpRequest) -> Result<(), Failure> {
+    let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+    if is_ours(request, &portal.origin) { Ok(()) } else { Err(Failure::Forged) }
 }
 
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Failure> {

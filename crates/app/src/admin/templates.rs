@@ -6,24 +6,22 @@ use adapters::{diesel::Store, system::SystemClock};
 use clap::Subcommand;
 use domain::{
     audit::Deed,
-    branding::Brand,
     id::{TeamId, TemplateId},
-    template::{LONGEST_REASON, Step},
+    template::Step,
     webhook::wire_time,
 };
 use notify::Wordings;
 use ports::{
-    audit_log::AuditLog as _,
     clock::Clock as _,
-    notifier::Stationery as _,
     template_store::{KeptTemplate, Revision, TemplateStore as _},
 };
 use serde_json::{Value, json};
 
 use super::ADMIN;
-use crate::kept::{Failure, explain};
-
-const WAITING: u16 = 200;
+use crate::{
+    kept::{Failure, explain},
+    templates::{Desk, Doer, WAITING},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
@@ -67,9 +65,6 @@ impl TemplateCommand {
                 decide(store, (template_id, Revision(revision)), Step::Approve, "").await
             }
             Self::RejectTemplate { template_id, revision, reason } => {
-                if !(1..=LONGEST_REASON).contains(&reason.chars().count()) {
-                    return Err(format!("a reason has 1 to {LONGEST_REASON} characters").into());
-                }
                 decide(store, (template_id, Revision(revision)), Step::Reject, &reason).await
             }
         }
@@ -92,20 +87,11 @@ async fn decide(
     step: Step,
     reason: &str,
 ) -> Result<Value, Failure> {
-    let waiting = store.submitted_templates(WAITING).await.map_err(explain)?.into_iter();
-    let kept = waiting.map(|(kept, _)| kept).find(|kept| kept.id == id);
-    let kept = kept.ok_or_else(|| format!("no template {id} waits to be approved"))?;
-    if step == Step::Approve {
-        let written = Wordings.preview(&kept.draft.wording, "", &Brand::default());
-        written.map_err(|flaws| format!("it cannot be sent: {}", flaws.join("; ")))?;
-    }
+    let desk = Desk { templates: store, stationery: &Wordings, audit: store };
+    let kept = desk.waiting(id).await.map_err(explain)?;
     let now = SystemClock.now();
-    let action = format!("template.{}", step.as_str());
-    let deed = Deed::new(now, ADMIN, &action, &id.to_string());
-    store.note(kept.team, &deed).await.map_err(explain)?;
-    let what = (kept.team, id, revision);
-    if !store.step_template(what, step, reason, now).await.map_err(explain)? {
-        return Err(format!("template {id} was written anew: list it once more").into());
-    }
+    let deed = |action: &str, subject: &str| Deed::new(now, ADMIN, action, subject);
+    let doer = Doer { now, deed: &deed };
+    desk.step(&kept, revision, (step, reason), doer).await.map_err(explain)?;
     Ok(json!({ "templateId": id, "status": step.to().as_str() }))
 }

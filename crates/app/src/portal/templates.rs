@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use domain::{
     account::Right,
     audit::Deed,
-    branding::{Brand, BrandName},
+    branding::BrandName,
     id::TemplateId,
-    template::{Draft, LONGEST_REASON, MOST, Step, Wording},
+    template::{Draft, MOST, Step},
 };
 use ports::{
     driving::{PortalError, Preview, TemplateService, Visitor},
@@ -15,10 +15,20 @@ use ports::{
 };
 
 use super::People;
+use crate::templates::{Desk, Doer, Undecided, WAITING};
 
 const NONE: PortalError = PortalError::NotFound("template");
-/// What operators are shown at once.
-const WAITING: u16 = 200;
+impl From<Undecided> for PortalError {
+    fn from(error: Undecided) -> Self {
+        match error {
+            Undecided::NotThere => NONE,
+            Undecided::Store(error) => error.into(),
+            Undecided::Unsendable(_) | Undecided::Reason | Undecided::Changed => {
+                Self::Invalid(error.to_string())
+            }
+        }
+    }
+}
 
 impl People {
     async fn own_template(
@@ -29,16 +39,12 @@ impl People {
         self.templates.template(visitor.team, id).await?.ok_or(NONE)
     }
 
-    /// One that waits for an operator, whoever's it is.
-    async fn submitted_template(&self, id: TemplateId) -> Result<KeptTemplate, PortalError> {
-        let waiting = self.templates.submitted_templates(WAITING).await?.into_iter();
-        waiting.map(|(kept, _)| kept).find(|kept| kept.id == id).ok_or(NONE)
-    }
-
-    /// Refuses what cannot be sent.
-    fn sendable(&self, wording: &Wording) -> Result<(), PortalError> {
-        let written = self.stationery.preview(wording, "", &Brand::default());
-        written.map(drop).map_err(|flaws| PortalError::Invalid(flaws.join("; ")))
+    fn desk(&self) -> Desk<'_> {
+        Desk {
+            templates: self.templates.as_ref(),
+            stationery: self.stationery.as_ref(),
+            audit: self.audit.as_ref(),
+        }
     }
 }
 
@@ -57,7 +63,7 @@ impl TemplateService for People {
         visitor.must(Right::Look)?;
         let own = self.own_template(visitor, id).await;
         if own.is_err() && visitor.must(Right::Operate).is_ok() {
-            return self.submitted_template(id).await;
+            return Ok(self.desk().waiting(id).await?);
         }
         own
     }
@@ -106,23 +112,16 @@ impl TemplateService for People {
             }
             Step::Approve | Step::Reject => {
                 visitor.must(Right::Operate)?;
-                self.submitted_template(id).await?
+                self.desk().waiting(id).await?
             }
         };
-        if matches!(step, Step::Submit | Step::Approve) {
-            self.sendable(&kept.draft.wording)?;
-        }
-        let reason = if step == Step::Reject { reason_of(&reason)? } else { "" };
-        let action = format!("template.{}", step.as_str());
-        let now = self.core.clock.now();
+        let (now, address) = (self.core.clock.now(), visitor.from.address);
         // In the log of the team whose it is.
-        let deed = Deed::new(now, &visitor.email, &action, &id.to_string());
-        self.audit.note(kept.team, &deed.from(visitor.from.address)).await?;
-        let what = (kept.team, id, revision);
-        if self.templates.step_template(what, step, reason, now).await? {
-            return Ok(());
-        }
-        Err(PortalError::Invalid("it was changed meanwhile: look at it once more".into()))
+        let deed = |action: &str, subject: &str| {
+            Deed::new(now, &visitor.email, action, subject).from(address)
+        };
+        let doer = Doer { now, deed: &deed };
+        Ok(self.desk().step(&kept, revision, (step, &reason), doer).await?)
     }
 
     async fn prefer_template(
@@ -165,13 +164,4 @@ impl TemplateService for People {
         let sender = name.unwrap_or(if own { &visitor.team_name } else { "The team" });
         Ok(self.stationery.preview(&kept.draft.wording, sender, &brand))
     }
-}
-
-fn reason_of(reason: &str) -> Result<&str, PortalError> {
-    let reason = reason.trim();
-    let fits = (1..=LONGEST_REASON).contains(&reason.chars().count());
-    if fits && !reason.contains(|c: char| c.is_control() && !c.is_whitespace()) {
-        return Ok(reason);
-    }
-    Err(PortalError::Invalid(format!("a reason has 1 to {LONGEST_REASON} characters")))
 }
