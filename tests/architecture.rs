@@ -19,7 +19,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("attestor", &["attestation", "domain", "jobs"]),
     ("prover", &["attestation", "domain", "jobs", "ports"]),
     ("cdp", &["domain", "ports"]),
-    ("notify", &["domain", "ports"]),
+    ("calls", &["domain"]),
+    ("notify", &["calls", "domain", "ports"]),
     ("portal", &["domain", "ports"]),
     ("adapters", &["domain", "embed", "mosaic", "portal", "ports"]),
     (
@@ -28,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "adapters",
             "attestation",
             "attestor",
+            "calls",
             "cdp",
             "domain",
             "mosaic",
@@ -94,6 +96,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
         &[
             "crates/cdp/src/client",
             "crates/adapters/src/outbound",
+            "crates/calls",
             "crates/demo",
             "docs/receivers/rust",
             "tests",

@@ -32,23 +32,6 @@ fn invited(address: &str) -> Value {
     })
 }
 
-/// The timeline's words for what became of the link, and why.
-async fn told(deployment: &Deployment, id: &str) -> Vec<(String, Option<String>)> {
-    let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
-    let lines = timeline.at("/data").as_array().unwrap().clone();
-    let word = |value: &Value| value.as_str().map(str::to_owned);
-    let lines = lines.iter().map(|line| (word(&line["event"]).unwrap(), word(&line["detail"])));
-    lines.filter(|(event, _)| event.starts_with("Notification")).collect()
-}
-
-async fn until_told(deployment: &Deployment, id: &str, event: &str, why: Option<&str>) {
-    eventually(event, SOON, async || {
-        let last = told(deployment, id).await.pop()?;
-        (last == (event.to_owned(), why.map(str::to_owned))).then_some(())
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_arrives_once_and_opens_the_session() {
     let server = Server::start().await;
@@ -72,7 +55,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     assert_eq!(header("auto-submitted"), "auto-generated");
     assert!(mail["text"].as_str().unwrap().lines().any(|line| line == link), "{mail}");
     assert!(mail["html"].as_str().unwrap().contains("<html lang=\"de\""), "{mail}");
-    until_told(&deployment, id, "NotificationSent", None).await;
+    deployment.partner.until_told(id, "NotificationSent", None).await;
 
     // Scanners of mails open each link, some in a browser.
     for _ in 0..20 {
@@ -104,14 +87,14 @@ async fn a_server_may_put_off_refuse_or_be_slow() {
         let created = deployment.create(&invited(&format!("{name}@example.com"))).await;
         sessions.insert(name, created["sessionId"].as_str().unwrap().to_owned());
     }
-    until_told(&deployment, &sessions["ada"], "NotificationSent", None).await;
-    let slow = told(&deployment, &sessions["slow"]).await;
+    deployment.partner.until_told(&sessions["ada"], "NotificationSent", None).await;
+    let slow = deployment.partner.told(&sessions["slow"]).await;
     assert_eq!(slow.len(), 1, "one that is slow holds up no other");
     let refused = "NotificationFailed";
-    until_told(&deployment, &sessions["nobody"], refused, Some("unknown_receiver")).await;
-    until_told(&deployment, &sessions["full"], refused, Some("mailbox_full")).await;
-    until_told(&deployment, &sessions["grey"], "NotificationSent", None).await;
-    until_told(&deployment, &sessions["slow"], "NotificationSent", None).await;
+    deployment.partner.until_told(&sessions["nobody"], refused, Some("unknown_receiver")).await;
+    deployment.partner.until_told(&sessions["full"], refused, Some("mailbox_full")).await;
+    deployment.partner.until_told(&sessions["grey"], "NotificationSent", None).await;
+    deployment.partner.until_told(&sessions["slow"], "NotificationSent", None).await;
     let mut receivers: Vec<_> = server.mails().iter().map(|mail| mail["to"][0].clone()).collect();
     receivers.sort_by_key(Value::to_string);
     assert_eq!(receivers, ["ada@example.com", "grey@example.com", "slow@example.com"]);
@@ -127,7 +110,7 @@ async fn a_link_is_sent_again_when_asked_and_not_too_often() {
     let partner = &deployment.partner;
     let created = deployment.create(&invited("ada@example.com")).await;
     let id = created["sessionId"].as_str().unwrap();
-    until_told(&deployment, id, "NotificationSent", None).await;
+    deployment.partner.until_told(id, "NotificationSent", None).await;
     let outbox = deployment.data().join("outbox");
     assert_eq!(std::fs::read_dir(outbox).unwrap().count(), 1, "a file where there is no server");
     let again = format!("browser-session/{id}/resend-notification");
@@ -196,7 +179,7 @@ async fn each_applicant_has_one_mail_though_the_server_dies() {
     })
     .await;
     for id in &sessions {
-        until_told(&deployment, id, "NotificationSent", None).await;
+        deployment.partner.until_told(id, "NotificationSent", None).await;
     }
     // Twice only where the server took it and died before it said so; and then under one name, by
     // which a mailbox can tell.

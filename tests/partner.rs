@@ -1,8 +1,11 @@
 //! The partner API, called as a partner calls it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use http_body_util::{BodyExt as _, Full};
@@ -12,6 +15,8 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::{Value, json};
+
+use crate::eventually;
 
 /// A partner with a key, or with none.
 #[derive(Clone)]
@@ -77,6 +82,23 @@ impl Partner {
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::POST, path, body).await
+    }
+
+    /// What became of a session's link, in its timeline's words, and why.
+    pub async fn told(&self, session: &str) -> Vec<(String, Option<String>)> {
+        let timeline = self.get(&format!("browser-session/{session}/events")).await;
+        let word = |value: &Value| value.as_str().map(str::to_owned);
+        let lines = timeline.at("/data").as_array().into_iter().flatten();
+        let lines = lines.filter_map(|line| Some((word(&line["event"])?, word(&line["detail"]))));
+        lines.filter(|(event, _)| event.starts_with("Notification")).collect()
+    }
+
+    pub async fn until_told(&self, session: &str, event: &str, why: Option<&str>) {
+        eventually(event, Duration::from_secs(30), async || {
+            let last = self.told(session).await.pop()?;
+            (last == (event.to_owned(), why.map(str::to_owned))).then_some(())
+        })
+        .await;
     }
 
     pub async fn delete(&self, path: &str) -> Answer {

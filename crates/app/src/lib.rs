@@ -6,6 +6,7 @@ pub mod config;
 mod admin;
 mod advance;
 mod browsers;
+mod channels;
 mod delivery;
 mod folders;
 mod jail;

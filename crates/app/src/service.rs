@@ -22,7 +22,6 @@ use adapters::{
 };
 use cdp::ChromiumPool;
 use domain::id::NodeId;
-use notify::Mail;
 use ports::{
     attestor::Attestor,
     clock::{Chance, Clock},
@@ -35,9 +34,10 @@ use uuid::Uuid;
 use crate::{
     advance::{Core, Witness},
     browsers::browser_pool,
-    config::{Config, Mailing},
+    channels::{channels, mail},
+    config::Config,
     delivery::Courier,
-    folders::{browsers_folder, private_folder},
+    folders::browsers_folder,
     kept::{Failure, derive, explain, open_store, recordings},
     keys::KeyUses,
     live::{Applicants, Rooms, Watchers},
@@ -107,6 +107,7 @@ impl Shared {
             catalogue: store.clone(),
             templates: store.clone(),
             places: self.partners.places.clone(),
+            channels: self.partners.channels.clone(),
         });
         let applicants = Applicants { core: self.core.clone(), brands: store.clone() };
         let runtime = &self.core.runtime;
@@ -178,20 +179,6 @@ fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
     })
 }
 
-/// Mails go over SMTP, or into a folder of the service's own.
-fn mail(config: &Config) -> Result<Arc<Mail>, Failure> {
-    let Mailing { smtp, from, .. } = &config.mailing;
-    let mail = if let Some(server) = smtp {
-        Mail::over(server.clone(), from)
-    } else {
-        let outbox = config.data_dir.join("outbox");
-        private_folder(&outbox)?;
-        tracing::info!("there is no smtp_url: mails are written to {}", outbox.display());
-        Mail::into_folder(outbox, from)
-    };
-    Ok(Arc::new(mail.ok_or("mail_from must be an e-mail address")?))
-}
-
 /// Everything that listens.
 fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
     let (for_browsers, over_tls, identity) = site.into_parts();
@@ -236,7 +223,7 @@ impl Service {
             vault,
             encoder: Arc::new(Ffmpeg::default()),
             notifications: store.clone(),
-            notifier: mail.clone(),
+            notifier: Arc::new(channels(config, mail.clone())?),
             account_links: store.clone(),
             mailer: mail,
             link_backoff: config.mailing.backoff,

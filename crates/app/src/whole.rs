@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use domain::{
     api_key::Environment,
     id::{SessionId, TeamId},
+    notification::Channel,
     platform::Platform,
     request::{ListQuery, NewSession},
     session::{ExtractedData, ProofHash, Session},
@@ -144,6 +145,10 @@ impl<S: Lookups + 'static> Lookups for Whole<S> {
     async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {
         let inner = self.inner.clone();
         whole(&self.runtime, async move { inner.email_templates(team).await }).await
+    }
+
+    fn channels(&self) -> &[Channel] {
+        self.inner.channels()
     }
 
     fn countries(&self) -> &'static [Country] {

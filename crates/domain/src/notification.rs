@@ -19,15 +19,19 @@ pub const MOST_TRIES: i32 = 7;
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     Email,
+    Whatsapp,
+    Sms,
 }
 
 impl Channel {
-    pub const ALL: &'static [Self] = &[Self::Email];
+    pub const ALL: &'static [Self] = &[Self::Email, Self::Whatsapp, Self::Sms];
 
     #[must_use]
     pub const fn id(self) -> i64 {
         match self {
             Self::Email => 1,
+            Self::Whatsapp => 2,
+            Self::Sms => 3,
         }
     }
 
@@ -40,6 +44,8 @@ impl Channel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Email => "email",
+            Self::Whatsapp => "whatsapp",
+            Self::Sms => "sms",
         }
     }
 
@@ -48,6 +54,7 @@ impl Channel {
     pub fn address(self, receiver: &Receiver) -> Option<&str> {
         match self {
             Self::Email => receiver.email.as_deref(),
+            Self::Whatsapp | Self::Sms => receiver.phone.as_deref(),
         }
     }
 
@@ -56,6 +63,7 @@ impl Channel {
     pub const fn needs(self) -> &'static str {
         match self {
             Self::Email => "email",
+            Self::Whatsapp | Self::Sms => "phone",
         }
     }
 }

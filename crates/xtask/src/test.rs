@@ -97,6 +97,7 @@ fn receivers() -> Result<(), Failure> {
     node_modules(&root().join("docs/receivers/node"))?;
     python_packages("docs/auditor/requirements.txt", "auditor-python")?;
     python_packages("tests/mail/requirements.txt", "mail-python")?;
+    python_packages("tests/messages/requirements.txt", "messages-python")?;
     python_packages("docs/receivers/python/requirements.txt", "receiver-python")
 }
 

@@ -6,7 +6,10 @@ use domain::webhook::Backoff;
 use notify::Server;
 use url::{Host, Url};
 
-use super::values::certificates;
+use super::{
+    messages::{Messages, messages},
+    values::certificates,
+};
 
 /// Where mails go, and how often one is tried.
 #[derive(Debug, Clone)]
@@ -16,6 +19,8 @@ pub struct Mailing {
     /// The address that mails are from.
     pub(crate) from: String,
     pub(crate) backoff: Backoff,
+    /// What goes out beside mails.
+    pub(crate) messages: Messages,
 }
 
 pub(super) fn mailing(
@@ -34,7 +39,8 @@ pub(super) fn mailing(
     let backoff = values.get("notification_backoff").map_or("15x4", String::as_str);
     let backoff = backoff.parse::<Backoff>();
     let backoff = backoff.map_err(|error| faults.push(format!("notification_backoff: {error}")));
-    Mailing { smtp, from, backoff: backoff.unwrap_or_default() }
+    let messages = messages(values, faults);
+    Mailing { smtp, from, backoff: backoff.unwrap_or_default(), messages }
 }
 
 /// The domain of an address; an address of numbers has none.

@@ -2,6 +2,7 @@
 
 mod browsers;
 mod mailing;
+mod messages;
 mod regions;
 mod values;
 mod witness;
@@ -34,6 +35,7 @@ use self::{
 pub use self::{
     browsers::{Browsers, FleetAddress},
     mailing::Mailing,
+    messages::Messages,
     regions::Addresses,
     witness::Attesting,
 };
@@ -116,6 +118,12 @@ const KEYS: &[&str] = &[
     "smtp_roots",
     "mail_from",
     "notification_backoff",
+    "whatsapp_url",
+    "whatsapp_token",
+    "whatsapp_template",
+    "sms_url",
+    "sms_key",
+    "sms_from",
     "countries",
     "redis_url",
     "rate_limit",

@@ -30,19 +30,24 @@ struct Found<'a> {
     template: Option<TemplateId>,
 }
 
-/// Over which channel the applicant is sent the link, if the service is to do that.
+/// Over which of the deployment's channels the applicant is sent the link, if the service is to do
+/// that.
 fn invitation(
+    active: &[Channel],
     request: &NewSession,
     template: Option<TemplateId>,
 ) -> Result<Option<Invitation>, String> {
     let Some(id) = request.channel else { return Ok(None) };
-    let channel = Channel::of(id);
+    let channel = Channel::of(id).filter(|channel| active.contains(channel));
     let channel = channel.ok_or("notificationPlatformId must be one of the lookup")?;
     // That there is a receiver was checked at the door.
     let receiver = request.receiver.as_ref();
     if receiver.is_some_and(|receiver| channel.address(receiver).is_none()) {
         let needs = channel.needs();
         return Err(format!("receiverData.{needs} must be given with this channel"));
+    }
+    if request.email_template.is_some() && channel != Channel::Email {
+        return Err("emailTemplateId must be left out with a channel that is not email".to_owned());
     }
     Ok(Some(Invitation { channel, sender: request.sender_name.clone(), template }))
 }
@@ -76,7 +81,7 @@ impl Partners {
                 location,
                 worker_region,
                 attestation: request.attestation,
-                invitation: invitation(&request, template).ok().flatten(),
+                invitation: invitation(&self.channels, &request, template).ok().flatten(),
                 receiver: request.receiver,
                 receiver_id,
                 external_reference: request.external_reference,
@@ -148,7 +153,7 @@ impl Partners {
         if matches!(region, Some(None)) {
             findings.push("location.state must be a region of the country".to_owned());
         }
-        if let Err(finding) = invitation(request, found.template) {
+        if let Err(finding) = invitation(&self.channels, request, found.template) {
             findings.push(finding);
         }
         if request.email_template.is_some() && found.template.is_none() {

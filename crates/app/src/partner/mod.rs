@@ -8,6 +8,7 @@ mod read;
 use std::sync::Arc;
 
 use adapters::{diesel::Store, places::IsoPlaces};
+use domain::notification::Channel;
 use ports::{
     catalogue::Catalogue,
     notifier::NotificationQueue,
@@ -18,13 +19,15 @@ use ports::{
 };
 
 pub(crate) use self::gate::Gatekeeper;
-use crate::{advance::Core, config::Config};
+use crate::{advance::Core, channels, config::Config};
 
 /// What partners can choose from.
 pub(crate) struct Offers {
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) places: Arc<dyn Places>,
+    /// Those that this deployment has.
+    pub(crate) channels: Arc<[Channel]>,
 }
 
 /// What partners can do.
@@ -36,6 +39,8 @@ pub(crate) struct Partners {
     pub(crate) receivers: Arc<dyn ReceiverStore>,
     pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) places: Arc<dyn Places>,
+    /// Those that this deployment has.
+    pub(crate) channels: Arc<[Channel]>,
 }
 
 impl Partners {
@@ -53,6 +58,7 @@ impl Partners {
             templates: store.clone(),
             vault,
             places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
+            channels: channels::active(&config.mailing.messages).into(),
         }
     }
 }

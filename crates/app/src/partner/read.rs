@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 use domain::{
     api_key::Environment,
     id::{SessionId, TeamId},
+    notification::Channel,
     platform::Platform,
     request::{ListQuery, NewSession},
     session::{Event, ExtractedData, ProofHash, Session},
@@ -115,6 +116,10 @@ impl SessionService for Partners {
 impl Lookups for Offers {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
         self.catalogue.platforms(environment).await
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
     }
 
     async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {

@@ -5,7 +5,7 @@ mod answers;
 mod read_aloud;
 mod smtp;
 mod wording;
-mod words;
+pub(crate) mod words;
 
 use std::{io, path::PathBuf};
 
@@ -28,6 +28,7 @@ use tokio::io::AsyncWriteExt as _;
 
 pub use self::smtp::{BadSmtpUrl, Server};
 use self::{smtp::Smtp, words::Facts};
+use crate::one_line;
 
 /// Sends letters as mails from one address.
 pub struct Mail {
@@ -112,11 +113,6 @@ fn body(text: String, html: String, logo: Option<&Logo>) -> MultiPart {
     let picture = Attachment::new_inline("logo".to_owned()).body(logo.bytes().to_vec(), kind);
     let shown = MultiPart::related().singlepart(SinglePart::html(html)).singlepart(picture);
     MultiPart::alternative().singlepart(SinglePart::plain(text)).multipart(shown)
-}
-
-/// A name without line breaks, which the mail library does not survive.
-fn one_line(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 impl Mail {

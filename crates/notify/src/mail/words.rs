@@ -11,6 +11,7 @@ use ports::notifier::{Letter, Written};
 use serde::Deserialize;
 
 use super::wording;
+use crate::one_line;
 
 /// The service's own name, where a partner gave none.
 pub(super) const SERVICE: &str = "Avouch";
@@ -64,8 +65,16 @@ impl Look<'_> {
 }
 
 /// Who it is from: the partner's customer knows the partner, not us.
-pub(super) fn sender(letter: &Letter) -> &str {
+pub(crate) fn sender(letter: &Letter) -> &str {
     letter.sender.as_deref().unwrap_or(SERVICE)
+}
+
+/// What a short message says, in the receiver's language.
+pub(crate) fn message(letter: &Letter) -> Result<String, minijinja::Error> {
+    let words = words(Language::of(letter.locale.as_deref()))?;
+    let known = context! { sender => sender(letter), platform => &letter.platform };
+    let asks = sandbox().render_str(&words.subject, &known)?;
+    Ok(format!("{}: {}", one_line(&asks), letter.link))
 }
 
 /// Writes a mail in the team's own words, or in ours in the receiver's language.

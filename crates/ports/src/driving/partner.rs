@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use domain::{
     api_key::{ApiKey, Environment},
     id::{SessionId, TeamId},
+    notification::Channel,
     platform::{Card, Platform},
     rate::Window,
     request::{Invalid, ListQuery, NewSession},
@@ -188,6 +189,8 @@ pub struct SessionFace {
 #[async_trait]
 pub trait Lookups: Send + Sync {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
+    /// Those over which links can be sent here.
+    fn channels(&self) -> &[Channel];
     /// A team's approved ones.
     async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError>;
     fn countries(&self) -> &'static [Country];

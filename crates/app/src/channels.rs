@@ -1,0 +1,48 @@
+//! The channels of this deployment.
+
+use std::sync::Arc;
+
+use calls::Caller;
+use domain::notification::Channel;
+use notify::{Channels, Mail, Sms, Whatsapp};
+
+use crate::{
+    config::{Config, Mailing, Messages},
+    folders::private_folder,
+    kept::Failure,
+};
+
+/// Those that partners can choose.
+pub(crate) fn active(messages: &Messages) -> Vec<Channel> {
+    let is_active = |channel: &Channel| match channel {
+        Channel::Email => true,
+        Channel::Whatsapp => messages.whatsapp.is_some(),
+        Channel::Sms => messages.sms.is_some(),
+    };
+    Channel::ALL.iter().copied().filter(is_active).collect()
+}
+
+/// Whoever carries letters, over each of them.
+pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, Failure> {
+    let Messages { whatsapp, sms } = config.mailing.messages.clone();
+    let caller = Arc::new(Caller::new()?);
+    Ok(Channels {
+        mail,
+        whatsapp: whatsapp.map(|account| Whatsapp::new(account, caller.clone())),
+        sms: sms.map(|account| Sms::new(account, caller)),
+    })
+}
+
+/// Mails go over SMTP, or into a folder of the service's own.
+pub(crate) fn mail(config: &Config) -> Result<Arc<Mail>, Failure> {
+    let Mailing { smtp, from, .. } = &config.mailing;
+    let mail = if let Some(server) = smtp {
+        Mail::over(server.clone(), from)
+    } else {
+        let outbox = config.data_dir.join("outbox");
+        private_folder(&outbox)?;
+        tracing::info!("there is no smtp_url: mails are written to {}", outbox.display());
+        Mail::into_folder(outbox, from)
+    };
+    Ok(Arc::new(mail.ok_or("mail_from must be an e-mail address")?))
+}
