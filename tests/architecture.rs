@@ -21,6 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cdp", &["domain", "ports"]),
     ("calls", &["domain"]),
     ("notify", &["calls", "domain", "ports"]),
+    ("passkeys", &["domain", "ports"]),
     ("portal", &["domain", "ports"]),
     ("adapters", &["domain", "embed", "mosaic", "portal", "ports"]),
     (
@@ -34,6 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "domain",
             "mosaic",
             "notify",
+            "passkeys",
             "portal",
             "ports",
             "prover",

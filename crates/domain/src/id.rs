@@ -55,6 +55,8 @@ ids! {
     UserId;
     /// One time that a person signed in to the portal, until they sign out.
     SignInId;
+    /// A key in somebody's device that they show beside their password.
+    PasskeyId;
     /// What a person may choose a password with, once.
     AccountLinkId;
 }

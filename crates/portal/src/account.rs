@@ -12,6 +12,7 @@ use crate::{
     Portal,
     failure::{Failure, see},
     page::{Moment, Page},
+    passkeys,
     sent::Sent,
     signed::Signed,
 };
@@ -54,9 +55,12 @@ impl Row {
 async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
     let sign_ins = portal.accounts.sign_ins(visitor).await?;
     let rows: Vec<_> = sign_ins.iter().map(|one| Row::of(one, visitor)).collect();
+    let passkeys = portal.passkeys.passkeys(visitor).await?;
+    let passkeys = passkeys.map(|all| all.iter().map(passkeys::Row::of).collect::<Vec<_>>());
     Ok(Page::of_team("account.html", "Your account", "account", visitor)
         .with("sign_ins", rows)
-        .with("has_second_factor", visitor.has_second_factor)
+        .with("passkeys", passkeys)
+        .with("has_codes", visitor.has_codes)
         .with("done", ""))
 }
 
@@ -86,7 +90,7 @@ async fn drop_factor(portal: web::Data<Portal>, sent: Sent) -> Result<HttpRespon
 }
 
 /// The page again, with what was wrong with what was entered.
-async fn refused(
+pub(crate) async fn refused(
     portal: &Portal,
     visitor: &Visitor,
     error: PortalError,

@@ -15,6 +15,7 @@ mod keys;
 mod members;
 mod overview;
 mod page;
+mod passkeys;
 mod password;
 mod receivers;
 mod sent;
@@ -32,7 +33,8 @@ use ports::{
     clock::Clock,
     driving::{
         AccountService, AuditService, BrandingService, EmbeddingService, KeyService, LinkService,
-        ReceiverService, TeamService, TeamSessionService, TeamWebhookService, TemplateService,
+        PasskeyService, ReceiverService, TeamService, TeamSessionService, TeamWebhookService,
+        TemplateService,
     },
 };
 
@@ -50,6 +52,7 @@ pub struct Portal {
     pub templates: Arc<dyn TemplateService>,
     pub branding: Arc<dyn BrandingService>,
     pub audit: Arc<dyn AuditService>,
+    pub passkeys: Arc<dyn PasskeyService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
     pub origin: String,
@@ -77,6 +80,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(members::routes)
             .configure(password::routes)
             .configure(account::routes)
+            .configure(passkeys::routes)
             .configure(audit::routes)
             .configure(assets::routes)
             .route("/portal/{rest:.*}", web::route().to(failure::nothing_here));

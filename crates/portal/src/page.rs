@@ -61,6 +61,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "overview.html",
         "receiver.html",
         "receivers.html",
+        "passkey.html",
         "recovery.html",
         "secret.html",
         "session.html",

@@ -1,7 +1,7 @@
 //! Signing in and out.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use ports::driving::{Attempt, PortalError, SignedIn};
+use ports::driving::{Asked, Attempt, PortalError, SignedIn, Visitor};
 use serde::Deserialize;
 
 use crate::{
@@ -70,16 +70,33 @@ async fn sign_in(
     }
 }
 
-async fn code_page(next: web::Query<Next>, request: HttpRequest) -> Result<HttpResponse, Failure> {
+async fn code_page(
+    portal: web::Data<Portal>,
+    next: web::Query<Next>,
+    request: HttpRequest,
+) -> Result<HttpResponse, Failure> {
     match visitor(&request).await? {
         Some(visitor) if visitor.passed => Ok(see(HOME)),
-        Some(_) => Ok(code_form(&next.next).shown()),
+        Some(visitor) => Ok(code_form(&portal, &visitor, &next.next).await?.shown()),
         None => Ok(see("/portal/sign-in")),
     }
 }
 
-fn code_form(next: &str) -> Page {
-    Page::new("code.html", "Confirm it is you").with("next", inside(next))
+pub(crate) async fn code_form(
+    portal: &Portal,
+    visitor: &Visitor,
+    next: &str,
+) -> Result<Page, PortalError> {
+    let asked = portal.passkeys.ask_passkey(visitor).await?;
+    let page = Page::new("code.html", "Confirm it is you")
+        .with("next", inside(next))
+        .with("has_codes", visitor.has_codes);
+    Ok(match asked {
+        Some(Asked { options, sealed }) => {
+            page.with("options", options).with("asked", sealed.expose())
+        }
+        None => page.with("options", "").with("asked", ""),
+    })
 }
 
 async fn show_code(
@@ -87,14 +104,15 @@ async fn show_code(
     request: HttpRequest,
     sent: SentByAnybody,
 ) -> Result<HttpResponse, Failure> {
-    let (fields, Some(token)) = (sent.0, token(&request)) else {
+    let found = visitor(&request).await?.filter(|visitor| !visitor.passed);
+    let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
     };
     let (code, next) = (fields.text("code"), fields.text("next"));
     match portal.accounts.show_code(&token, code, whence(&request)).await {
         Ok(signed_in) => Ok(remember(see(&inside(next)), &signed_in.token)),
         Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {
-            Ok(code_form(next).refused(&error))
+            Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }
         // The time for it has run out.
         Err(PortalError::Forbidden) => Ok(see("/portal/sign-in")),
@@ -108,7 +126,7 @@ async fn sign_out(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse,
 }
 
 /// A path of the portal, whatever somebody wrote into a link.
-fn inside(path: &str) -> String {
+pub(crate) fn inside(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.".contains(&byte);
     let fine = path.len() <= LONGEST_PATH
         && path.starts_with("/portal/")

@@ -31,3 +31,28 @@ const look = async (left) => {
   setTimeout(look, again, left - 1);
 };
 setTimeout(look, again, longest);
+
+// Passkeys are for scripts alone: the browser is asked, and its answer goes with the form.
+for (const form of document.querySelectorAll("form[data-passkey]")) {
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const problem = form.querySelector(".problem");
+    problem.hidden = true;
+    try {
+      const options = JSON.parse(form.dataset.options);
+      const made =
+        form.dataset.passkey === "create"
+          ? await navigator.credentials.create({
+              publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
+            })
+          : await navigator.credentials.get({
+              publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options),
+            });
+      form.elements.answer.value = JSON.stringify(made);
+      form.submit();
+    } catch {
+      problem.hidden = false;
+    }
+  });
+}

@@ -38,7 +38,7 @@ pub trait UserStore: Send + Sync {
     async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError>;
 
     /// Gives somebody a secret for one-time codes, with codes for when they have lost it; none
-    /// takes it away. Codes that were there before are gone.
+    /// takes it away. Codes that were there before are gone, unless a passkey is left.
     async fn set_second_factor(
         &self,
         id: UserId,
@@ -118,7 +118,7 @@ pub struct User {
     pub role: Role,
     /// Whether they have chosen a password, or were given one.
     pub has_password: bool,
-    /// Whether one-time codes are asked for.
+    /// Whether a one-time code or a passkey is asked for.
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
 }
@@ -131,6 +131,7 @@ pub struct KeptUser {
     pub password: Option<PasswordHash>,
     /// The secret of their one-time codes.
     pub totp: Option<Secret>,
+    pub passkeys: usize,
     pub recovery_codes_left: usize,
 }
 

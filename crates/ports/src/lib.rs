@@ -18,6 +18,7 @@ pub mod driving;
 pub mod key_store;
 pub mod notifier;
 pub mod outbox;
+pub mod passkeys;
 pub mod places;
 pub mod rate_limiter;
 pub mod receiver_store;

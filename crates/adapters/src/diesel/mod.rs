@@ -21,6 +21,7 @@ mod lane;
 mod moves;
 mod notifications;
 mod outbox;
+mod passkeys;
 mod polls;
 mod reads;
 mod receivers;

@@ -38,6 +38,18 @@ tables! {
         totp -> Nullable<Binary>,
         totp_step -> BigInt,
         created_at -> SqlMoment,
+        passkeys -> Integer,
+    }
+    passkeys (id) {
+        id -> SqlId,
+        person -> SqlId,
+        name -> Text,
+        credential -> Binary,
+        public_key -> Binary,
+        state -> Binary,
+        transports -> SmallInt,
+        created_at -> SqlMoment,
+        used_at -> Nullable<SqlMoment>,
     }
     recovery_codes (owner, hash) {
         owner -> SqlId,
@@ -280,3 +292,4 @@ tables! {
 ::diesel::allow_tables_to_appear_in_same_query!(brands, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);
+::diesel::allow_tables_to_appear_in_same_query!(recovery_codes, users);

@@ -34,6 +34,7 @@ pub(super) struct UserRow {
     password: Option<String>,
     totp: Option<Vec<u8>>,
     created_at: Moment,
+    passkeys: i32,
 }
 
 impl UserRow {
@@ -44,7 +45,7 @@ impl UserRow {
             email: self.email.parse().map_err(failed("read an address back"))?,
             role: self.role.parse().map_err(failed("read a role back"))?,
             has_password: self.password.is_some(),
-            has_second_factor: self.totp.is_some(),
+            has_second_factor: self.totp.is_some() || self.passkeys > 0,
             created_at: self.created_at.0,
         })
     }
@@ -91,6 +92,7 @@ impl UserStore for Store {
             password: password.map(|hash| hash.0.clone()),
             totp: None,
             created_at: Moment(now),
+            passkeys: 0,
         };
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(users::table)
@@ -188,13 +190,17 @@ impl UserStore for Store {
         let sealed = sealed.transpose().map_err(unfit)?;
         let id = Id(*id.as_uuid());
         let change = (users::totp.eq(sealed), users::totp_step.eq(factor.map_or(0, |f| f.step)));
+        let most = if factor.is_some() { i32::MAX } else { 0 };
         let codes = factor.map_or(&[][..], |factor| &factor.recovery);
         let codes: Vec<_> = codes
             .iter()
             .map(|code| (recovery_codes::owner.eq(id), recovery_codes::hash.eq(code.0.to_vec())))
             .collect();
         let done: QueryResult<()> = with_transaction!(self, |conn| {
-            let old = recovery_codes::table.filter(recovery_codes::owner.eq(id));
+            let whose = users::table.filter(users::id.eq(id)).select(users::id);
+            // Who has a passkey left needs them still.
+            let bare = whose.filter(users::passkeys.le(most));
+            let old = recovery_codes::table.filter(recovery_codes::owner.eq_any(bare));
             ::diesel::delete(old).execute(conn).await?;
             let this = users::table.filter(users::id.eq(id));
             ::diesel::update(this).set(change.clone()).execute(conn).await?;
@@ -272,6 +278,7 @@ impl Store {
             user: row.user()?,
             password: row.password.map(PasswordHash),
             totp: totp.map(Secret::new),
+            passkeys: usize::try_from(row.passkeys).unwrap_or(0),
             recovery_codes_left: usize::try_from(left).unwrap_or(0),
         }))
     }

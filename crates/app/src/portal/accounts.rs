@@ -45,7 +45,7 @@ impl AccountService for People {
             metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
             return Err(PortalError::WrongPassword);
         };
-        let needs_code = kept.totp.is_some();
+        let needs_code = kept.user.has_second_factor;
         let token = self.token();
         let now = self.core.clock.now();
         let sign_in = SignIn {
@@ -72,21 +72,12 @@ impl AccountService for People {
         from: Whence,
     ) -> Result<SignedIn, PortalError> {
         let now = self.core.clock.now();
-        let found = self.sign_ins.sign_in(&hash_of(token), now).await?;
-        let Some((_, kept, _)) = found.filter(|(sign_in, ..)| !sign_in.passed) else {
-            return Err(PortalError::Forbidden);
-        };
+        let kept = self.half_in(token, now).await?;
         self.charge(kept.user.email.as_str(), &from).await?;
         if !self.is_code_of(&kept, code, now).await? {
             return Err(PortalError::WrongCode);
         }
-        self.note_sign_in(&kept, &from).await?;
-        let fresh = self.token();
-        let until = now + SIGNED_IN;
-        if !self.sign_ins.pass_sign_in(&hash_of(token), &hash_of(&fresh), until).await? {
-            return Err(PortalError::Forbidden);
-        }
-        Ok(SignedIn { token: fresh, needs_code: false })
+        self.let_in(&kept, token, &from).await
     }
 
     async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {
@@ -99,7 +90,8 @@ impl AccountService for People {
             team_name,
             sign_in: sign_in.id,
             passed: sign_in.passed,
-            has_second_factor: kept.totp.is_some(),
+            has_codes: kept.totp.is_some(),
+            has_passkey: kept.passkeys > 0,
             form_token: sign_in.form_token,
             from,
         }))
@@ -188,8 +180,34 @@ impl People {
         Secret::new(URL_SAFE_NO_PAD.encode(self.core.chance.bits()))
     }
 
+    /// Whoever has shown their password, and nothing more.
+    pub(super) async fn half_in(
+        &self,
+        token: &Secret,
+        now: DateTime<Utc>,
+    ) -> Result<KeptUser, PortalError> {
+        let found = self.sign_ins.sign_in(&hash_of(token), now).await?;
+        let found = found.filter(|(sign_in, ..)| !sign_in.passed);
+        found.map(|(_, kept, _)| kept).ok_or(PortalError::Forbidden)
+    }
+
+    /// Lets somebody in who has shown all that is asked for, with another token.
+    pub(super) async fn let_in(
+        &self,
+        kept: &KeptUser,
+        token: &Secret,
+        from: &Whence,
+    ) -> Result<SignedIn, PortalError> {
+        self.note_sign_in(kept, from).await?;
+        let (fresh, until) = (self.token(), self.core.clock.now() + SIGNED_IN);
+        if !self.sign_ins.pass_sign_in(&hash_of(token), &hash_of(&fresh), until).await? {
+            return Err(PortalError::Forbidden);
+        }
+        Ok(SignedIn { token: fresh, needs_code: false })
+    }
+
     /// Counts a try against an account and an address.
-    async fn charge(&self, email: &str, from: &Whence) -> Result<(), PortalError> {
+    pub(super) async fn charge(&self, email: &str, from: &Whence) -> Result<(), PortalError> {
         let charges = [
             (Subject::SignIns(from.address), FROM_AN_ADDRESS),
             (Subject::Account(half_hash(email)), FOR_AN_ACCOUNT),
@@ -206,7 +224,11 @@ impl People {
     }
 
     /// Whether the password that somebody shows once more is theirs.
-    async fn prove(&self, visitor: &Visitor, password: Secret) -> Result<(), PortalError> {
+    pub(super) async fn prove(
+        &self,
+        visitor: &Visitor,
+        password: Secret,
+    ) -> Result<(), PortalError> {
         self.charge(&visitor.email, &visitor.from).await?;
         let hash = self.users.user(visitor.user).await?.and_then(|kept| kept.password);
         let sane = password.expose().chars().count() <= LONGEST_PASSWORD;

@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use domain::secret::Secret;
 use ports::{
-    account_store::SecondFactor,
+    account_store::{CodeHash, SecondFactor},
     driving::{Offer, PortalError, Visitor},
 };
 
@@ -54,15 +54,21 @@ impl People {
         let totp = totp.ok_or_else(late)?;
         let now = self.core.clock.now();
         let step = self.codes.step(&totp, code, now).ok_or(PortalError::WrongCode)?;
-        let codes: Vec<_> =
-            std::iter::repeat_with(|| self.recovery_code()).take(RECOVERY_CODES).collect();
-        let recovery = codes.iter().map(|code| hash_of(&tidy(code.expose()))).collect();
+        let (codes, recovery) = self.fresh_recovery_codes();
         self.note(visitor, "second-factor.keep", "").await?;
         let factor = SecondFactor { totp, step, recovery };
         self.users.set_second_factor(visitor.user, Some(&factor)).await?;
         // Whoever was in without it is so no longer.
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
         Ok(codes)
+    }
+
+    /// Codes for who has lost their second factor, and what is kept of them.
+    pub(super) fn fresh_recovery_codes(&self) -> (Vec<Secret>, Vec<CodeHash>) {
+        let codes: Vec<_> =
+            std::iter::repeat_with(|| self.recovery_code()).take(RECOVERY_CODES).collect();
+        let hashes = codes.iter().map(|code| hash_of(&tidy(code.expose()))).collect();
+        (codes, hashes)
     }
 
     /// Four groups of four, to be written down.

@@ -9,6 +9,7 @@ mod factor;
 mod keys;
 mod links;
 mod overview;
+mod passkeys;
 mod receivers;
 mod sessions;
 mod team;
@@ -18,6 +19,7 @@ mod whole;
 
 use std::sync::Arc;
 
+use ::passkeys::RelyingParty;
 use adapters::{
     credentials::{Argon2Passwords, TotpCodes},
     diesel::Store,
@@ -36,12 +38,14 @@ use ports::{
     driving::{SessionService, Visitor},
     key_store::KeyStore,
     notifier::Stationery,
+    passkeys::{PasskeyStore, Passkeys},
     rate_limiter::RateLimiter,
     receiver_store::ReceiverStore,
     session_store::SessionStore,
     template_store::TemplateStore,
 };
 use tokio::runtime::Handle;
+use url::Url;
 
 use crate::{
     advance::Core,
@@ -69,9 +73,19 @@ pub(crate) struct People {
     pub(crate) stationery: Arc<dyn Stationery>,
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
+    pub(crate) passkeys: Arc<dyn PasskeyStore>,
+    /// None where the deployment has no host name.
+    pub(crate) party: Option<Arc<dyn Passkeys>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     /// Closes what a form carries to the next one.
     pub(crate) seal: Seal,
+}
+
+/// The party that passkeys are made for, where they can be.
+fn party(origin: &str) -> Option<Arc<dyn Passkeys>> {
+    let host = Url::parse(origin).ok()?.host_str()?.to_owned();
+    let party = RelyingParty::new(&host, origin.to_owned()).ok()?;
+    Some(Arc::new(party))
 }
 
 impl People {
@@ -107,6 +121,8 @@ impl People {
             stationery: Arc::new(Wordings),
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
+            passkeys: store.clone(),
+            party: party(&config.addresses.public),
             limiter: limiter.clone(),
             seal: Seal::new(&derive(key, "portal")),
         })
@@ -126,6 +142,7 @@ impl People {
             receivers: whole.clone(),
             templates: whole.clone(),
             branding: whole.clone(),
+            passkeys: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

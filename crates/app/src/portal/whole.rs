@@ -8,7 +8,10 @@ use domain::{
     ancestors::Ancestor,
     audit::AuditEntry,
     branding::{Brand, BrandName, Colour, Logo},
-    id::{ApiKeyId, DeliveryId, ReceiverId, SessionId, SignInId, TemplateId, UserId, WebhookId},
+    id::{
+        ApiKeyId, DeliveryId, PasskeyId, ReceiverId, SessionId, SignInId, TemplateId, UserId,
+        WebhookId,
+    },
     request::{ListQuery, Receiver},
     secret::Secret,
     template::{Draft, Step},
@@ -17,13 +20,14 @@ use ports::{
     account_store::{SignIn, Whence},
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
-        AccountService, Attempt, AuditCheck, AuditService, BrandingService, EmbeddingService,
-        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer,
-        Overview, PortalError, Preview, ReceiverService, Rotated, SignedIn, TeamService,
-        TeamSession, TeamSessionService, TeamWebhookService, TemplateService, Visitor,
-        WholeSession,
+        AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService,
+        EmbeddingService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember,
+        NewWebhook, Offer, Overview, PasskeyService, PortalError, Preview, ReceiverService,
+        Rotated, SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
+        TemplateService, Visitor, WholeSession,
     },
     key_store::KeptKey,
+    passkeys::KeptPasskey,
     receiver_store::KeptReceiver,
     template_store::{KeptTemplate, Revision},
     webhook_store::{KeptWebhook, WebhookChange},
@@ -53,6 +57,15 @@ whole_for_visitors! { KeyService:
     fn make_key(order: NewKey) -> Secret;
     fn rotate_key(id: ApiKeyId) -> Secret;
     fn revoke_key(id: ApiKeyId) -> ();
+}
+
+whole_for_visitors! { PasskeyService:
+    fn passkeys() -> Option<Vec<KeptPasskey>>;
+    fn offer_passkey() -> Asked;
+    fn keep_passkey(name: String, asked: Secret, answer: String) -> Vec<Secret>;
+    fn drop_passkey(id: PasskeyId, password: Secret) -> ();
+    fn ask_passkey() -> Option<Asked>;
+    fn show_passkey(token: Secret, asked: Secret, answer: String) -> SignedIn;
 }
 
 whole_for_visitors! { TeamService:

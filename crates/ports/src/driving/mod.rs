@@ -19,10 +19,11 @@ pub use self::{
         SessionService,
     },
     portal::{
-        AccountService, Attempt, AuditCheck, AuditService, BrandingService, Day, EmbeddingService,
-        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, Offer, Overview,
-        PortalError, Preview, ReceiverService, SignedIn, TeamService, TeamSession,
-        TeamSessionService, TeamWebhookService, TemplateService, Visitor, WholeSession,
+        AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService, Day,
+        EmbeddingService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember, Offer,
+        Overview, PasskeyService, PortalError, Preview, ReceiverService, SignedIn, TeamService,
+        TeamSession, TeamSessionService, TeamWebhookService, TemplateService, Visitor,
+        WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

@@ -19,6 +19,7 @@ use ports::{
     key_store::KeyStore,
     notifier::NotificationQueue,
     outbox::Outbox,
+    passkeys::PasskeyStore,
     receiver_store::ReceiverStore,
     recording::RecordingQueue,
     session_store::SessionStore,
@@ -40,6 +41,7 @@ pub struct Backend {
     pub keys: Arc<dyn KeyStore>,
     pub users: Arc<dyn UserStore>,
     pub sign_ins: Arc<dyn SignInStore>,
+    pub passkeys: Arc<dyn PasskeyStore>,
     pub account_links: Arc<dyn AccountLinkStore>,
     pub audit: Arc<dyn AuditLog>,
     pub receivers: Arc<dyn ReceiverStore>,
@@ -134,6 +136,9 @@ macro_rules! stores_contract {
             account_links::hands_a_mail_to_one_who_sends_it
             receivers::keeps_a_teams_receivers_for_that_team
             brands::keeps_what_a_team_looks_like
+            passkeys::keeps_passkeys_and_their_state
+            passkeys::recovery_codes_go_with_the_last_factor
+            passkeys::nobody_has_more_passkeys_than_may_be
             templates::keeps_a_teams_templates_for_that_team
             templates::takes_each_template_its_way
             templates::has_one_default_template_in_a_language

@@ -1,6 +1,7 @@
 //! What people do in the portal.
 
 mod branding;
+mod passkeys;
 mod receivers;
 mod sessions;
 mod team;
@@ -20,6 +21,7 @@ use domain::{
 
 pub use self::{
     branding::BrandingService,
+    passkeys::{Asked, PasskeyService},
     receivers::ReceiverService,
     sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
@@ -43,13 +45,21 @@ pub struct Visitor {
     pub sign_in: SignInId,
     /// Whether all was shown that is asked for; else nothing but that is open to them.
     pub passed: bool,
-    pub has_second_factor: bool,
+    /// Whether one-time codes are asked for.
+    pub has_codes: bool,
+    /// Whether a passkey is.
+    pub has_passkey: bool,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub from: Whence,
 }
 
 impl Visitor {
+    #[must_use]
+    pub const fn has_second_factor(&self) -> bool {
+        self.has_codes || self.has_passkey
+    }
+
     /// # Errors
     /// Their role does not have this right, or they have shown only half of what is asked for.
     pub fn must(&self, right: Right) -> Result<(), PortalError> {

@@ -11,6 +11,7 @@ pub mod keys;
 pub mod notifications;
 pub mod outbox;
 pub mod partners;
+pub mod passkeys;
 pub mod people;
 pub mod receivers;
 pub mod recordings;

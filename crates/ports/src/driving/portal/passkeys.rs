@@ -1,0 +1,55 @@
+//! Passkeys in the portal.
+
+use async_trait::async_trait;
+use domain::{id::PasskeyId, secret::Secret};
+
+use super::{PortalError, SignedIn, Visitor};
+use crate::passkeys::KeptPasskey;
+
+/// What somebody's browser is asked, and what comes back with its answer.
+#[derive(Clone)]
+pub struct Asked {
+    /// JSON.
+    pub options: String,
+    /// Says later that it was we who asked, this person, a moment ago.
+    pub sealed: Secret,
+}
+
+/// Passkeys of whoever is signed in, and of whoever has shown their password alone.
+#[async_trait]
+pub trait PasskeyService: Send + Sync {
+    /// The visitor's passkeys; `None` where the deployment can have none.
+    async fn passkeys(&self, visitor: &Visitor) -> Result<Option<Vec<KeptPasskey>>, PortalError>;
+
+    /// Asks for a new passkey.
+    async fn offer_passkey(&self, visitor: &Visitor) -> Result<Asked, PortalError>;
+
+    /// Keeps it; answers recovery codes, which are shown once, if the visitor had no second factor.
+    async fn keep_passkey(
+        &self,
+        visitor: &Visitor,
+        name: String,
+        asked: Secret,
+        answer: String,
+    ) -> Result<Vec<Secret>, PortalError>;
+
+    /// Forgets one, for somebody who shows their password.
+    async fn drop_passkey(
+        &self,
+        visitor: &Visitor,
+        id: PasskeyId,
+        password: Secret,
+    ) -> Result<(), PortalError>;
+
+    /// Asks somebody who has shown their password for one of their passkeys; `None`: they have none.
+    async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError>;
+
+    /// Checks the answer; answers their new token in the place of the one that they have.
+    async fn show_passkey(
+        &self,
+        visitor: &Visitor,
+        token: Secret,
+        asked: Secret,
+        answer: String,
+    ) -> Result<SignedIn, PortalError>;
+}

@@ -1,0 +1,2 @@
+DROP TABLE passkeys;
+ALTER TABLE users DROP COLUMN passkeys;
