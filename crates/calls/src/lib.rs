@@ -12,7 +12,7 @@ use bytes::Bytes;
 use domain::secret::Secret;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
-    Request, Uri,
+    Request, Response, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue},
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -167,6 +167,14 @@ impl Caller {
         self.call(Request::post(uri(address)?), credentials, Some(content)).await
     }
 
+    /// Makes a call that somebody else has put together.
+    ///
+    /// # Errors
+    /// As [`Caller::get`].
+    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, NoAnswer> {
+        self.made(request.map(|body| Full::new(Bytes::from(body)))).await
+    }
+
     async fn call(
         &self,
         request: hyper::http::request::Builder,
@@ -184,13 +192,19 @@ impl Caller {
             Bytes::new()
         };
         let request = request.body(Full::new(body)).map_err(|_| NoAnswer::Request)?;
+        let answer = self.made(request).await?;
+        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body().into() })
+    }
+
+    async fn made(&self, request: Request<Full<Bytes>>) -> Result<Response<Vec<u8>>, NoAnswer> {
         tokio::time::timeout(PATIENCE, async {
             let answer = self.client.request(request).await.map_err(|error| {
                 if error.is_connect() { NoAnswer::Unconnected } else { NoAnswer::Broken }
             })?;
-            let status = answer.status().as_u16();
-            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-            Ok(Answer { status, body: body.map_err(|_| NoAnswer::Body)?.to_bytes() })
+            let (head, body) = answer.into_parts();
+            let body = Limited::new(body, LARGEST).collect().await;
+            let body = body.map_err(|_| NoAnswer::Body)?.to_bytes();
+            Ok(Response::from_parts(head, body.into()))
         })
         .await
         .unwrap_or(Err(NoAnswer::Late))

@@ -11,6 +11,7 @@ mod branding;
 mod deliveries;
 mod embedding;
 mod failure;
+mod identity;
 mod keys;
 mod members;
 mod overview;
@@ -32,9 +33,9 @@ use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, BrandingService, EmbeddingService, KeyService, LinkService,
-        PasskeyService, ReceiverService, TeamService, TeamSessionService, TeamWebhookService,
-        TemplateService,
+        AccountService, AuditService, BrandingService, EmbeddingService, IdentityService,
+        KeyService, LinkService, PasskeyService, ReceiverService, TeamService, TeamSessionService,
+        TeamWebhookService, TemplateService,
     },
 };
 
@@ -53,6 +54,7 @@ pub struct Portal {
     pub branding: Arc<dyn BrandingService>,
     pub audit: Arc<dyn AuditService>,
     pub passkeys: Arc<dyn PasskeyService>,
+    pub identities: Arc<dyn IdentityService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
     pub origin: String,
@@ -81,6 +83,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(password::routes)
             .configure(account::routes)
             .configure(passkeys::routes)
+            .configure(identity::routes)
             .configure(audit::routes)
             .configure(assets::routes)
             .route("/portal/{rest:.*}", web::route().to(failure::nothing_here));

@@ -76,7 +76,7 @@ async fn choose(
     let token = token(sent.0.text("link"))?;
     let whose = portal.links.mailed_link(&token).await?;
     match portal.links.choose_password(&token, sent.0.secret("new"), whence(&request)).await {
-        Ok(()) => Ok(sign_in::form("", &whose.email)
+        Ok(()) => Ok(sign_in::form(&portal, "", &whose.email)
             .with("done", "Your password was chosen: sign in with it.")
             .shown()),
         Err(error @ (PortalError::Password(_) | PortalError::TooMany { .. })) => {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{
     Portal,
     failure::{Failure, see},
+    identity,
     page::Page,
     sent::{Sent, SentByAnybody},
     signed::{forget, remember, token, visitor, whence},
@@ -32,13 +33,15 @@ struct Next {
     next: String,
 }
 
-async fn page(next: web::Query<Next>) -> HttpResponse {
-    form(&next.next, "").shown()
+async fn page(portal: web::Data<Portal>, next: web::Query<Next>) -> HttpResponse {
+    form(&portal, &next.next, "").shown()
 }
 
-pub(crate) fn form(next: &str, email: &str) -> Page {
+pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> Page {
     Page::new("sign-in.html", "Sign in")
         .with("next", inside(next))
+        .with("away", on_to("/portal/sign-in/away", &inside(next)))
+        .with("provider", identity::name(portal.identities.as_ref()))
         .with("email", email)
         .with("done", "")
 }
@@ -56,18 +59,28 @@ async fn sign_in(
         from: whence(&request),
     };
     match portal.accounts.sign_in(attempt).await {
-        Ok(SignedIn { token, needs_code: true }) => {
-            let query = url::form_urlencoded::Serializer::new(String::new())
-                .append_pair("next", &inside(next))
-                .finish();
-            Ok(remember(see(&format!("/portal/sign-in/code?{query}")), &token))
-        }
-        Ok(SignedIn { token, needs_code: false }) => Ok(remember(see(&inside(next)), &token)),
+        Ok(answer) => Ok(signed_in(&answer, next)),
         Err(error @ (PortalError::WrongPassword | PortalError::TooMany { .. })) => {
-            Ok(form(next, email).refused(&error))
+            Ok(form(&portal, next, email).refused(&error))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// On to where somebody wanted, or to what they are asked for before.
+pub(crate) fn signed_in(answer: &SignedIn, next: &str) -> HttpResponse {
+    let next = inside(next);
+    if !answer.needs_code {
+        return remember(see(&next), &answer.token);
+    }
+    remember(see(&on_to("/portal/sign-in/code", &next)), &answer.token)
+}
+
+/// A page that leads on to another.
+fn on_to(page: &str, next: &str) -> String {
+    let query =
+        url::form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+    format!("{page}?{query}")
 }
 
 async fn code_page(

@@ -54,9 +54,14 @@ pub(crate) async fn visitor(request: &HttpRequest) -> Result<Option<Visitor>, Fa
 }
 
 pub(crate) fn token(request: &HttpRequest) -> Option<Secret> {
-    let cookie = request.cookie(COOKIE)?;
+    cookie(request, COOKIE, LONGEST_TOKEN)
+}
+
+/// What a browser was handed under a name, if it is no longer than it can be.
+pub(crate) fn cookie(request: &HttpRequest, name: &str, longest: usize) -> Option<Secret> {
+    let cookie = request.cookie(name)?;
     let value = cookie.value();
-    (value.len() <= LONGEST_TOKEN).then(|| Secret::new(value.to_owned()))
+    (value.len() <= longest).then(|| Secret::new(value.to_owned()))
 }
 
 pub(crate) fn whence(request: &HttpRequest) -> Whence {
@@ -68,27 +73,32 @@ pub(crate) fn whence(request: &HttpRequest) -> Whence {
 }
 
 /// Gives a browser the token that it shows from now on.
-pub(crate) fn remember(mut response: HttpResponse, token: &Secret) -> HttpResponse {
-    set(&mut response, token.expose(), KEPT);
-    response
+pub(crate) fn remember(response: HttpResponse, token: &Secret) -> HttpResponse {
+    hand(response, COOKIE, token.expose(), KEPT)
 }
 
 /// Has a browser forget its token.
-pub(crate) fn forget(mut response: HttpResponse) -> HttpResponse {
-    set(&mut response, "", Duration::ZERO);
-    response
+pub(crate) fn forget(response: HttpResponse) -> HttpResponse {
+    hand(response, COOKIE, "", Duration::ZERO)
 }
 
-fn set(response: &mut HttpResponse, value: &str, age: Duration) {
-    let cookie = Cookie::build(COOKIE, value.to_owned())
+/// Hands a browser something to be shown again, for so long.
+pub(crate) fn hand(
+    mut response: HttpResponse,
+    name: &'static str,
+    value: &str,
+    age: Duration,
+) -> HttpResponse {
+    let cookie = Cookie::build(name, value.to_owned())
         .path("/")
         .secure(true)
         .http_only(true)
-        // A link in a mail to a page of ours finds its reader signed in.
+        // A link elsewhere to a page of ours finds its reader signed in.
         .same_site(SameSite::Lax)
         .max_age(age)
         .finish();
     if let Err(error) = response.add_cookie(&cookie) {
         tracing::error!(%error, "a cookie could not be set");
     }
+    response
 }

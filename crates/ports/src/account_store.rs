@@ -27,6 +27,13 @@ pub trait UserStore: Send + Sync {
 
     async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError>;
 
+    /// Whom a provider of identities knows by a name.
+    async fn user_by_subject(&self, subject: &str) -> Result<Option<KeptUser>, StoreError>;
+
+    /// Says whom a provider knows somebody as, from then on. `false`, and nothing is changed: they,
+    /// or the name, are bound to another already. Of two at once one succeeds.
+    async fn bind_subject(&self, id: UserId, subject: &str) -> Result<bool, StoreError>;
+
     /// A team's people, by their addresses.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
 

@@ -15,6 +15,7 @@ pub mod credentials;
 pub mod delivery;
 pub mod delivery_log;
 pub mod driving;
+pub mod identity;
 pub mod key_store;
 pub mod notifier;
 pub mod outbox;

@@ -89,6 +89,7 @@ fn types() -> Result<(), Failure> {
 fn clients() -> Result<(), Failure> {
     node_modules(&root().join("tests/openapi/typescript"))?;
     node_modules(&root().join("crates/embed"))?;
+    node_modules(&root().join("tests/oidc"))?;
     python_packages("tests/openapi/requirements.txt", "python")
 }
 

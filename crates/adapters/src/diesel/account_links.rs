@@ -16,7 +16,7 @@ use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn, with_due, with_transaction},
     schema::{account_links, sign_ins, teams, users},
-    users::UserRow,
+    user_row::UserRow,
 };
 
 const QUEUED: &str = "queued";

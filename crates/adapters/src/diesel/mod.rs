@@ -34,6 +34,7 @@ mod sign_ins;
 mod team_reads;
 mod templates;
 mod together;
+mod user_row;
 mod users;
 mod webhook_changes;
 mod webhooks;

@@ -39,6 +39,7 @@ tables! {
         totp_step -> BigInt,
         created_at -> SqlMoment,
         passkeys -> Integer,
+        subject -> Nullable<Text>,
     }
     passkeys (id) {
         id -> SqlId,

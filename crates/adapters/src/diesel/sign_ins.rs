@@ -17,7 +17,7 @@ use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn},
     schema::{sign_ins, teams, users},
-    users::UserRow,
+    user_row::UserRow,
 };
 
 /// How exactly it is kept when somebody was last seen: each page would be a write otherwise.

@@ -1,13 +1,15 @@
 //! The people of the portal. The secrets of their one-time codes are sealed.
 
-use ::diesel::prelude::*;
+use ::diesel::{
+    prelude::*,
+    result::{DatabaseErrorKind, Error::DatabaseError},
+};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
     account::{Email, Role},
     id::{TeamId, UserId},
-    secret::Secret,
 };
 use ports::{
     Resealed, StoreError,
@@ -18,38 +20,10 @@ use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn, with_transaction},
     schema::{recovery_codes, teams, users},
+    user_row::{TOTP, UserRow},
 };
 
-const TOTP: &str = "users.totp";
 const GOVERNS: [&str; 2] = [Role::Owner.as_str(), Role::Operator.as_str()];
-
-#[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = users)]
-#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-pub(super) struct UserRow {
-    id: Id,
-    team: Id,
-    email: String,
-    role: String,
-    password: Option<String>,
-    totp: Option<Vec<u8>>,
-    created_at: Moment,
-    passkeys: i32,
-}
-
-impl UserRow {
-    pub(super) fn user(&self) -> Result<User, StoreError> {
-        Ok(User {
-            id: UserId::from_uuid(self.id.0),
-            team: TeamId::from_uuid(self.team.0),
-            email: self.email.parse().map_err(failed("read an address back"))?,
-            role: self.role.parse().map_err(failed("read a role back"))?,
-            has_password: self.password.is_some(),
-            has_second_factor: self.totp.is_some() || self.passkeys > 0,
-            created_at: self.created_at.0,
-        })
-    }
-}
 
 /// Changes somebody of a team where that leaves somebody who governs it and can sign in. The team's row is locked
 /// meanwhile, so that two who leave at once leave one after the other.
@@ -73,6 +47,16 @@ macro_rules! change_governed {
                 Ok(Change::Done)
             }
         }
+    }};
+}
+
+/// The one person of whom something is so.
+macro_rules! find {
+    ($store:expr, $so:expr) => {{
+        let found: QueryResult<Option<UserRow>> = with_conn!($store, |conn| {
+            users::table.filter($so).select(UserRow::as_select()).first(conn).await.optional()
+        });
+        $store.kept_user(found.map_err(failed("find a person"))?).await
     }};
 }
 
@@ -106,19 +90,28 @@ impl UserStore for Store {
     }
 
     async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError> {
-        let found: QueryResult<Option<UserRow>> = with_conn!(self, |conn| {
-            let whose = users::table.filter(users::email.eq(email.as_str()));
-            whose.select(UserRow::as_select()).first(conn).await.optional()
-        });
-        self.kept_user(found.map_err(failed("find a person"))?).await
+        find!(self, users::email.eq(email.as_str()))
     }
 
     async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError> {
-        let found: QueryResult<Option<UserRow>> = with_conn!(self, |conn| {
-            let whose = users::table.filter(users::id.eq(Id(*id.as_uuid())));
-            whose.select(UserRow::as_select()).first(conn).await.optional()
+        find!(self, users::id.eq(Id(*id.as_uuid())))
+    }
+
+    async fn user_by_subject(&self, subject: &str) -> Result<Option<KeptUser>, StoreError> {
+        find!(self, users::subject.eq(subject))
+    }
+
+    async fn bind_subject(&self, id: UserId, subject: &str) -> Result<bool, StoreError> {
+        let this =
+            users::table.filter(users::id.eq(Id(*id.as_uuid()))).filter(users::subject.is_null());
+        let bound = with_conn!(self, |conn| {
+            ::diesel::update(this).set(users::subject.eq(subject)).execute(conn).await
         });
-        self.kept_user(found.map_err(failed("find a person"))?).await
+        match bound {
+            Ok(rows) => Ok(rows == 1),
+            Err(DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(false),
+            Err(error) => Err(failed("bind a person")(error)),
+        }
     }
 
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
@@ -260,26 +253,5 @@ impl UserStore for Store {
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
         done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
         Ok(done)
-    }
-}
-
-impl Store {
-    pub(super) async fn kept_user(
-        &self,
-        row: Option<UserRow>,
-    ) -> Result<Option<KeptUser>, StoreError> {
-        let Some(row) = row else { return Ok(None) };
-        let codes = recovery_codes::table.filter(recovery_codes::owner.eq(row.id)).count();
-        let left: QueryResult<i64> = with_conn!(self, |conn| codes.get_result(conn).await);
-        let left = left.map_err(failed("count recovery codes"))?;
-        let totp = row.totp.as_ref().map(|sealed| self.seal.open(TOTP, sealed));
-        let totp = totp.transpose().map_err(failed("open the secret of one-time codes"))?;
-        Ok(Some(KeptUser {
-            user: row.user()?,
-            password: row.password.map(PasswordHash),
-            totp: totp.map(Secret::new),
-            passkeys: usize::try_from(row.passkeys).unwrap_or(0),
-            recovery_codes_left: usize::try_from(left).unwrap_or(0),
-        }))
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use notify::{SmsAccount, WhatsappAccount};
 
+use super::values::together;
+
 /// What of short messages is configured.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
@@ -23,22 +25,6 @@ pub(super) fn messages(values: &BTreeMap<String, String>, faults: &mut Vec<Strin
         whatsapp: whatsapp.map_err(|e| faults.push(format!("whatsapp_{e}"))).ok().flatten(),
         sms: sms.map_err(|e| faults.push(format!("sms_{e}"))).ok().flatten(),
     }
-}
-
-/// Values that need each other: all of them or none.
-fn together<'a>(
-    values: &'a BTreeMap<String, String>,
-    keys: [&str; 3],
-    faults: &mut Vec<String>,
-) -> Option<[&'a str; 3]> {
-    let found = keys.map(|key| values.get(key).map(String::as_str));
-    if let [Some(first), Some(second), Some(third)] = found {
-        return Some([first, second, third]);
-    }
-    if found.iter().any(Option::is_some) {
-        faults.push(format!("{}, {} and {} need each other", keys[0], keys[1], keys[2]));
-    }
-    None
 }
 
 #[cfg(test)]

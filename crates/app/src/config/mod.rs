@@ -1,6 +1,7 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
 mod browsers;
+mod identity;
 mod mailing;
 mod messages;
 mod regions;
@@ -24,6 +25,7 @@ use domain::{
 
 use self::{
     browsers::browsers,
+    identity::identity,
     mailing::mailing,
     regions::addresses,
     values::{
@@ -66,6 +68,8 @@ pub struct Config {
     pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
     pub mailing: Mailing,
+    /// Who else knows the people of the portal.
+    pub identity: Option<::identity::Account>,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
     /// Where limits are counted for several processes; `None`: in this one.
@@ -124,6 +128,10 @@ const KEYS: &[&str] = &[
     "sms_url",
     "sms_key",
     "sms_from",
+    "oidc_issuer",
+    "oidc_client_id",
+    "oidc_client_secret",
+    "oidc_name",
     "countries",
     "redis_url",
     "rate_limit",
@@ -216,6 +224,7 @@ impl Config {
             exit_check: checked_url(values.get("egress_check_url"), faults),
             webhook_backoff: backoff.unwrap_or_default(),
             mailing: mailing(values, &public_url, faults),
+            identity: identity(values, faults),
             countries,
             redis_url: redis_url(values, faults),
             limits: Limits {

@@ -132,6 +132,22 @@ pub(super) fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<L
     text.parse().map_err(|error| faults.push(format!("{key} {error}"))).ok()
 }
 
+/// Values that need each other: all of them or none.
+pub(super) fn together<'a>(
+    values: &'a BTreeMap<String, String>,
+    keys: [&str; 3],
+    faults: &mut Vec<String>,
+) -> Option<[&'a str; 3]> {
+    let found = keys.map(|key| values.get(key).map(String::as_str));
+    if let [Some(first), Some(second), Some(third)] = found {
+        return Some([first, second, third]);
+    }
+    if found.iter().any(Option::is_some) {
+        faults.push(format!("{}, {} and {} need each other", keys[0], keys[1], keys[2]));
+    }
+    None
+}
+
 pub(super) fn read_file(path: &Path, faults: &mut Vec<String>) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let text = match std::fs::read_to_string(path) {

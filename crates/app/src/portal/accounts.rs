@@ -45,24 +45,7 @@ impl AccountService for People {
             metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
             return Err(PortalError::WrongPassword);
         };
-        let needs_code = kept.user.has_second_factor;
-        let token = self.token();
-        let now = self.core.clock.now();
-        let sign_in = SignIn {
-            id: SignInId::from_uuid(Uuid::from_u128(self.core.chance.id())),
-            user: kept.user.id,
-            passed: !needs_code,
-            form_token: self.token(),
-            created_at: now,
-            seen_at: now,
-            expires_at: now + if needs_code { HALF_IN } else { SIGNED_IN },
-            from,
-        };
-        if !needs_code {
-            self.note_sign_in(&kept, &sign_in.from).await?;
-        }
-        self.sign_ins.add_sign_in(&sign_in, &hash_of(&token)).await?;
-        Ok(SignedIn { token, needs_code })
+        self.begin(&kept, from).await
     }
 
     async fn show_code(
@@ -178,6 +161,32 @@ impl People {
     /// 256 random bits.
     pub(super) fn token(&self) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.core.chance.bits()))
+    }
+
+    /// Signs somebody in who has shown who they are; a second factor is asked for where they have one.
+    pub(super) async fn begin(
+        &self,
+        kept: &KeptUser,
+        from: Whence,
+    ) -> Result<SignedIn, PortalError> {
+        let needs_code = kept.user.has_second_factor;
+        let token = self.token();
+        let now = self.core.clock.now();
+        let sign_in = SignIn {
+            id: SignInId::from_uuid(Uuid::from_u128(self.core.chance.id())),
+            user: kept.user.id,
+            passed: !needs_code,
+            form_token: self.token(),
+            created_at: now,
+            seen_at: now,
+            expires_at: now + if needs_code { HALF_IN } else { SIGNED_IN },
+            from,
+        };
+        if !needs_code {
+            self.note_sign_in(kept, &sign_in.from).await?;
+        }
+        self.sign_ins.add_sign_in(&sign_in, &hash_of(&token)).await?;
+        Ok(SignedIn { token, needs_code })
     }
 
     /// Whoever has shown their password, and nothing more.

@@ -6,6 +6,7 @@ mod audit;
 mod branding;
 mod embedding;
 mod factor;
+mod identity;
 mod keys;
 mod links;
 mod overview;
@@ -19,12 +20,14 @@ mod whole;
 
 use std::sync::Arc;
 
+use ::identity::Provider;
 use ::passkeys::RelyingParty;
 use adapters::{
     credentials::{Argon2Passwords, TotpCodes},
     diesel::Store,
     seal::Seal,
 };
+use calls::Caller;
 use domain::audit::Deed;
 use notify::Wordings;
 use ports::{
@@ -36,6 +39,7 @@ use ports::{
     catalogue::Catalogue,
     credentials::{OneTimeCodes, Passwords},
     driving::{SessionService, Visitor},
+    identity::IdentityProvider,
     key_store::KeyStore,
     notifier::Stationery,
     passkeys::{PasskeyStore, Passkeys},
@@ -74,6 +78,7 @@ pub(crate) struct People {
     pub(crate) passwords: Arc<dyn Passwords>,
     pub(crate) codes: Arc<dyn OneTimeCodes>,
     pub(crate) passkeys: Arc<dyn PasskeyStore>,
+    pub(crate) identities: Option<Arc<dyn IdentityProvider>>,
     /// None where the deployment has no host name.
     pub(crate) party: Option<Arc<dyn Passkeys>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -86,6 +91,13 @@ fn party(origin: &str) -> Option<Arc<dyn Passkeys>> {
     let host = Url::parse(origin).ok()?.host_str()?.to_owned();
     let party = RelyingParty::new(&host, origin.to_owned()).ok()?;
     Some(Arc::new(party))
+}
+
+/// The provider of identities, if there is one.
+fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Failure> {
+    let Some(account) = config.identity.clone() else { return Ok(None) };
+    let back = format!("{}/portal/sign-in/back", config.addresses.public);
+    Ok(Some(Arc::new(Provider::new(account, &back, Caller::new()?)?)))
 }
 
 impl People {
@@ -123,6 +135,7 @@ impl People {
             codes: Arc::new(TotpCodes),
             passkeys: store.clone(),
             party: party(&config.addresses.public),
+            identities: identities(config)?,
             limiter: limiter.clone(),
             seal: Seal::new(&derive(key, "portal")),
         })
@@ -143,6 +156,7 @@ impl People {
             templates: whole.clone(),
             branding: whole.clone(),
             passkeys: whole.clone(),
+            identities: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

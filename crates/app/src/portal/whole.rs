@@ -21,11 +21,12 @@ use ports::{
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
         AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService,
-        EmbeddingService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember,
-        NewWebhook, Offer, Overview, PasskeyService, PortalError, Preview, ReceiverService,
-        Rotated, SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
-        TemplateService, Visitor, WholeSession,
+        EmbeddingService, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey,
+        NewMember, NewWebhook, Offer, Overview, PasskeyService, PortalError, Preview,
+        ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
+        TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
+    identity::Arrival,
     key_store::KeptKey,
     passkeys::KeptPasskey,
     receiver_store::KeptReceiver,
@@ -57,6 +58,28 @@ whole_for_visitors! { KeyService:
     fn make_key(order: NewKey) -> Secret;
     fn rotate_key(id: ApiKeyId) -> Secret;
     fn revoke_key(id: ApiKeyId) -> ();
+}
+
+#[async_trait]
+impl<S: IdentityService + 'static> IdentityService for Whole<S> {
+    fn provider(&self) -> Option<&str> {
+        self.inner.provider()
+    }
+
+    async fn depart(&self, next: String, from: Whence) -> Result<(String, Secret), PortalError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.depart(next, from).await }).await
+    }
+
+    async fn arrive(
+        &self,
+        kept: Secret,
+        arrival: Arrival,
+        from: Whence,
+    ) -> Result<(SignedIn, String), PortalError> {
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.arrive(kept, arrival, from).await }).await
+    }
 }
 
 whole_for_visitors! { PasskeyService:

@@ -127,6 +127,7 @@ macro_rules! stores_contract {
             keys::revokes_once
             keys::lists_a_teams_keys_and_when_they_were_used
             people::finds_a_person_by_their_address
+            people::binds_a_person_to_one_identity
             people::takes_each_one_time_code_once
             people::knows_who_is_signed_in_until_they_are_not
             people::takes_somebody_out_with_what_they_are_signed_in_with

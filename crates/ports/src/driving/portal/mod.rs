@@ -1,6 +1,7 @@
 //! What people do in the portal.
 
 mod branding;
+mod identity;
 mod passkeys;
 mod receivers;
 mod sessions;
@@ -21,6 +22,7 @@ use domain::{
 
 pub use self::{
     branding::BrandingService,
+    identity::IdentityService,
     passkeys::{Asked, PasskeyService},
     receivers::ReceiverService,
     sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},

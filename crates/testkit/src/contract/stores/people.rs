@@ -72,6 +72,30 @@ pub async fn finds_a_person_by_their_address(backend: &Backend) {
     assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
 }
 
+pub async fn binds_a_person_to_one_identity(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let (one, two) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
+        let user = added(backend, home.team, Role::Owner).await;
+        let other = added(backend, home.team, Role::Viewer).await;
+        assert!(backend.users.user_by_subject(&one).await.unwrap().is_none());
+        let tries = [(user.id, &one), (user.id, &two), (other.id, &one)].map(|(id, subject)| {
+            let (users, subject) = (backend.users.clone(), subject.clone());
+            tokio::spawn(async move { users.bind_subject(id, &subject).await.unwrap() })
+        });
+        let mut bound = vec![];
+        for tried in tries {
+            bound.push(tried.await.unwrap());
+        }
+        // The first two are of one person, the first and the last of one name.
+        assert!(bound == [true, false, false] || bound == [false, true, true], "{bound:?}");
+        let found = backend.users.user_by_subject(&one).await.unwrap();
+        let known = found.map(|kept| kept.user.id);
+        assert_eq!(known, Some(if bound[0] { user.id } else { other.id }));
+        assert!(!backend.users.bind_subject(user.id, &two).await.unwrap(), "a second name");
+    }
+}
+
 pub async fn takes_each_one_time_code_once(backend: &Backend) {
     let home = household(backend).await;
     for _ in 0..ROUNDS {

@@ -1,0 +1,70 @@
+//! People of the portal as their table has them.
+
+use ::diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use domain::{
+    id::{TeamId, UserId},
+    secret::Secret,
+};
+use ports::{
+    StoreError,
+    account_store::{KeptUser, PasswordHash, User},
+};
+
+use super::{
+    column::{Id, Moment},
+    database::{Store, failed, with_conn},
+    schema::{recovery_codes, users},
+};
+
+/// Where the secrets of one-time codes are sealed.
+pub(super) const TOTP: &str = "users.totp";
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = users)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+pub(super) struct UserRow {
+    pub(super) id: Id,
+    pub(super) team: Id,
+    pub(super) email: String,
+    pub(super) role: String,
+    pub(super) password: Option<String>,
+    pub(super) totp: Option<Vec<u8>>,
+    pub(super) created_at: Moment,
+    pub(super) passkeys: i32,
+}
+
+impl UserRow {
+    pub(super) fn user(&self) -> Result<User, StoreError> {
+        Ok(User {
+            id: UserId::from_uuid(self.id.0),
+            team: TeamId::from_uuid(self.team.0),
+            email: self.email.parse().map_err(failed("read an address back"))?,
+            role: self.role.parse().map_err(failed("read a role back"))?,
+            has_password: self.password.is_some(),
+            has_second_factor: self.totp.is_some() || self.passkeys > 0,
+            created_at: self.created_at.0,
+        })
+    }
+}
+
+impl Store {
+    pub(super) async fn kept_user(
+        &self,
+        row: Option<UserRow>,
+    ) -> Result<Option<KeptUser>, StoreError> {
+        let Some(row) = row else { return Ok(None) };
+        let codes = recovery_codes::table.filter(recovery_codes::owner.eq(row.id)).count();
+        let left: QueryResult<i64> = with_conn!(self, |conn| codes.get_result(conn).await);
+        let left = left.map_err(failed("count recovery codes"))?;
+        let totp = row.totp.as_ref().map(|sealed| self.seal.open(TOTP, sealed));
+        let totp = totp.transpose().map_err(failed("open the secret of one-time codes"))?;
+        Ok(Some(KeptUser {
+            user: row.user()?,
+            password: row.password.map(PasswordHash),
+            totp: totp.map(Secret::new),
+            passkeys: usize::try_from(row.passkeys).unwrap_or(0),
+            recovery_codes_left: usize::try_from(left).unwrap_or(0),
+        }))
+    }
+}

@@ -1,0 +1,102 @@
+//! Signing in with what a provider of identities says.
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use chrono::TimeDelta;
+use domain::{audit::Deed, secret::Secret};
+use ports::{
+    account_store::{KeptUser, Whence},
+    driving::{IdentityService, PortalError, SignedIn},
+    identity::{Arrival, Identity, IdentityProvider, Unidentified},
+    rate_limiter::Subject,
+};
+
+use super::{People, accounts::FROM_AN_ADDRESS};
+
+/// How long somebody may be away.
+const AWAY: TimeDelta = TimeDelta::minutes(10);
+const PLACE: &str = "portal.identity";
+
+/// What the log knows, and what somebody is told.
+fn unidentified(error: &Unidentified) -> PortalError {
+    tracing::warn!(%error, "somebody could not be signed in");
+    metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
+    let text = match error {
+        Unidentified::Unreachable(_) => "who you are cannot be asked at the moment: try again",
+        Unidentified::Refused(_) => "who you are could not be confirmed: try again",
+        Unidentified::NoAddress => "your address was not confirmed there",
+    };
+    PortalError::Invalid(text.to_owned())
+}
+
+fn stranger() -> PortalError {
+    let text = "nobody here is known by that: ask an owner of your team to invite you";
+    PortalError::Invalid(text.to_owned())
+}
+
+impl People {
+    fn identities(&self) -> Result<&dyn IdentityProvider, PortalError> {
+        self.identities.as_deref().ok_or(PortalError::NotFound("provider"))
+    }
+
+    /// The person whom a provider knows, and only them: by its name for them, which stays theirs.
+    /// By their address once, while nobody is known as them.
+    async fn known(&self, identity: &Identity, from: &Whence) -> Result<KeptUser, PortalError> {
+        if let Some(kept) = self.users.user_by_subject(&identity.subject).await? {
+            return Ok(kept);
+        }
+        let kept = self.users.user_by_email(&identity.email).await?.ok_or_else(stranger)?;
+        let now = self.core.clock.now();
+        let deed = Deed::new(now, kept.user.email.as_str(), "identity.bind", &identity.subject);
+        self.audit.note(kept.user.team, &deed.from(from.address)).await?;
+        if self.users.bind_subject(kept.user.id, &identity.subject).await? {
+            return Ok(kept);
+        }
+        tracing::warn!(user.id = %kept.user.id, "a provider knows somebody as another person now");
+        Err(stranger())
+    }
+}
+
+#[async_trait]
+impl IdentityService for People {
+    fn provider(&self) -> Option<&str> {
+        self.identities.as_deref().map(IdentityProvider::name)
+    }
+
+    async fn depart(&self, next: String, from: Whence) -> Result<(String, Secret), PortalError> {
+        let identities = self.identities()?;
+        self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
+        let departure = identities.depart().await.map_err(|error| unidentified(&error))?;
+        let until = (self.core.clock.now() + AWAY).timestamp();
+        let text = format!("{until} {next} {}", departure.kept.expose());
+        let sealed = self.seal.close(PLACE, &text);
+        let sealed = sealed.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
+        Ok((departure.url, Secret::new(URL_SAFE_NO_PAD.encode(sealed))))
+    }
+
+    async fn arrive(
+        &self,
+        kept: Secret,
+        arrival: Arrival,
+        from: Whence,
+    ) -> Result<(SignedIn, String), PortalError> {
+        let identities = self.identities()?;
+        self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
+        let late = || PortalError::Invalid("that took too long: try again".to_owned());
+        let sealed = URL_SAFE_NO_PAD.decode(kept.expose()).map_err(|_| late())?;
+        let text = self.seal.open(PLACE, &sealed).map_err(|_| late())?;
+        let mut parts = text.splitn(3, ' ');
+        let (Some(until), Some(next), Some(kept)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(late());
+        };
+        let now = self.core.clock.now();
+        if !until.parse::<i64>().is_ok_and(|until| now.timestamp() < until) {
+            return Err(late());
+        }
+        let identity = identities.arrive(&Secret::new(kept.to_owned()), &arrival).await;
+        let identity = identity.map_err(|error| unidentified(&error))?;
+        let person = self.known(&identity, &from).await?;
+        Ok((self.begin(&person, from).await?, next.to_owned()))
+    }
+}

@@ -1,0 +1,92 @@
+//! Signing in by a provider of identities. Both ways are links: the policy of our pages lets no
+//! form lead elsewhere. What comes back counts with the cookie that went out alone.
+
+use actix_web::{HttpRequest, HttpResponse, cookie::time::Duration, web};
+use domain::secret::Secret;
+use ports::{
+    driving::{IdentityService, PortalError},
+    identity::Arrival,
+};
+use serde::Deserialize;
+
+use crate::{
+    Portal,
+    failure::{Failure, see},
+    sign_in::{form, inside, signed_in},
+    signed::{cookie, hand, whence},
+};
+
+/// Kept while somebody is away.
+const COOKIE: &str = "__Host-avouch-away";
+const AWAY: Duration = Duration::minutes(10);
+const LONGEST_COOKIE: usize = 3_000;
+const LONGEST: usize = 4_096;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/portal/sign-in/away", web::get().to(depart))
+        .route("/portal/sign-in/back", web::get().to(arrive));
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct Back {
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    code: String,
+}
+
+async fn depart(
+    portal: web::Data<Portal>,
+    request: HttpRequest,
+    next: web::Query<Next>,
+) -> Result<HttpResponse, Failure> {
+    match portal.identities.depart(inside(&next.next), whence(&request)).await {
+        Ok((url, kept)) => Ok(hand(see(&url), COOKIE, kept.expose(), AWAY)),
+        Err(error) => refused(&portal, &next.next, error),
+    }
+}
+
+async fn arrive(
+    portal: web::Data<Portal>,
+    request: HttpRequest,
+    back: web::Query<Back>,
+) -> Result<HttpResponse, Failure> {
+    let kept = cookie(&request, COOKIE, LONGEST_COOKIE);
+    let kept = kept.unwrap_or_else(|| Secret::new(String::new()));
+    let Back { state, code } = back.into_inner();
+    if state.len() > LONGEST || code.len() > LONGEST {
+        return Err(Failure::Forged);
+    }
+    let arrival = Arrival { state, code: Secret::new(code) };
+    let answer = match portal.identities.arrive(kept, arrival, whence(&request)).await {
+        Ok((answer, next)) => signed_in(&answer, &next),
+        Err(error) => refused(&portal, "", error)?,
+    };
+    Ok(hand(answer, COOKIE, "", Duration::ZERO))
+}
+
+fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpResponse, Failure> {
+    match error {
+        PortalError::Invalid(_) | PortalError::TooMany { .. } => {
+            Ok(form(portal, next, "").refused(&error))
+        }
+        PortalError::NotFound(_)
+        | PortalError::Forbidden
+        | PortalError::WrongPassword
+        | PortalError::WrongCode
+        | PortalError::Password(_)
+        | PortalError::Store(_) => Err(error.into()),
+    }
+}
+
+/// What the sign-in page calls the provider; empty: there is none.
+pub(crate) fn name(identities: &dyn IdentityService) -> &str {
+    identities.provider().unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! Somebody else who knows the people of the portal (OpenID Connect Core 1.0).
+
+use async_trait::async_trait;
+use domain::{account::Email, secret::Secret};
+
+/// Asks a provider who somebody is. Takes seconds, and bounded ones.
+#[async_trait]
+pub trait IdentityProvider: Send + Sync {
+    /// What people call it.
+    fn name(&self) -> &str;
+
+    /// Begins to ask.
+    async fn depart(&self) -> Result<Departure, Unidentified>;
+
+    /// Understands what a browser came back with.
+    async fn arrive(&self, kept: &Secret, arrival: &Arrival) -> Result<Identity, Unidentified>;
+}
+
+/// Where somebody's browser is sent, and what is needed to understand what it comes back with.
+pub struct Departure {
+    pub url: String,
+    /// To be kept from everybody, whoever's browser it is too.
+    pub kept: Secret,
+}
+
+/// What a browser comes back with.
+pub struct Arrival {
+    pub state: String,
+    pub code: Secret,
+}
+
+/// Whom a provider says that somebody is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The provider, a blank, and its name for them: never another person's, and never changed
+    /// (section 2).
+    pub subject: String,
+    /// One that the provider has seen to be theirs.
+    pub email: Email,
+}
+
+/// Why nobody knows who somebody is. The texts are for the operator's log.
+#[derive(Debug, thiserror::Error)]
+pub enum Unidentified {
+    #[error("the provider of identities cannot be asked: {0}")]
+    Unreachable(String),
+    #[error("the provider's answer does not count: {0}")]
+    Refused(String),
+    /// An address that the provider has not verified is nobody's.
+    #[error("the provider names no address that it has verified")]
+    NoAddress,
+}

@@ -1,0 +1,2 @@
+DROP INDEX users_by_subject;
+ALTER TABLE users DROP COLUMN subject;
