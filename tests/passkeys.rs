@@ -197,6 +197,14 @@ async fn an_answer_counts_once_and_for_our_own_pages() {
     let (late, ..) = half_in(&deployment, &password).await;
     assert!(!show(&late, &asked, &right).await, "the same once more");
 
+    // Who has lost everything is let in by an operator.
+    let (lost, ..) = half_in(&deployment, &password).await;
+    deployment.admin(&["drop-second-factor", "--email", ADA]);
+    assert_eq!(lost.get("/portal/overview").await.status, 303);
+    let found = Person::new(&base(&deployment));
+    assert_eq!(found.sign_in(ADA, &password).await.header("location"), "/portal/overview");
+    assert_eq!(found.get("/portal/overview").await.status, 200);
+
     // By numbers there are none, and nothing of them is offered.
     let mut numbers = Deployment::prepare(Kind::Sqlite).await;
     numbers.run().await;

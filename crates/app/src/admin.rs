@@ -82,6 +82,11 @@ pub(crate) enum Admin {
         #[arg(long)]
         role: Role,
     },
+    /// Lets somebody in with their password alone, who has lost all that they have beside it
+    DropSecondFactor {
+        #[arg(long)]
+        email: Email,
+    },
     /// Gives a key record a new key; the old one opens nothing from now on
     RotateKey { key_id: ApiKeyId },
     /// Revokes a key record
@@ -137,6 +142,7 @@ impl Admin {
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
                 people::create(&store, team, email, role).await
             }
+            Self::DropSecondFactor { email } => people::drop_second_factor(&store, email).await,
             Self::RotateKey { key_id } => {
                 let key = store.key(key_id).await.map_err(explain)?;
                 let key = key.ok_or_else(|| format!("there is no key {key_id}"))?;

@@ -30,9 +30,15 @@ pub trait UserStore: Send + Sync {
     /// Whom a provider of identities knows by a name.
     async fn user_by_subject(&self, subject: &str) -> Result<Option<KeptUser>, StoreError>;
 
-    /// Says whom a provider knows somebody as, from then on. `false`, and nothing is changed: they,
-    /// or the name, are bound to another already. Of two at once one succeeds.
-    async fn bind_subject(&self, id: UserId, subject: &str) -> Result<bool, StoreError>;
+    /// Says whom a provider knows somebody as, in the place of what was said `before`. `false`, and
+    /// nothing is changed: that was another, or the name is another person's. Of two at once one
+    /// succeeds.
+    async fn bind_subject(
+        &self,
+        id: UserId,
+        before: Option<&str>,
+        subject: &str,
+    ) -> Result<bool, StoreError>;
 
     /// A team's people, by their addresses.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
@@ -136,6 +142,8 @@ pub struct KeptUser {
     pub user: User,
     /// None: they have not chosen one yet.
     pub password: Option<PasswordHash>,
+    /// Whom a provider of identities knows them as.
+    pub subject: Option<String>,
     /// The secret of their one-time codes.
     pub totp: Option<Secret>,
     pub passkeys: usize,

@@ -32,6 +32,7 @@ pub(super) struct UserRow {
     pub(super) totp: Option<Vec<u8>>,
     pub(super) created_at: Moment,
     pub(super) passkeys: i32,
+    pub(super) subject: Option<String>,
 }
 
 impl UserRow {
@@ -62,6 +63,7 @@ impl Store {
         Ok(Some(KeptUser {
             user: row.user()?,
             password: row.password.map(PasswordHash),
+            subject: row.subject,
             totp: totp.map(Secret::new),
             passkeys: usize::try_from(row.passkeys).unwrap_or(0),
             recovery_codes_left: usize::try_from(left).unwrap_or(0),

@@ -77,6 +77,7 @@ impl UserStore for Store {
             totp: None,
             created_at: Moment(now),
             passkeys: 0,
+            subject: None,
         };
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(users::table)
@@ -101,11 +102,20 @@ impl UserStore for Store {
         find!(self, users::subject.eq(subject))
     }
 
-    async fn bind_subject(&self, id: UserId, subject: &str) -> Result<bool, StoreError> {
-        let this =
-            users::table.filter(users::id.eq(Id(*id.as_uuid()))).filter(users::subject.is_null());
-        let bound = with_conn!(self, |conn| {
-            ::diesel::update(this).set(users::subject.eq(subject)).execute(conn).await
+    async fn bind_subject(
+        &self,
+        id: UserId,
+        before: Option<&str>,
+        subject: &str,
+    ) -> Result<bool, StoreError> {
+        let this = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+        let change = users::subject.eq(subject);
+        let bound = with_conn!(self, |conn| if let Some(before) = before {
+            let still = this.filter(users::subject.eq(before));
+            ::diesel::update(still).set(change).execute(conn).await
+        } else {
+            let unbound = this.filter(users::subject.is_null());
+            ::diesel::update(unbound).set(change).execute(conn).await
         });
         match bound {
             Ok(rows) => Ok(rows == 1),

@@ -14,10 +14,11 @@ use domain::{
     secret::Secret,
 };
 use ports::{
-    account_store::{User, UserStore as _},
+    account_store::{SignInStore as _, User, UserStore as _},
     audit_log::AuditLog as _,
     clock::{Chance as _, Clock as _},
     credentials::{OneTimeCodes as _, Passwords as _},
+    passkeys::PasskeyStore as _,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -54,6 +55,20 @@ pub(super) async fn create(
         return Err(format!("somebody has the address {} already", user.email).into());
     }
     Ok(json!({ "userId": user.id, "password": password.expose() }))
+}
+
+/// Takes somebody's one-time codes and passkeys away, and ends their sign-ins.
+pub(super) async fn drop_second_factor(store: &Arc<Store>, email: Email) -> Result<Value, Failure> {
+    let kept = store.user_by_email(&email).await.map_err(explain)?;
+    let user = kept.ok_or_else(|| format!("nobody has the address {email}"))?.user;
+    let deed = Deed::new(SystemClock.now(), ADMIN, "second-factor.drop", user.email.as_str());
+    store.note(user.team, &deed).await.map_err(explain)?;
+    for passkey in store.passkeys(user.id).await.map_err(explain)? {
+        store.remove_passkey(user.id, passkey.id).await.map_err(explain)?;
+    }
+    store.set_second_factor(user.id, None).await.map_err(explain)?;
+    let ended = store.end_other_sign_ins(user.id, None).await.map_err(explain)?;
+    Ok(json!({ "userId": user.id, "signInsEnded": ended }))
 }
 
 /// Four groups of six that can be typed.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddr, path::PathBuf};
 
 use domain::secret::Secret;
 
-use super::values::{one_of, parse, within};
+use super::values::{one_of, socket, within};
 
 /// Where browsers run.
 #[derive(Debug, Clone)]
@@ -57,8 +57,7 @@ pub(super) fn browsers(values: &BTreeMap<String, String>, faults: &mut Vec<Strin
         faults.push("browser must be a program, or ws(s)://HOST[:PORT]/… without a user".into());
     }
     let listen = text("browser_proxy_listen", "");
-    let rule = "must be ADDRESS:PORT where the fleet's browsers come out";
-    let listen = parse::<SocketAddr>(&listen, "browser_proxy_listen", rule, faults);
+    let listen = socket(&listen, "browser_proxy_listen", faults);
     let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let address = values.get("browser_proxy_address");
     let known = address.is_some() || (!listen.ip().is_unspecified() && listen.port() != 0);

@@ -29,7 +29,7 @@ use self::{
     mailing::mailing,
     regions::addresses,
     values::{
-        checked_url, database_url, limit, one_of, parse, read_file, redis_url, roots, storage,
+        checked_url, database_url, limit, one_of, read_file, redis_url, roots, socket, storage,
         within,
     },
     witness::attesting,
@@ -177,9 +177,8 @@ impl Config {
         };
         let data_dir = PathBuf::from(text("data_dir", "./var"));
         let database = format!("sqlite://{}", data_dir.join("avouch.db").to_string_lossy());
-        let listen =
-            parse(&text("listen", "127.0.0.1:8080"), "listen", "must be ADDRESS:PORT", faults)
-                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let listen = socket(&text("listen", "127.0.0.1:8080"), "listen", faults)
+            .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         let database_url = database_url(text("database_url", &database), faults);
         let storage = storage(values.get("storage_url"), &data_dir, faults);
         let public_url = text("public_url", &format!("http://{listen}"));
@@ -205,8 +204,7 @@ impl Config {
         let proxies = text("trusted_proxies", "").parse::<Networks>();
         let proxies = proxies.map_err(|error| faults.push(format!("trusted_proxies: {error}")));
         let metrics = values.get("metrics_listen");
-        let metrics =
-            metrics.map(|text| parse(text, "metrics_listen", "must be ADDRESS:PORT", faults));
+        let metrics = metrics.and_then(|text| socket(text, "metrics_listen", faults));
         Self {
             listen,
             addresses,
@@ -233,7 +231,7 @@ impl Config {
             },
             trusted_proxies: proxies.unwrap_or_default(),
             retention: TimeDelta::days(i64::try_from(days).unwrap_or(30)),
-            metrics_listen: metrics.flatten(),
+            metrics_listen: metrics,
             log: text("log", "info"),
             log_json: one_of(&text("log_format", "text"), "log_format", "json", "text", faults),
         }

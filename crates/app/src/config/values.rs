@@ -1,6 +1,6 @@
 //! Single values of a configuration, each with its rule; what is wrong is noted and goes on.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::Path};
+use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
 use adapters::recordings::Storage;
 use domain::rate::Limit;
@@ -8,17 +8,13 @@ use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::{Browsers, KEYS};
 
-pub(super) fn parse<T: std::str::FromStr>(
-    text: &str,
-    key: &str,
-    rule: &str,
-    faults: &mut Vec<String>,
-) -> Option<T> {
-    let value = text.parse().ok();
-    if value.is_none() {
-        faults.push(format!("{key} {rule}"));
+/// Where to listen.
+pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {
+    let address = text.parse().ok();
+    if address.is_none() {
+        faults.push(format!("{key} must be ADDRESS:PORT"));
     }
-    value
+    address
 }
 
 pub(super) fn within(

@@ -8,7 +8,7 @@ use std::{
 use prover::Address;
 use url::Url;
 
-use super::values::{parse, within};
+use super::values::{socket, within};
 
 /// Who attests, and how.
 #[derive(Debug, Clone)]
@@ -64,8 +64,8 @@ fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Optio
 /// Where the sandbox platform is served over TLS; on some port as a rule.
 fn sandbox_listen(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> SocketAddr {
     let given = values.get("sandbox_listen");
-    let given = given.map(|text| parse(text, "sandbox_listen", "must be ADDRESS:PORT", faults));
-    given.flatten().unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())
+    let given = given.and_then(|text| socket(text, "sandbox_listen", faults));
+    given.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())
 }
 
 fn public_key(digits: &str) -> Option<[u8; 32]> {

@@ -46,14 +46,18 @@ impl People {
             return Ok(kept);
         }
         let kept = self.users.user_by_email(&identity.email).await?.ok_or_else(stranger)?;
+        let issuer = |subject: &str| subject.split(' ').next().map(str::to_owned);
+        let before = kept.subject.as_deref();
+        // Another provider's name for them counts no more: there is one provider at a time.
+        if before.is_some_and(|before| issuer(before) == issuer(&identity.subject)) {
+            tracing::warn!(user.id = %kept.user.id, "the provider knows another person by that");
+            return Err(stranger());
+        }
         let now = self.core.clock.now();
         let deed = Deed::new(now, kept.user.email.as_str(), "identity.bind", &identity.subject);
         self.audit.note(kept.user.team, &deed.from(from.address)).await?;
-        if self.users.bind_subject(kept.user.id, &identity.subject).await? {
-            return Ok(kept);
-        }
-        tracing::warn!(user.id = %kept.user.id, "a provider knows somebody as another person now");
-        Err(stranger())
+        let bound = self.users.bind_subject(kept.user.id, before, &identity.subject).await?;
+        if bound { Ok(kept) } else { Err(stranger()) }
     }
 }
 

@@ -81,7 +81,7 @@ pub async fn binds_a_person_to_one_identity(backend: &Backend) {
         assert!(backend.users.user_by_subject(&one).await.unwrap().is_none());
         let tries = [(user.id, &one), (user.id, &two), (other.id, &one)].map(|(id, subject)| {
             let (users, subject) = (backend.users.clone(), subject.clone());
-            tokio::spawn(async move { users.bind_subject(id, &subject).await.unwrap() })
+            tokio::spawn(async move { users.bind_subject(id, None, &subject).await.unwrap() })
         });
         let mut bound = vec![];
         for tried in tries {
@@ -92,7 +92,12 @@ pub async fn binds_a_person_to_one_identity(backend: &Backend) {
         let found = backend.users.user_by_subject(&one).await.unwrap();
         let known = found.map(|kept| kept.user.id);
         assert_eq!(known, Some(if bound[0] { user.id } else { other.id }));
-        assert!(!backend.users.bind_subject(user.id, &two).await.unwrap(), "a second name");
+        let bind = async |before, subject: &str| {
+            backend.users.bind_subject(user.id, before, subject).await.unwrap()
+        };
+        assert!(!bind(None, "a second name").await);
+        let (before, after) = if bound[0] { (&one, &two) } else { (&two, &one) };
+        assert_eq!(bind(Some(before), after).await, bound[0], "its own, or another person's");
     }
 }
 
