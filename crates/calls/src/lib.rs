@@ -12,7 +12,7 @@ use bytes::Bytes;
 use domain::secret::Secret;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
-    Request, Response, Uri,
+    Request, Response,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue},
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -51,7 +51,7 @@ pub enum NoAnswer {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    pub body: Bytes,
+    pub body: Vec<u8>,
 }
 
 impl Answer {
@@ -142,58 +142,31 @@ impl Caller {
         Ok(Self { client })
     }
 
-    /// Reads.
-    ///
-    /// # Errors
-    /// Where there is no answer; any status is one.
-    pub async fn get(
-        &self,
-        address: &Address,
-        credentials: Option<&Credentials>,
-    ) -> Result<Answer, NoAnswer> {
-        self.call(Request::get(uri(address)?), credentials, None).await
-    }
-
     /// Sends.
     ///
     /// # Errors
-    /// As [`Caller::get`]; what was sent may have arrived nevertheless.
+    /// Where there is no answer; any status is one. What was sent may have arrived nevertheless.
     pub async fn post(
         &self,
         address: &Address,
-        credentials: Option<&Credentials>,
+        credentials: &Credentials,
         content: Content,
     ) -> Result<Answer, NoAnswer> {
-        self.call(Request::post(uri(address)?), credentials, Some(content)).await
+        let request = Request::post(address.as_str())
+            .header(ACCEPT, "application/json")
+            .header(AUTHORIZATION, credentials.header()?)
+            .header(CONTENT_TYPE, content.kind)
+            .body(Full::new(Bytes::from(content.body)));
+        let answer = self.made(request.map_err(|_| NoAnswer::Request)?).await?;
+        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body() })
     }
 
     /// Makes a call that somebody else has put together.
     ///
     /// # Errors
-    /// As [`Caller::get`].
+    /// As [`Caller::post`].
     pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, NoAnswer> {
         self.made(request.map(|body| Full::new(Bytes::from(body)))).await
-    }
-
-    async fn call(
-        &self,
-        request: hyper::http::request::Builder,
-        credentials: Option<&Credentials>,
-        content: Option<Content>,
-    ) -> Result<Answer, NoAnswer> {
-        let mut request = request.header(ACCEPT, "application/json");
-        if let Some(credentials) = credentials {
-            request = request.header(AUTHORIZATION, credentials.header()?);
-        }
-        let body = if let Some(content) = content {
-            request = request.header(CONTENT_TYPE, content.kind);
-            Bytes::from(content.body)
-        } else {
-            Bytes::new()
-        };
-        let request = request.body(Full::new(body)).map_err(|_| NoAnswer::Request)?;
-        let answer = self.made(request).await?;
-        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body().into() })
     }
 
     async fn made(&self, request: Request<Full<Bytes>>) -> Result<Response<Vec<u8>>, NoAnswer> {
@@ -209,10 +182,6 @@ impl Caller {
         .await
         .unwrap_or(Err(NoAnswer::Late))
     }
-}
-
-fn uri(address: &Address) -> Result<Uri, NoAnswer> {
-    address.as_str().parse().map_err(|_| NoAnswer::Request)
 }
 
 #[cfg(test)]
@@ -239,17 +208,21 @@ mod tests {
     #[tokio::test]
     async fn an_answer_has_a_bound_and_no_redirect_is_followed() {
         let caller = Caller::new().unwrap();
+        let key = Credentials::Bearer(Secret::new("x".to_owned()));
+        let post = async |bytes| {
+            caller.post(&answering(bytes).await, &key, Content::form(&[("a", "b")])).await
+        };
         let moved = b"HTTP/1.1 302 Found\r\nlocation: /x\r\ncontent-length: 2\r\n\r\n{}";
-        let answer = caller.get(&answering(moved.to_vec()).await, None).await.unwrap();
+        let answer = post(moved.to_vec()).await.unwrap();
         assert_eq!((answer.status, answer.is_success()), (302, false));
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", LARGEST + 1);
         let long = [head.into_bytes(), vec![b' '; LARGEST + 1]].concat();
-        let error = caller.get(&answering(long).await, None).await.unwrap_err();
+        let error = post(long).await.unwrap_err();
         assert_eq!(error, NoAnswer::Body);
         let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}".to_vec();
-        let error = caller.get(&answering(broken).await, None).await.unwrap_err();
+        let error = post(broken).await.unwrap_err();
         assert_eq!(error, NoAnswer::Body);
-        let error = caller.get(&answering(vec![]).await, None).await.unwrap_err();
+        let error = post(vec![]).await.unwrap_err();
         assert_eq!(error, NoAnswer::Broken);
     }
 }

@@ -18,6 +18,7 @@ use super::People;
 use crate::templates::{Desk, Doer, Undecided, WAITING};
 
 const NONE: PortalError = PortalError::NotFound("template");
+
 impl From<Undecided> for PortalError {
     fn from(error: Undecided) -> Self {
         match error {

@@ -5,8 +5,10 @@ use minijinja::context;
 use ports::notifier::{AccountMail, Written};
 
 use super::words::{Look, SERVICE, render};
+use crate::one_line;
 
 pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
+    // A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).
     let team = one_line(&mail.team);
     let (subject, body, button) = match mail.purpose {
         Purpose::Invitation => (
@@ -44,11 +46,6 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
             sent_by => format!("Sent by {SERVICE}."),
         },
     )
-}
-
-/// A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).
-fn one_line(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Notifier for Sms {
         let account = &self.account;
         let fields = [("To", &*letter.address), (account.sender(), &account.from), ("Body", &text)];
         let messages = account.url.below("Messages.json");
-        let answer = self.caller.post(&messages, Some(&account.key), Content::form(&fields)).await;
+        let answer = self.caller.post(&messages, &account.key, Content::form(&fields)).await;
         let answer = answer.map_err(|error| NotTaken::ForNow(error.to_string()))?;
         let body = answer.json();
         let taken = answer.is_success() && body.pointer("/sid").is_some_and(Value::is_string);

@@ -112,7 +112,7 @@ impl Notifier for Whatsapp {
         let account = &self.account;
         let content = Content::json(&message(&account.template, letter));
         let messages = account.url.below("messages");
-        let answer = self.caller.post(&messages, Some(&account.token), content).await;
+        let answer = self.caller.post(&messages, &account.token, content).await;
         let answer = answer.map_err(|error| NotTaken::ForNow(error.to_string()))?;
         let body = answer.json();
         let taken =
