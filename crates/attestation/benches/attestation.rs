@@ -12,6 +12,7 @@
 
 #[path = "../tests/attacks/anybody.rs"]
 mod anybody;
+mod peers;
 #[expect(dead_code, reason = "the attacks use the rest")]
 #[path = "../tests/attacks/scene.rs"]
 mod scene;
@@ -35,7 +36,6 @@ use self::scene::{HOST, Scene, descriptor, request_with};
 const CASES: &[(usize, usize)] =
     &[(300, 1024), (700, 1024), (700, 16 * 1024), (700, 64 * 1024), (1600, 1024), (4096, 1024)];
 const ROUNDS: usize = 3;
-const PEER: &str = "@reclaimprotocol/zk-symmetric-crypto 5.1.3 (stwo)";
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
@@ -49,10 +49,12 @@ fn main() {
         let output = Command::new(&program).args([cookie, body].map(ToString::to_string)).output();
         let mut figure: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
         println!("{}", line(&figure));
-        // The length of the response is nothing to it.
+        // The length of the response is nothing to the one, and minutes to the other.
         if *body == CASES[0].1 {
-            figure["peer"] = peer(*cookie);
-            println!("{}", beside(&figure));
+            figure["reclaim"] = peers::reclaim(*cookie);
+            println!("{}", peers::beside_reclaim(&figure));
+            figure["tlsnotary"] = peers::tlsnotary(*cookie, *body);
+            println!("{}", peers::beside_tlsnotary(&figure));
         }
         figures.push(figure);
     }
@@ -60,35 +62,6 @@ fn main() {
     fs::create_dir_all(&folder).unwrap();
     let report = serde_json::to_string_pretty(&json!({ "figures": figures }));
     fs::write(folder.join("attestation.json"), report.unwrap()).unwrap();
-}
-
-/// What the peer's own package takes, in a process of its own as well.
-fn peer(bytes: usize) -> Value {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/reclaim/prove.mjs");
-    let output = Command::new("node").arg(script).arg(bytes.to_string()).output().unwrap();
-    assert!(
-        output.status.success(),
-        "`npm ci` in tests/peers/reclaim, as `cargo xtask bench` does"
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn beside(figure: &Value) -> String {
-    let ratio =
-        |name: &str| figure[name].as_f64().unwrap() / figure["peer"][name].as_f64().unwrap();
-    let peer = |name: &str| figure["peer"][name].as_f64().unwrap();
-    format!(
-        "  {PEER}: prove {:.2} s (ratio {:.2}), verify {:.2} s ({:.2}), proofs {:.0} B ({:.3}), \
-         memory {:.0} MiB ({:.1})",
-        peer("proveSeconds"),
-        ratio("proveSeconds"),
-        peer("verifySeconds"),
-        ratio("verifySeconds"),
-        peer("proofBytes"),
-        ratio("proofBytes"),
-        peer("memoryMiB"),
-        ratio("memoryMiB"),
-    )
 }
 
 fn line(figure: &Value) -> String {

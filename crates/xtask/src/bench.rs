@@ -25,6 +25,7 @@ pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
     }
     node_modules(&root().join("tests/relay"))?;
     node_modules(&root().join("tests/peers/reclaim"))?;
+    node_modules(&root().join("tests/peers/tlsnotary"))?;
     // Of the whole workspace, so that nothing is built twice with other features.
     run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples"]))?;
     let server = Postgres::start(Durability::Kept)?;
