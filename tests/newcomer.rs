@@ -191,8 +191,8 @@ async fn look_at_the_session(page: &Embed<'_>, id: &str) {
     heading(page, "Overview").await;
     no_barrier(page, "overview").await;
     assert_eq!(
-        text(page, "document.querySelector('section:last-of-type tbody th').textContent").await,
-        "ACCOUNT_LOCKED"
+        text(page, "document.querySelector('section:last-of-type tbody').innerText").await,
+        "Acme (sandbox)\tlogin\tACCOUNT_LOCKED\t1"
     );
     page.click("nav a[href='/portal/sessions']").await;
     heading(page, "Sessions").await;

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use domain::session::Status;
-use ports::driving::{Day, Overview};
+use ports::driving::{Day, FailingNode, Overview};
 use serde::Serialize;
 
 use crate::{Portal, failure::Failure, page::Page, signed::Signed};
@@ -70,6 +70,20 @@ impl From<&Day> for Line {
     }
 }
 
+#[derive(Serialize)]
+struct FailedAt {
+    platform: String,
+    node: String,
+    why: String,
+    count: usize,
+}
+
+impl From<FailingNode> for FailedAt {
+    fn from(FailingNode { platform, node, why, count }: FailingNode) -> Self {
+        Self { platform, node, why, count }
+    }
+}
+
 /// The days as bars, one on another. A kind that there is at all can be seen.
 fn bars(lines: &[Line]) -> Vec<Bar> {
     let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
@@ -90,7 +104,7 @@ fn bars(lines: &[Line]) -> Vec<Bar> {
 
 async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
     let overview = portal.sessions.overview(&signed.0).await?;
-    let Overview { days, created, completed, ended, median, failures, cut } = overview;
+    let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
     let lines: Vec<_> = days.iter().map(Line::from).collect();
     let rate = (completed * 100).checked_div(ended);
     Ok(Page::of_team("overview.html", "Overview", "overview", &signed.0)
@@ -104,6 +118,7 @@ async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
         .with("rate", rate)
         .with("median", median.map(|median| median.as_secs()))
         .with("failures", failures)
+        .with("nodes", nodes.into_iter().map(FailedAt::from).collect::<Vec<_>>())
         .with("cut", cut)
         .shown())
 }

@@ -132,6 +132,7 @@ struct Line {
     event: String,
     status: &'static str,
     error: Option<String>,
+    node: Option<String>,
     detail: Option<String>,
 }
 
@@ -142,6 +143,7 @@ impl From<Entry> for Line {
             event: entry.event,
             status: entry.status.as_str(),
             error: entry.error_code,
+            node: entry.node,
             detail: entry.detail,
         }
     }

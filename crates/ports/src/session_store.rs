@@ -56,6 +56,8 @@ pub struct Entry {
     pub event: String,
     pub status: Status,
     pub error_code: Option<String>,
+    /// The workflow's node at which the session failed.
+    pub node: Option<String>,
     /// More of it: why a link was not delivered.
     pub detail: Option<String>,
 }
@@ -169,6 +171,9 @@ pub struct Activity {
     pub created_at: DateTime<Utc>,
     pub closed_at: Option<DateTime<Utc>>,
     pub status: Status,
+    pub platform: PlatformId,
     /// Of the session's last step, if that had one.
     pub error_code: Option<String>,
+    /// The workflow's node at which it failed.
+    pub node: Option<String>,
 }

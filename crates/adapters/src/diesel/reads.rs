@@ -107,6 +107,7 @@ pub(super) struct EventRow {
     event: String,
     status: String,
     error_code: Option<String>,
+    node: Option<String>,
 }
 
 impl EventRow {
@@ -120,13 +121,14 @@ impl EventRow {
             event: change.event.to_owned(),
             status: session.status().to_string(),
             error_code: code.map(|code| code.as_str().to_owned()),
+            node: change.node.clone(),
         }
     }
 
     fn read(self) -> Result<Entry, StoreError> {
         let status = self.status.parse().map_err(failed("read a status back"))?;
-        let Self { at, event, error_code, .. } = self;
-        Ok(Entry { at: at.0, event, status, error_code, detail: None })
+        let Self { at, event, error_code, node, .. } = self;
+        Ok(Entry { at: at.0, event, status, error_code, node, detail: None })
     }
 }
 
@@ -137,7 +139,8 @@ fn with_notifications(moves: Vec<Entry>, told: impl Iterator<Item = Told>) -> Ve
         let place = entries.partition_point(|entry| entry.at <= at.0);
         let before = place.checked_sub(1).and_then(|before| entries.get(before));
         let status = before.map_or(Status::Created, |entry| entry.status);
-        let entry = Entry { at: at.0, event: event.to_owned(), status, error_code: None, detail };
+        let event = event.to_owned();
+        let entry = Entry { at: at.0, event, status, error_code: None, node: None, detail };
         entries.insert(place, entry);
     }
     entries

@@ -166,6 +166,7 @@ tables! {
         event -> Text,
         status -> Text,
         error_code -> Nullable<Text>,
+        node -> Nullable<Text>,
     }
     idempotency_keys (owner, key) {
         owner -> SqlId,

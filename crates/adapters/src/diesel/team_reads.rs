@@ -4,7 +4,7 @@ use ::diesel::prelude::*;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{ApiKeyId, TeamId},
+    id::{ApiKeyId, PlatformId, TeamId},
     request::ListQuery,
     session::Status,
 };
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// What came of a session, as rows have it.
-type Came = (Moment, Option<Moment>, String, Option<String>);
+type Came = (Moment, Option<Moment>, String, i32, Option<String>, Option<String>);
 
 impl Store {
     pub(super) async fn list_team_sessions(
@@ -74,18 +74,22 @@ impl Store {
                     sessions::created_at,
                     sessions::closed_at,
                     sessions::status,
+                    sessions::platform,
                     session_events::error_code.nullable(),
+                    session_events::node.nullable(),
                 ))
                 .load(conn)
                 .await
         });
         let rows = rows.map_err(failed("read what came of a team's sessions"))?.into_iter();
-        rows.map(|(created, closed, status, error_code)| {
+        rows.map(|(created, closed, status, platform, error_code, node)| {
             Ok(Activity {
                 created_at: created.0,
                 closed_at: closed.map(|moment| moment.0),
                 status: status.parse().map_err(failed("read a status back"))?,
+                platform: PlatformId(platform),
                 error_code,
+                node,
             })
         })
         .collect()

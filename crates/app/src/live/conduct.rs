@@ -15,7 +15,7 @@ use ports::{
 };
 use serde_json::{Map, Value};
 
-use super::{recorder::Nodes, room::Room};
+use super::{nodes::Nodes, room::Room};
 use crate::advance::{ALIVE, Core, RENEW_EVERY, Stuck};
 
 /// How long the applicant may be away: a reload, a lost network, the way to the phone.
@@ -60,7 +60,7 @@ pub(crate) async fn conduct(conductor: Conductor) {
         ended = conductor.perform() => ended,
         () = conductor.loss() => conductor.say(Event::BrowserLost).await.map(drop),
         () = conductor.absence() => {
-            conductor.say(Event::Failed { why: ErrorCode::UserInputTimeout }).await.map(drop)
+            conductor.say(conductor.failed(ErrorCode::UserInputTimeout)).await.map(drop)
         }
         () = conductor.keep_lease() => Ok(()),
     };
@@ -87,7 +87,7 @@ impl Conductor {
     async fn perform(&self) -> Result<(), Stuck> {
         let mut run = Run::new(self.definition.clone(), self.core.clock.now());
         let first = run.next(News::Begin, self.core.clock.now());
-        self.note(&run, 0);
+        self.nodes.note(&run, 0);
         // A page that is loaded while the session's moves are saved is there sooner.
         let going = async {
             let Command::Goto { .. } = &first.command else { return Ok(None) };
@@ -114,13 +114,8 @@ impl Conductor {
         let _ = inside.wait_for(|inside| inside.present).await;
     }
 
-    /// Tells the recorder of the nodes that the run has come to since; answers how many there are.
-    fn note(&self, run: &Run, noted: usize) -> usize {
-        for node in run.path().iter().skip(noted) {
-            // A recorder that is behind leaves a chapter out.
-            let _ = self.nodes.try_send(node.clone());
-        }
-        run.path().len()
+    fn failed(&self, why: ErrorCode) -> Event {
+        Event::Failed { why, node: self.nodes.last() }
     }
 
     /// Goes on from the first turn, which is done already where there is news of it.
@@ -130,7 +125,7 @@ impl Conductor {
         let mut watched = false;
         loop {
             let Turn { shown, command } = turn;
-            noted = self.note(&run, noted);
+            noted = self.nodes.note(&run, noted);
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &self.definition).await?;
             }
@@ -155,7 +150,7 @@ impl Conductor {
                 (Event::DataCollected { collected: collected.clone() }, Some(collected))
             }
             End::Declined => (Event::ConsentDeclined, None),
-            End::Failed(why) => (Event::Failed { why }, None),
+            End::Failed(why) => (self.failed(why), None),
         };
         let session = self.say(event).await?;
         match collected {

@@ -3,6 +3,7 @@
 mod attest;
 mod conduct;
 mod discreet;
+mod nodes;
 mod recorder;
 mod room;
 mod veil;
@@ -11,7 +12,8 @@ mod watch;
 
 pub(crate) use self::{
     conduct::{Conductor, conduct},
-    recorder::{Recorder, nodes},
+    nodes::nodes,
+    recorder::Recorder,
     room::Rooms,
     view::Applicants,
     watch::Watchers,

@@ -17,16 +17,11 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{discreet::Discreet, room::Room, veil::Seen};
 use crate::{advance::Core, workers::complain};
 
-/// Nodes that a workflow may come to before the recorder has noted them.
-const NODES: usize = 64;
 /// What was seen is kept this often at the latest, and sooner where there is much of it.
 const KEEP_EVERY: Duration = Duration::from_secs(2);
 const LARGE_PART: usize = 1 << 20;
 /// Bytes kept of one browser: of what is longer, the end.
 const MOST: usize = 64 << 20;
-
-/// Where a workflow says which node it has come to.
-pub(crate) type Nodes = mpsc::Sender<String>;
 
 /// One browser's recorder.
 pub(crate) struct Recorder {
@@ -47,10 +42,6 @@ struct Reel {
     /// The size of each part that is kept, from `first` on.
     parts: std::collections::VecDeque<usize>,
     first: u32,
-}
-
-pub(crate) fn nodes() -> (Nodes, mpsc::Receiver<String>) {
-    mpsc::channel(NODES)
 }
 
 impl Recorder {

@@ -1,23 +1,50 @@
 //! What came of sessions, counted.
 
 use std::{
-    cmp::Reverse,
     collections::{BTreeMap, HashMap},
     time::Duration,
 };
 
 use chrono::{Days, NaiveDate};
-use domain::session::Status;
+use domain::{id::PlatformId, session::Status};
 use ports::{
-    driving::{Day, Overview},
+    driving::{Day, FailingNode, Overview},
     session_store::Activity,
 };
 
-/// Reasons that are told apart.
+/// Reasons that are told apart, and nodes.
 const MOST_FAILURES: usize = 10;
 
+/// Where a session failed: the platform, the node, and why.
+pub(super) type Place = (PlatformId, String, String);
+
+/// The places where sessions failed, the most frequent first.
+pub(super) fn nodes(came: &[Activity]) -> Vec<(Place, usize)> {
+    let mut counts = HashMap::new();
+    for one in came {
+        if let (Some(node), Some(why)) = (&one.node, &one.error_code) {
+            *counts.entry((one.platform, node.clone(), why.clone())).or_default() += 1;
+        }
+    }
+    most(counts)
+}
+
+/// The most frequent ones first.
+fn most<T: Ord>(counts: HashMap<T, usize>) -> Vec<(T, usize)> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+    counts.truncate(MOST_FAILURES);
+    counts
+}
+
 /// Counts so many days from the first one on.
-pub(super) fn of(came: &[Activity], first: NaiveDate, days: u64, cut: bool) -> Overview {
+pub(super) fn of(
+    came: &[Activity],
+    first: NaiveDate,
+    days: u64,
+    nodes: Vec<FailingNode>,
+    cut: bool,
+) -> Overview {
     let mut by_day: BTreeMap<NaiveDate, HashMap<Status, usize>> =
         (0..days).map(|day| (first + Days::new(day), HashMap::new())).collect();
     let (mut took, mut failures) = (vec![], HashMap::<&str, usize>::new());
@@ -36,17 +63,15 @@ pub(super) fn of(came: &[Activity], first: NaiveDate, days: u64, cut: bool) -> O
             None => (),
         }
     }
-    let mut failures: Vec<_> =
-        failures.into_iter().map(|(why, count)| (why.to_owned(), count)).collect();
-    failures.sort_by_key(|(why, count)| (Reverse(*count), why.clone()));
-    failures.truncate(MOST_FAILURES);
+    let failures = most(failures).into_iter().map(|(why, count)| (why.to_owned(), count));
     Overview {
         days: by_day.into_iter().map(|(date, counts)| day(date, &counts)).collect(),
         created: came.len(),
         completed: took.len(),
         ended: came.iter().filter(|one| one.closed_at.is_some()).count(),
         median: median(took),
-        failures,
+        failures: failures.collect(),
+        nodes,
         cut,
     }
 }
@@ -71,7 +96,9 @@ mod tests {
     fn came(day: i64, seconds: Option<i64>, status: Status, code: Option<&str>) -> Activity {
         let created_at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(day);
         let closed_at = seconds.map(|seconds| created_at + TimeDelta::seconds(seconds));
-        Activity { created_at, closed_at, status, error_code: code.map(str::to_owned) }
+        let error_code = code.map(str::to_owned);
+        let node = code.map(|code| format!("at_{}", code.to_lowercase()));
+        Activity { created_at, closed_at, status, platform: PlatformId(1), error_code, node }
     }
 
     #[test]
@@ -88,7 +115,7 @@ mod tests {
             came(9, None, Status::Running, None),
         ];
         let first = DateTime::<Utc>::UNIX_EPOCH.date_naive();
-        let overview = of(&all, first, 4, false);
+        let overview = of(&all, first, 4, vec![], false);
         let counts: Vec<_> = overview.days.iter().map(|day| day.counts.clone()).collect();
         assert_eq!(
             counts,
@@ -109,6 +136,14 @@ mod tests {
         let failures = [("NO_DATA", 2), ("ACCOUNT_LOCKED", 1), ("none given", 1)];
         let failures = failures.map(|(why, count)| (why.to_owned(), count));
         assert_eq!(overview.failures, failures);
-        assert_eq!(of(&[], first, 1, false).median, None);
+        assert_eq!(of(&[], first, 1, vec![], false).median, None);
+        let place = |node: &str, why: &str| (PlatformId(1), node.to_owned(), why.to_owned());
+        assert_eq!(
+            nodes(&all),
+            [
+                (place("at_no_data", "NO_DATA"), 2),
+                (place("at_account_locked", "ACCOUNT_LOCKED"), 1)
+            ]
+        );
     }
 }

@@ -14,11 +14,12 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Overview, PortalError, SessionError, TeamSession, TeamSessionService, Visitor, WholeSession,
+        FailingNode, Overview, PortalError, SessionError, TeamSession, TeamSessionService, Visitor,
+        WholeSession,
     },
 };
 
-use super::People;
+use super::{People, overview};
 
 /// Days of an overview, today among them.
 const DAYS: u64 = 30;
@@ -58,7 +59,13 @@ impl TeamSessionService for People {
         let first = today - Days::new(DAYS - 1);
         let since = first.and_time(NaiveTime::MIN).and_utc();
         let came = self.sessions.team_activity(visitor.team, since, LOOKED_AT).await?;
-        Ok(super::overview::of(&came, first, DAYS, came.len() == usize::from(LOOKED_AT)))
+        let mut nodes = vec![];
+        for ((platform, node, why), count) in overview::nodes(&came) {
+            let platform = self.platform(platform).await?;
+            nodes.push(FailingNode { platform, node, why, count });
+        }
+        let cut = came.len() == usize::from(LOOKED_AT);
+        Ok(overview::of(&came, first, DAYS, nodes, cut))
     }
 
     async fn team_session(

@@ -34,7 +34,7 @@ impl Workers {
         self.core.sessions.renew(id, lease.browser, until).await?;
         let found = self.core.catalogue.definition(session.order.platform).await?;
         let Some((workflow, definition)) = found else {
-            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound };
+            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound, node: None };
             self.core.advance(id, Some(lease.browser), failed).await?;
             return Ok(Verdict::Done);
         };
@@ -73,7 +73,7 @@ impl Workers {
             }
             Err(error) => {
                 tracing::error!(session.id = %id, %error, "no browser could be started");
-                let failed = Event::Failed { why: why(&error) };
+                let failed = Event::Failed { why: why(&error), node: None };
                 self.core.advance(id, Some(lease.browser), failed).await?;
                 Ok(Verdict::Done)
             }

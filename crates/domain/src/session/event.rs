@@ -4,9 +4,9 @@ use super::{Ask, Certifying, Collected, Lease, Pinned, ProofHash};
 use crate::error_code::ErrorCode;
 
 macro_rules! events {
-    ($($(#[$doc:meta])* $name:ident $({ $field:ident: $type:ty })?,)+) => {
+    ($($(#[$doc:meta])* $name:ident $({ $($field:ident: $type:ty),+ })?,)+) => {
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub enum Event { $($(#[$doc])* $name $({ $field: $type })?,)+ }
+        pub enum Event { $($(#[$doc])* $name $({ $($field: $type),+ })?,)+ }
 
         impl Event {
             /// The names of all events, in the order of a session's life.
@@ -39,7 +39,8 @@ events! {
     AttestationAdvanced { to: Certifying },
     AttestationIssued { proof: ProofHash },
     AttestationRefused,
-    Failed { why: ErrorCode },
+    /// At this node of the workflow, if it had come to one.
+    Failed { why: ErrorCode, node: Option<String> },
     ConsentDeclined,
     ApplicantCancelled,
     Expired,

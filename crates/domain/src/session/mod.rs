@@ -72,6 +72,8 @@ pub struct Change {
     pub effects: Vec<Effect>,
     /// What happened, for the session's timeline.
     pub event: &'static str,
+    /// The workflow's node at which it failed.
+    pub node: Option<String>,
     /// When it moved; from then on the effects are due.
     pub at: DateTime<Utc>,
 }
@@ -87,7 +89,7 @@ impl Session {
     pub fn opening(self) -> Change {
         let at = self.created_at;
         let effects = self.order.invitation.iter().map(|_| Effect::SendLink).collect();
-        Change { session: self, effects, event: "SessionCreated", at }
+        Change { session: self, effects, event: "SessionCreated", node: None, at }
     }
 
     /// Whether what its browsers showed is to be kept, as far as is known.
@@ -121,7 +123,7 @@ impl Session {
             ..self.clone()
         };
         let effects = vec![Effect::EraseCopies, Effect::ForgetRecording];
-        Some(Change { session, effects, event: "DataErased", at: now })
+        Some(Change { session, effects, event: "DataErased", node: None, at: now })
     }
 
     /// Moves the session by one event; `None` when there is nothing to save. Once its time is
@@ -130,6 +132,7 @@ impl Session {
         let over = now >= self.expires_at && !self.state.is_closed();
         let event = if over { Event::Expired } else { event };
         let name = event.name();
+        let node = if let Event::Failed { node, .. } = &event { node.clone() } else { None };
         let workflow = if let Event::WorkflowLoaded { workflow } = &event {
             Some(workflow.clone())
         } else {
@@ -147,7 +150,7 @@ impl Session {
             workflow,
             ..self.clone()
         };
-        Ok(Some(Change { session, effects, event: name, at: now }))
+        Ok(Some(Change { session, effects, event: name, node, at: now }))
     }
 
     /// As [`Session::apply`], for news that comes from a browser: refused when the session has

@@ -73,7 +73,7 @@ fn events() -> Vec<Event> {
         Event::AttestationAdvanced { to: Certifying::Recorded },
         Event::AttestationIssued { proof },
         Event::AttestationRefused,
-        Event::Failed { why: ErrorCode::UnexpectedPage },
+        Event::Failed { why: ErrorCode::UnexpectedPage, node: None },
         Event::ConsentDeclined,
         Event::ApplicantCancelled,
         Event::Expired,

@@ -42,7 +42,7 @@ pub fn step(
             close(open, Outcome::Cancelled { why: CancelReason::Applicant })
         }
         (open, Event::Expired) => close(open, Outcome::Error { why: ErrorCode::SessionExpired }),
-        (open, Event::Failed { why }) => close(open, Outcome::Error { why }),
+        (open, Event::Failed { why, .. }) => close(open, Outcome::Error { why }),
 
         // The way to a browser, and back when it is lost.
         (&State::Created { losses }, Event::BrowserRequested { lease }) => Step {

@@ -20,10 +20,10 @@ pub use self::{
     },
     portal::{
         AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService, Day,
-        EmbeddingService, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey,
-        NewMember, Offer, Overview, PasskeyService, PortalError, Preview, ReceiverService,
-        SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
-        TemplateService, Visitor, WholeSession,
+        EmbeddingService, FailingNode, IdentityService, KeyService, LinkService, MailedLink,
+        Member, NewKey, NewMember, Offer, Overview, PasskeyService, PortalError, Preview,
+        ReceiverService, SignedIn, TeamService, TeamSession, TeamSessionService,
+        TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

@@ -56,7 +56,7 @@ pub(in crate::http) struct Line {
 
 impl From<Entry> for Line {
     fn from(entry: Entry) -> Self {
-        let Entry { at, event, status, error_code, detail } = entry;
+        let Entry { at, event, status, error_code, detail, .. } = entry;
         Self { at: wire_time(at), event, status, error_code, detail }
     }
 }

@@ -25,7 +25,7 @@ pub use self::{
     identity::IdentityService,
     passkeys::{Asked, PasskeyService},
     receivers::ReceiverService,
-    sessions::{Day, Overview, TeamSession, TeamSessionService, WholeSession},
+    sessions::{Day, FailingNode, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     templates::{Preview, TemplateService},
     webhooks::TeamWebhookService,

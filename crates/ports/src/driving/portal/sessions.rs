@@ -72,8 +72,21 @@ pub struct Overview {
     pub median: Option<Duration>,
     /// Why sessions did not come to their goal, the most frequent first.
     pub failures: Vec<(String, usize)>,
+    /// The nodes of workflows at which sessions failed, the most frequent first.
+    pub nodes: Vec<FailingNode>,
     /// Whether there were more sessions than were looked at.
     pub cut: bool,
+}
+
+/// Where sessions failed, and how many of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingNode {
+    /// As its catalogue calls the platform.
+    pub platform: String,
+    pub node: String,
+    /// The error code; another one counts apart.
+    pub why: String,
+    pub count: usize,
 }
 
 /// A day (UTC), and how many sessions of it have which status.

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
+    error_code::ErrorCode,
     id::{ApiKeyId, SessionId},
     session::{Event, ExtractedData, Outcome, Session, State, Status},
 };
@@ -104,7 +105,9 @@ pub async fn tells_what_happened_to_a_session(backend: &Backend) {
     let session = inserted(backend, &home).await;
     let (change, _) = requested(&session);
     commit(backend, &change).await;
-    let change = sample::moved(&change.session, Event::Expired);
+    let node = Some("sign-in".to_owned());
+    let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
+    let change = sample::moved(&change.session, failed);
     commit(backend, &change).await;
     // A stale move leaves no line.
     let stale = backend.sessions.commit(&ended(&session), noon()).await;
@@ -120,9 +123,10 @@ pub async fn tells_what_happened_to_a_session(backend: &Backend) {
         [
             ("SessionCreated", Status::Created, None),
             ("BrowserRequested", Status::Initializing, None),
-            ("Expired", Status::Error, Some("SESSION_EXPIRED")),
+            ("Failed", Status::Error, Some("UNEXPECTED_PAGE")),
         ]
     );
+    assert_eq!(lines.iter().map(|line| line.node.clone()).collect::<Vec<_>>(), [None, None, node]);
     let stranger = household(backend).await;
     assert_eq!(backend.sessions.timeline(stranger.owner, session.id).await.unwrap(), None);
 }

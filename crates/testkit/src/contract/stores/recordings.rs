@@ -18,7 +18,8 @@ pub async fn owes_a_film_of_an_error_once_a_browser_ran(backend: &Backend) {
     assert_eq!(state(backend, &failed).await, Some(RecordingState::Pending));
 
     let never_ran = inserted(backend, &home).await;
-    let change = moved(&never_ran, Event::Failed { why: ErrorCode::BrowserUnavailable });
+    let change =
+        moved(&never_ran, Event::Failed { why: ErrorCode::BrowserUnavailable, node: None });
     commit(backend, &change).await;
     assert_eq!(state(backend, &never_ran).await, None, "nothing was seen");
 
@@ -115,7 +116,7 @@ async fn running(backend: &Backend, home: &Household) -> Session {
 
 async fn failed(backend: &Backend, home: &Household) -> Session {
     let session = running(backend, home).await;
-    let failed = moved(&session, Event::Failed { why: ErrorCode::UnexpectedPage });
+    let failed = moved(&session, Event::Failed { why: ErrorCode::UnexpectedPage, node: None });
     commit(backend, &failed).await;
     failed.session
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::{
+    error_code::ErrorCode,
     id::ApiKeyId,
     request::{ListQuery, Page},
-    session::{Effect, Session, Status},
+    session::{Effect, Event, Session, Status},
 };
 use ports::session_store::{CommitError, Due, Summary};
 use tokio::task::JoinSet;
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use super::{
     ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, household, inserted, requested,
 };
-use crate::sample::{NODE, key, lease, noon, opening};
+use crate::sample::{self, NODE, key, lease, noon, opening};
 
 pub async fn finds_what_was_inserted(backend: &Backend) {
     let session = inserted(backend, &household(backend).await).await;
@@ -158,6 +159,9 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     }
     inserted(backend, &stranger).await;
     commit(backend, &ended(&sessions[1])).await;
+    let node = Some("sign-in".to_owned());
+    let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
+    commit(backend, &sample::moved(&sessions[2], failed)).await;
     let list = async |status, limit, offset| {
         let query = ListQuery { status, page: Page { limit, offset } };
         let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
@@ -166,7 +170,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     let of = |at: usize| (sessions[at].owner, sessions[at].id);
     assert_eq!(list(None, 10, 0).await, [of(0), of(1), of(2)]);
     assert_eq!(list(None, 1, 1).await, [of(1)]);
-    assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0), of(2)]);
+    assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0)]);
     assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
     let called = async |team, reference| {
         let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
@@ -181,9 +185,12 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
         async |since, limit| backend.sessions.team_activity(home.team, since, limit).await.unwrap();
     let came = activity(noon(), 10).await;
     let statuses: Vec<_> = came.iter().map(|one| one.status).collect();
-    assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Created]);
+    assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Error]);
     assert_eq!((came[1].created_at, came[1].error_code.as_deref()), (sessions[1].created_at, None));
     assert!(came[1].closed_at.is_some() && came[0].closed_at.is_none());
+    let at = (came[2].platform, came[2].error_code.as_deref(), came[2].node.clone());
+    assert_eq!(at, (home.platform, Some("UNEXPECTED_PAGE"), node));
+    assert_eq!((came[0].node.as_ref(), came[1].node.as_ref()), (None, None));
     assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
     assert_eq!(activity(noon(), 1).await, came[..1]);
 }
