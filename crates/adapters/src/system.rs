@@ -3,7 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use domain::{
-    id::{AccountLinkId, SessionId},
+    id::{AccountLinkId, SessionId, TeamId},
+    notification::Mailbox,
     secret::Secret,
 };
 use ports::clock::{Chance, Clock, Tokens};
@@ -96,6 +97,35 @@ impl Tokens for KeyedTokens {
         let same = self.link(id).expose().as_bytes().ct_eq(token.as_bytes());
         bool::from(same).then_some(id)
     }
+
+    fn mailbox(&self, team: TeamId, address: &str) -> Mailbox {
+        let address = address.to_lowercase();
+        let text = [b"mailbox:".as_slice(), team.as_uuid().as_bytes(), address.as_bytes()].concat();
+        Mailbox { team, mark: first_half(&hmac::sign(&self.key, &text)) }
+    }
+
+    fn mailbox_token(&self, mailbox: &Mailbox) -> Secret {
+        let named = [mailbox.team.as_uuid().as_bytes().as_slice(), &mailbox.mark].concat();
+        let text = [b"mails:".as_slice(), &named].concat();
+        let mark = first_half(&hmac::sign(&self.key, &text));
+        Secret::new(URL_SAFE_NO_PAD.encode([named.as_slice(), &mark].concat()))
+    }
+
+    fn mailbox_of(&self, token: &str) -> Option<Mailbox> {
+        let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let (team, mark) = (bytes.get(..16)?, bytes.get(16..32)?);
+        let team = TeamId::from_uuid(Uuid::from_slice(team).ok()?);
+        let mailbox = Mailbox { team, mark: mark.try_into().ok()? };
+        let same = self.mailbox_token(&mailbox).expose().as_bytes().ct_eq(token.as_bytes());
+        bool::from(same).then_some(mailbox)
+    }
+}
+
+/// 128 bits of a hash, which nobody can find another text for in the time of a mail.
+fn first_half(tag: &hmac::Tag) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+    half
 }
 
 #[cfg(test)]
@@ -117,6 +147,32 @@ mod tests {
         let upper = Uuid::from_u128(10).to_string().to_uppercase();
         for odd in ["", ".", "1.", &text[..40], &format!("{text}A"), &other, &upper] {
             assert_eq!(tokens.link_of(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_mailbox_is_known_by_its_token() {
+        let tokens = KeyedTokens::new([7; 32]);
+        let team = |number| TeamId::from_uuid(Uuid::from_u128(number));
+        let mailbox = tokens.mailbox(team(1), "Ada@Example.com");
+        assert_eq!(mailbox, tokens.mailbox(team(1), "ada@example.COM"));
+        let others =
+            [tokens.mailbox(team(2), "ada@example.com"), tokens.mailbox(team(1), "ada@b.c")];
+        assert!(others.iter().all(|other| other.mark != mailbox.mark));
+        let token = tokens.mailbox_token(&mailbox);
+        let text = token.expose();
+        assert_eq!((text.len(), tokens.mailbox_of(text)), (64, Some(mailbox)));
+        assert_eq!(KeyedTokens::new([8; 32]).mailbox_of(text), None);
+        for at in 0..text.len() {
+            let mut odd = text.to_owned();
+            let letter = if odd.as_bytes()[at] == b'A' { "B" } else { "A" };
+            odd.replace_range(at..=at, letter);
+            assert_eq!(tokens.mailbox_of(&odd), None, "{odd}");
+        }
+        for odd in
+            ["", "A", &text[..63], &format!("{text}A"), &format!("{text}AAAA"), &format!("{text}=")]
+        {
+            assert_eq!(tokens.mailbox_of(odd), None, "{odd}");
         }
     }
 

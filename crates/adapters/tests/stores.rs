@@ -72,6 +72,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         receivers: store.clone(),
         templates: store.clone(),
         brands: store.clone(),
+        suppressions: store.clone(),
         passkeys: store.clone(),
         webhooks: store.clone(),
         catalogue: store,

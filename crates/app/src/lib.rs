@@ -13,6 +13,7 @@ mod jail;
 mod kept;
 mod keys;
 mod live;
+mod mails;
 mod partner;
 mod portal;
 mod receivers;

@@ -41,6 +41,7 @@ use crate::{
     kept::{Failure, derive, explain, open_store, recordings},
     keys::KeyUses,
     live::{Applicants, Rooms, Watchers},
+    mails::Mailboxes,
     partner::{Gatekeeper, Offers, Partners},
     portal::People,
     site::SandboxSite,
@@ -110,6 +111,11 @@ impl Shared {
             channels: self.partners.channels.clone(),
         });
         let applicants = Applicants { core: self.core.clone(), brands: store.clone() };
+        let mailboxes = Mailboxes {
+            core: self.core.clone(),
+            brands: store.clone(),
+            suppressions: store.clone(),
+        };
         let runtime = &self.core.runtime;
         Services {
             gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
@@ -117,6 +123,7 @@ impl Shared {
             lookups: if store.has_lane() { offers } else { Whole::new(runtime, offers) },
             applicants: Whole::new(runtime, Arc::new(applicants)),
             watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
+            mails: Whole::new(runtime, Arc::new(mailboxes)),
             ready: Whole::new(runtime, self.store.clone()),
             films: self.films.clone(),
             portal: Some(People::pages(runtime, &self.people, &self.config)),
@@ -230,6 +237,7 @@ impl Service {
             keys: store.clone(),
             templates: store.clone(),
             brands: store.clone(),
+            suppressions: store.clone(),
             uses: uses.clone(),
             sign_ins: store.clone(),
             retention: config.retention,

@@ -21,8 +21,9 @@ use ports::{
     browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
-        Gate, Guise, Knock, Lookups, NotifyError, Once, PolledFace, Recording, SessionError,
-        SessionFace, SessionService, Viewing, WatchError, WatchService, Watching,
+        Gate, Guise, Knock, Lookups, MailChoice, MailService, NotifyError, Once, PolledFace,
+        Recording, SessionError, SessionFace, SessionService, Viewing, WatchError, WatchService,
+        Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -194,5 +195,22 @@ impl<S: Readiness + 'static> Readiness for Whole<S> {
     async fn ready(&self) -> bool {
         let inner = self.inner.clone();
         whole(&self.runtime, async move { inner.ready().await }).await
+    }
+}
+
+#[async_trait]
+impl<S: MailService + 'static> MailService for Whole<S> {
+    async fn mails(&self, token: &str) -> Result<Option<MailChoice>, StoreError> {
+        let (inner, token) = (self.inner.clone(), token.to_owned());
+        whole(&self.runtime, async move { inner.mails(&token).await }).await
+    }
+
+    async fn choose_mails(
+        &self,
+        token: &str,
+        wanted: bool,
+    ) -> Result<Option<MailChoice>, StoreError> {
+        let (inner, token) = (self.inner.clone(), token.to_owned());
+        whole(&self.runtime, async move { inner.choose_mails(&token, wanted).await }).await
     }
 }

@@ -5,7 +5,10 @@ use std::fmt;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::{id::TemplateId, request::Receiver};
+use crate::{
+    id::{TeamId, TemplateId},
+    request::Receiver,
+};
 
 /// How often a session's link is sent at most, the first time included.
 pub const MOST_SENT: i32 = 5;
@@ -79,6 +82,14 @@ pub struct Invitation {
     pub template: Option<TemplateId>,
 }
 
+/// Where a team's mails go. Whoever has the mark alone does not have the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mailbox {
+    pub team: TeamId,
+    /// A keyed hash of the address, whatever its case.
+    pub mark: [u8; 16],
+}
+
 /// Why a link did not reach the applicant, in one word for partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undelivered {
@@ -91,6 +102,8 @@ pub enum Undelivered {
     Unreachable,
     /// The session ended first.
     SessionEnded,
+    /// The receiver wants no more mails of this team's.
+    Unsubscribed,
 }
 
 impl Undelivered {
@@ -102,6 +115,7 @@ impl Undelivered {
             Self::Rejected => "rejected",
             Self::Unreachable => "unreachable",
             Self::SessionEnded => "session_ended",
+            Self::Unsubscribed => "unsubscribed",
         }
     }
 }

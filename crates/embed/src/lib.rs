@@ -1,8 +1,12 @@
 //! The page in the iframe, carried in the binary: plain JavaScript modules, no build step.
 
+mod mails;
+
 use std::{fmt::Write as _, sync::LazyLock};
 
 use sha2::{Digest as _, Sha256};
+
+pub use self::mails::{Mails, mails_page};
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy)]

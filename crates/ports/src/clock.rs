@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::{
-    id::{AccountLinkId, SessionId},
+    id::{AccountLinkId, SessionId, TeamId},
+    notification::Mailbox,
     secret::Secret,
 };
 
@@ -44,4 +45,14 @@ pub trait Tokens: Send + Sync {
 
     /// Which link this is; none: it is no link of ours.
     fn link_of(&self, token: &str) -> Option<AccountLinkId>;
+
+    /// Where a mail of this team's to this address goes.
+    fn mailbox(&self, team: TeamId, address: &str) -> Mailbox;
+
+    /// What its receiver chooses with whether to get any; the same each time, and it never runs
+    /// out.
+    fn mailbox_token(&self, mailbox: &Mailbox) -> Secret;
+
+    /// Which mailbox this is for; none: it is no token of ours.
+    fn mailbox_of(&self, token: &str) -> Option<Mailbox>;
 }

@@ -25,6 +25,7 @@ pub mod rate_limiter;
 pub mod receiver_store;
 pub mod recording;
 pub mod session_store;
+pub mod suppression_store;
 pub mod template_store;
 pub mod webhook_sender;
 pub mod webhook_store;

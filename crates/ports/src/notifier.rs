@@ -83,6 +83,8 @@ pub struct Letter {
     /// The platform, as applicants know it.
     pub platform: String,
     pub link: String,
+    /// Where the receiver says whether to get more mails of the team's.
+    pub choice: String,
     pub expires_at: DateTime<Utc>,
 }
 

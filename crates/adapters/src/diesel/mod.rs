@@ -31,6 +31,7 @@ mod session_row;
 mod sessions;
 mod settles;
 mod sign_ins;
+mod suppressions;
 mod team_reads;
 mod templates;
 mod together;

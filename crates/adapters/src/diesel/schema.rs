@@ -79,6 +79,11 @@ tables! {
         created_at -> SqlMoment,
         expires_at -> SqlMoment,
     }
+    suppressions (team, mark) {
+        team -> SqlId,
+        mark -> Binary,
+        created_at -> SqlMoment,
+    }
     brands (team) {
         team -> SqlId,
         name -> Nullable<Text>,
@@ -284,14 +289,10 @@ tables! {
     delivery_attempts,
     notices
 );
-::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms, teams, brands);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_events);
-::diesel::allow_tables_to_appear_in_same_query!(teams, api_keys);
-::diesel::allow_tables_to_appear_in_same_query!(teams, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, email_templates);
-::diesel::allow_tables_to_appear_in_same_query!(brands, api_keys);
-::diesel::allow_tables_to_appear_in_same_query!(brands, sessions);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);
 ::diesel::allow_tables_to_appear_in_same_query!(recovery_codes, users);

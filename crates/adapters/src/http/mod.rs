@@ -8,6 +8,7 @@ mod envelope;
 mod error;
 mod frame;
 mod lookups;
+mod mails;
 mod measure;
 mod methods;
 mod openapi;
@@ -26,7 +27,7 @@ use actix_web::{
     web,
 };
 use portal::Portal;
-use ports::driving::{ApplicantService, Gate, Lookups, SessionService, WatchService};
+use ports::driving::{ApplicantService, Gate, Lookups, MailService, SessionService, WatchService};
 
 pub use self::caller::TrustedProxies;
 use crate::{metrics::Metrics, recordings::LocalLinks};
@@ -42,6 +43,7 @@ pub struct Services {
     pub lookups: Arc<dyn Lookups>,
     pub applicants: Arc<dyn ApplicantService>,
     pub watchers: Arc<dyn WatchService>,
+    pub mails: Arc<dyn MailService>,
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
@@ -84,6 +86,7 @@ pub fn app(
         .app_data(web::Data::from(services.lookups))
         .app_data(web::Data::from(services.applicants))
         .app_data(web::Data::from(services.watchers))
+        .app_data(web::Data::from(services.mails))
         .app_data(web::Data::from(services.ready))
         .app_data(services.trusted_proxies)
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
@@ -102,6 +105,7 @@ pub fn app(
             }
         })
         .configure(embed::routes)
+        .configure(mails::routes)
         .configure(|config| {
             if let Some(portal) = services.portal {
                 config.configure(portal::routes(portal, caller::address));

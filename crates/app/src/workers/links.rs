@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::{
     id::{TeamId, TemplateId},
     language::Language,
-    notification::{MOST_TRIES, Undelivered},
+    notification::{Channel, MOST_TRIES, Mailbox, Undelivered},
     request::Receiver,
     template::Wording,
 };
@@ -25,6 +25,12 @@ const BATCH: u16 = 16;
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Longer than that: a letter is not sent by two at a time.
 const LEASE: TimeDelta = TimeDelta::seconds(150);
+
+/// A letter, and whose choice it is to get it; none: who carries it on asks for that.
+struct Envelope {
+    letter: Letter,
+    mailbox: Option<Mailbox>,
+}
 
 /// What became of a try, as metrics have it.
 pub(super) const fn word(verdict: NotificationVerdict) -> &'static str {
@@ -69,7 +75,12 @@ impl Workers {
         let session = claim.session;
         let verdict = match self.letter(claim).await? {
             None => self.failed(Undelivered::SessionEnded),
-            Some(letter) => {
+            Some(Envelope { mailbox: Some(mailbox), .. })
+                if self.suppressions.is_suppressed(&mailbox).await? =>
+            {
+                self.failed(Undelivered::Unsubscribed)
+            }
+            Some(Envelope { letter, .. }) => {
                 let sent = tokio::time::timeout(PATIENCE, self.notifier.send(&letter)).await;
                 let sent = sent.unwrap_or(Err(NotTaken::ForNow("it took too long".into())));
                 if let Err(error) = &sent {
@@ -125,7 +136,7 @@ impl Workers {
     }
 
     /// What the applicant is told; none where there is no use in it any more.
-    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Letter>, StoreError> {
+    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Envelope>, StoreError> {
         let Some(session) = self.core.sessions.open(claim.session).await? else { return Ok(None) };
         let over = session.state.is_closed() || self.core.clock.now() >= session.expires_at;
         let order = &session.order;
@@ -137,7 +148,11 @@ impl Workers {
         let platform = self.core.catalogue.platform(order.platform).await?;
         let Some(key) = self.keys.key(session.owner).await? else { return Ok(None) };
         let wording = self.wording(key.team, invitation.template, receiver).await?;
-        Ok(Some(Letter {
+        let language = Language::of(receiver.locale.as_deref());
+        let mailbox = self.core.tokens.mailbox(key.team, address);
+        let token = self.core.tokens.mailbox_token(&mailbox);
+        let origin = &self.core.addresses.public;
+        let letter = Letter {
             id: claim.id,
             channel: invitation.channel,
             address: address.to_owned(),
@@ -148,7 +163,10 @@ impl Workers {
             brand: self.brands.brand(key.team).await?,
             platform: platform.map_or_else(String::new, |platform| platform.display_name),
             link: self.core.embed_url(&session),
+            choice: format!("{origin}/unsubscribe/{}?lang={language}", token.expose()),
             expires_at: session.expires_at,
-        }))
+        };
+        let mailbox = (invitation.channel == Channel::Email).then_some(mailbox);
+        Ok(Some(Envelope { letter, mailbox }))
     }
 }

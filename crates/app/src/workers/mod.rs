@@ -24,6 +24,7 @@ use ports::{
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
     session_store::Due,
+    suppression_store::SuppressionStore,
     template_store::TemplateStore,
 };
 use tokio::sync::Semaphore;
@@ -68,6 +69,7 @@ pub(crate) struct Workers {
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) templates: Arc<dyn TemplateStore>,
     pub(crate) brands: Arc<dyn BrandStore>,
+    pub(crate) suppressions: Arc<dyn SuppressionStore>,
     pub(crate) uses: Arc<KeyUses>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     /// How long a closed session keeps its data.

@@ -44,6 +44,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
             expires => format!("The link opens once, until {until}."),
             unexpected => "If you did not expect this, you need not do anything.",
             sent_by => format!("Sent by {SERVICE}."),
+            choice => "",
         },
     )
 }

@@ -19,7 +19,7 @@ use domain::{
 use lettre::{
     Address, Message,
     message::{
-        Attachment, Mailbox, MultiPart, SinglePart,
+        Attachment, Mailbox, MessageBuilder, MultiPart, SinglePart,
         header::{ContentType, HeaderName, HeaderValue},
     },
 };
@@ -65,12 +65,13 @@ impl Mail {
         let from = one_line(words::sender(letter));
         let logo = letter.brand.logo.as_ref();
         let to = (to, letter.address.as_str());
-        self.message(&letter.id.to_string(), from, to, words::write(letter), logo)
+        let ways = ways_out(&letter.choice);
+        self.message(&letter.id.to_string(), from, to, words::write(letter), logo, ways)
     }
 
     fn compose_account(&self, mail: &AccountMail) -> Result<Message, NotTaken> {
         let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
-        self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None)
+        self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None, vec![])
     }
 
     fn message(
@@ -80,6 +81,7 @@ impl Mail {
         (to, address): (Option<String>, &str),
         written: Result<Written, minijinja::Error>,
         logo: Option<&Logo>,
+        ways_out: Vec<HeaderValue>,
     ) -> Result<Message, NotTaken> {
         let address: Address = address.parse().map_err(|_| NotTaken::ForGood {
             why: Undelivered::UnknownReceiver,
@@ -87,7 +89,7 @@ impl Mail {
         })?;
         let failed = |error: &dyn std::error::Error| NotTaken::ForNow(error.to_string());
         let written = written.map_err(|error| failed(&error))?;
-        let message = Message::builder()
+        let builder = Message::builder()
             .from(Mailbox::new(Some(from), self.from.clone()))
             .to(Mailbox::new(to, address))
             .subject(one_line(&written.subject))
@@ -97,10 +99,25 @@ impl Mail {
             .raw_header(HeaderValue::new(
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
                 "auto-generated".to_owned(),
-            ))
-            .multipart(body(written.text, written.html, logo));
+            ));
+        let builder = ways_out.into_iter().fold(builder, MessageBuilder::raw_header);
+        let message = builder.multipart(body(written.text, written.html, logo));
         message.map_err(|error| failed(&error))
     }
+}
+
+/// How a mail program offers to stop such mails (RFC 2369, section 3.2); with one click only where
+/// that goes over TLS (RFC 8058, section 3.1).
+fn ways_out(choice: &str) -> Vec<HeaderValue> {
+    let at = HeaderValue::new(
+        HeaderName::new_from_ascii_str("List-Unsubscribe"),
+        format!("<{}>", one_line(choice)),
+    );
+    let one_click = HeaderValue::new(
+        HeaderName::new_from_ascii_str("List-Unsubscribe-Post"),
+        "List-Unsubscribe=One-Click".to_owned(),
+    );
+    if choice.starts_with("https://") { vec![at, one_click] } else { vec![at] }
 }
 
 /// Text and HTML, and the logo that the HTML shows (RFC 2387).
@@ -162,6 +179,7 @@ impl Stationery for Wordings {
             platform: "Acme",
             link: "https://avouch.example/embed/0?token=preview",
             expires: "2030-01-31 12:00 UTC",
+            choice: "https://avouch.example/unsubscribe/0?lang=en",
             look: words::look(brand, colour.as_deref(), logo.as_deref()),
         };
         let flaws = wording::flaws(wording, &facts);

@@ -18,6 +18,7 @@ fn letter() -> Letter {
         wording: None,
         platform: "Acme".into(),
         link: "https://avouch.example/embed/1?token=ab".into(),
+        choice: "https://avouch.example/unsubscribe/ab?lang=de".into(),
         expires_at: DateTime::UNIX_EPOCH,
     }
 }
@@ -41,6 +42,21 @@ async fn a_mail_becomes_a_file_where_there_is_no_server() {
     }
     assert!(head.contains("multipart/alternative") && body.contains("text/html"), "{text}");
     assert!(body.contains("embed/1?token=3Dab"), "{body}");
+}
+
+#[test]
+fn one_click_is_offered_where_it_is_safe() {
+    let mail = Mail::into_folder("/nowhere".into(), "no-reply@avouch.example").unwrap();
+    let head = |letter: &Letter| {
+        let text = String::from_utf8(mail.compose(letter).unwrap().formatted()).unwrap();
+        text.split("\r\n\r\n").next().unwrap().to_owned()
+    };
+    let text = head(&letter());
+    let way = "\r\nList-Unsubscribe: <https://avouch.example/unsubscribe/ab?lang=de>\r\n";
+    assert!(text.contains(way), "{text}");
+    assert!(text.contains("\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"), "{text}");
+    let plain = head(&Letter { choice: "http://127.0.0.1/unsubscribe/ab".into(), ..letter() });
+    assert!(plain.contains("List-Unsubscribe: ") && !plain.contains("-Post"), "{plain}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ struct Words {
     expires: String,
     unexpected: String,
     sent_by: String,
+    no_more: String,
 }
 
 /// What a mail is about.
@@ -46,6 +47,8 @@ pub(super) struct Facts<'a> {
     pub(super) platform: &'a str,
     pub(super) link: &'a str,
     pub(super) expires: &'a str,
+    /// Where more mails are refused.
+    pub(super) choice: &'a str,
     pub(super) look: Look<'a>,
 }
 
@@ -87,6 +90,7 @@ pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
         platform: &letter.platform,
         link: &letter.link,
         expires: &expires,
+        choice: &letter.choice,
         look: look(&letter.brand, colour.as_deref(), letter.brand.logo.as_ref().map(|_| ENCLOSED)),
     };
     match &letter.wording {
@@ -140,6 +144,8 @@ fn write_ours(language: Language, facts: &Facts<'_>) -> Result<Written, minijinj
             expires => say(&words.expires)?,
             unexpected => say(&words.unexpected)?,
             sent_by => say(&words.sent_by)?,
+            no_more => say(&words.no_more)?,
+            choice => facts.choice,
         },
     )
 }
@@ -164,6 +170,8 @@ pub(super) fn around(
             expires => if says_when { say(&words.expires)? } else { String::new() },
             unexpected => say(&words.unexpected)?,
             sent_by => say(&words.sent_by)?,
+            no_more => say(&words.no_more)?,
+            choice => facts.choice,
         },
     )
 }
@@ -208,6 +216,7 @@ mod tests {
             wording: None,
             platform: "Acme".into(),
             link: "https://avouch.example/embed/1?token=a&b".into(),
+            choice: "https://avouch.example/unsubscribe/ab?lang=en".into(),
             expires_at: DateTime::UNIX_EPOCH,
         }
     }

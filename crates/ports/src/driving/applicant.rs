@@ -5,8 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor, branding::Brand, error_code::ErrorCode, id::SessionId, language::Language,
-    session::Status, workflow::AskKind,
+    ancestors::Ancestor,
+    branding::{Brand, BrandName},
+    error_code::ErrorCode,
+    id::SessionId,
+    language::Language,
+    session::Status,
+    workflow::AskKind,
 };
 
 use crate::{
@@ -29,6 +34,27 @@ pub trait ApplicantService: Send + Sync {
 
     /// What its page is to be like; where the token does not fit, as for anybody.
     async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError>;
+}
+
+/// Lets receivers of mails say whether they want more of a team's.
+#[async_trait]
+pub trait MailService: Send + Sync {
+    /// What was chosen with this token. `None`: it is no token of ours.
+    async fn mails(&self, token: &str) -> Result<Option<MailChoice>, StoreError>;
+
+    /// Chooses, whatever was chosen before. `None`: it is no token of ours.
+    async fn choose_mails(
+        &self,
+        token: &str,
+        wanted: bool,
+    ) -> Result<Option<MailChoice>, StoreError>;
+}
+
+/// Whether a team's mails are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailChoice {
+    pub sender: Option<BrandName>,
+    pub wanted: bool,
 }
 
 /// What an applicant's page is like before anything happens on it.

@@ -10,7 +10,8 @@ mod webhooks;
 pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{
-        Act, ApplicantError, ApplicantService, Guise, Outcome, Prompt, Show, View, Viewing,
+        Act, ApplicantError, ApplicantService, Guise, MailChoice, MailService, Outcome, Prompt,
+        Show, View, Viewing,
     },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{

@@ -23,6 +23,7 @@ use ports::{
     receiver_store::ReceiverStore,
     recording::RecordingQueue,
     session_store::SessionStore,
+    suppression_store::SuppressionStore,
     template_store::TemplateStore,
     webhook_store::WebhookStore,
 };
@@ -47,6 +48,7 @@ pub struct Backend {
     pub receivers: Arc<dyn ReceiverStore>,
     pub templates: Arc<dyn TemplateStore>,
     pub brands: Arc<dyn BrandStore>,
+    pub suppressions: Arc<dyn SuppressionStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
@@ -137,6 +139,7 @@ macro_rules! stores_contract {
             account_links::hands_a_mail_to_one_who_sends_it
             receivers::keeps_a_teams_receivers_for_that_team
             brands::keeps_what_a_team_looks_like
+            suppressions::keeps_who_wants_no_more_of_a_teams_mails
             passkeys::keeps_passkeys_and_their_state
             passkeys::recovery_codes_go_with_the_last_factor
             passkeys::nobody_has_more_passkeys_than_may_be

@@ -13,9 +13,9 @@ use ports::{
     StoreError,
     browser::Device,
     driving::{
-        Admission, ApplicantError, ApplicantService, Guise, MockGate, MockLookups,
-        MockSessionService, PolledFace, Refusal, SessionFace, Viewing, WatchError, WatchService,
-        Watching,
+        Admission, ApplicantError, ApplicantService, Guise, MailChoice, MailService, MockGate,
+        MockLookups, MockSessionService, PolledFace, Refusal, SessionFace, Viewing, WatchError,
+        WatchService, Watching,
     },
 };
 use serde_json::Value;
@@ -69,6 +69,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         lookups: Arc::new(lookups),
         applicants: Arc::new(Nobody),
         watchers: Arc::new(Nobody),
+        mails: Arc::new(Nobody),
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
         films: None,
@@ -101,6 +102,17 @@ impl ApplicantService for Nobody {
 impl WatchService for Nobody {
     async fn watch(&self, _: SessionId, _: &str) -> Result<Arc<dyn Watching>, WatchError> {
         Err(WatchError::NotFound)
+    }
+}
+
+#[async_trait]
+impl MailService for Nobody {
+    async fn mails(&self, _: &str) -> Result<Option<MailChoice>, StoreError> {
+        Ok(None)
+    }
+
+    async fn choose_mails(&self, _: &str, _: bool) -> Result<Option<MailChoice>, StoreError> {
+        Ok(None)
     }
 }
 

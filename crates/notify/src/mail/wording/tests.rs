@@ -12,6 +12,7 @@ const FACTS: Facts<'static> = Facts {
     platform: "Acme",
     link: "https://avouch.example/embed/1?token=a&b",
     expires: "2030-01-31 12:00 UTC",
+    choice: "https://avouch.example/unsubscribe/ab?lang=en",
     look: Look::OURS,
 };
 const BODY: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\nPlease **confirm** at {{ platform }}:\n\n\

@@ -16,6 +16,7 @@ pub mod people;
 pub mod receivers;
 pub mod recordings;
 pub mod sessions;
+pub mod suppressions;
 pub mod templates;
 
 use chrono::TimeDelta;

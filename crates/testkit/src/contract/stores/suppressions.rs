@@ -1,0 +1,31 @@
+//! The contract of [`ports::suppression_store::SuppressionStore`].
+
+use domain::{id::TeamId, notification::Mailbox};
+use uuid::Uuid;
+
+use super::{Backend, household};
+use crate::sample::noon;
+
+pub async fn keeps_who_wants_no_more_of_a_teams_mails(backend: &Backend) {
+    let store = &backend.suppressions;
+    let (home, other) = (household(backend).await, household(backend).await);
+    let ada = Mailbox { team: home.team, mark: [1; 16] };
+    let beside = [Mailbox { team: home.team, mark: [2; 16] }, Mailbox { team: other.team, ..ada }];
+    assert!(!store.is_suppressed(&ada).await.unwrap());
+    // A mail program may ask once more, also at the same moment.
+    let (first, second) = tokio::join!(store.suppress(&ada, noon()), store.suppress(&ada, noon()));
+    first.unwrap();
+    second.unwrap();
+    store.suppress(&ada, noon()).await.unwrap();
+    assert!(store.is_suppressed(&ada).await.unwrap());
+    for mailbox in beside {
+        assert!(!store.is_suppressed(&mailbox).await.unwrap(), "{mailbox:?}");
+        store.admit(&mailbox).await.unwrap();
+    }
+    assert!(store.is_suppressed(&ada).await.unwrap());
+    store.admit(&ada).await.unwrap();
+    assert!(!store.is_suppressed(&ada).await.unwrap());
+    let gone = Mailbox { team: TeamId::from_uuid(Uuid::new_v4()), ..ada };
+    store.suppress(&gone, noon()).await.unwrap();
+    assert!(!store.is_suppressed(&gone).await.unwrap(), "a team that is not there");
+}

@@ -1,0 +1,158 @@
+//! Applicants who want no more mails: one click in their mail program, a page, and what becomes of
+//! the links that partners have sent to them.
+
+mod mail;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    pages::{no_barrier, text},
+    person::{Person, signed_in},
+    service::Deployment,
+};
+use serde_json::json;
+
+use self::mail::Server;
+
+const SOON: Duration = Duration::from_secs(20);
+const ADA: &str = "ada@example.com";
+/// What a mail program sends (RFC 8058, section 3.2).
+const ONE_CLICK: &[(&str, &str)] = &[("List-Unsubscribe", "One-Click")];
+
+async fn mailing(server: &Server, public: Option<&str>) -> Deployment {
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_SMTP_URL", server.url());
+    deployment.set("AVOUCH_SMTP_ROOTS", server.roots());
+    deployment.set("AVOUCH_MAIL_FROM", "no-reply@avouch.example");
+    if let Some(public) = public {
+        deployment.set("AVOUCH_PUBLIC_URL", public);
+    }
+    deployment.run().await;
+    deployment
+}
+
+/// A session whose link goes to this address; its identifier.
+async fn invite(deployment: &Deployment, address: &str) -> String {
+    let receiver = json!({ "email": address, "locale": "de-AT" });
+    let order = json!({ "notificationPlatformId": 1, "receiverData": receiver });
+    deployment.create(&order).await["sessionId"].as_str().unwrap().to_owned()
+}
+
+/// Where the newest mail to this address says that no more are wanted.
+async fn way_out(server: &Server, address: &str) -> String {
+    let mail = eventually("a mail", SOON, async || {
+        server.mails().into_iter().rev().find(|mail| mail["to"] == json!([address]))
+    })
+    .await;
+    let header = mail["headers"]["list-unsubscribe"].as_str().unwrap().to_owned();
+    let url = header.trim_start_matches('<').trim_end_matches('>');
+    for part in ["text", "html"] {
+        let part = mail[part].as_str().unwrap().replace("&#x2f;", "/");
+        assert!(part.contains(url), "{part}");
+    }
+    url.to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_click_ends_a_teams_mails() {
+    let server = Server::start().await;
+    let deployment = mailing(&server, Some("https://avouch.example")).await;
+    let partner = &deployment.partner;
+    let first = invite(&deployment, ADA).await;
+    partner.until_told(&first, "NotificationSent", None).await;
+    let url = way_out(&server, ADA).await;
+    let headers = server.mails()[0]["headers"].clone();
+    assert_eq!(headers["list-unsubscribe-post"], "List-Unsubscribe=One-Click");
+    let path = url.strip_prefix("https://avouch.example").unwrap();
+    let here = deployment.setting("AVOUCH_LISTEN").unwrap();
+    let program = Person::new(&format!("http://{here}"));
+
+    // What scanners of mails do changes nothing.
+    for _ in 0..20 {
+        assert_eq!(program.get(path).await.status, 200);
+    }
+    let second = invite(&deployment, "Ada@Example.com").await;
+    partner.until_told(&second, "NotificationSent", None).await;
+
+    // No page on the way, and no other one after it.
+    let answer = program.post_from(path, ONE_CLICK, &[]).await;
+    assert_eq!((answer.status, answer.header("location")), (200, ""));
+    assert_eq!(program.post_from(path, ONE_CLICK, &[]).await.status, 200, "once more");
+    let third = invite(&deployment, "ADA@example.com").await;
+    partner.until_told(&third, "NotificationFailed", Some("unsubscribed")).await;
+    let beside = invite(&deployment, "bob@example.com").await;
+    partner.until_told(&beside, "NotificationSent", None).await;
+    assert_eq!(deployment.session(&third).await["status"], "CREATED", "the partner has its link");
+
+    // Another team is another sender.
+    let team = deployment.admin(&["create-team", "Other"]);
+    let team = team["teamId"].as_str().unwrap();
+    let key = deployment.admin(&["create-key", "--team", team, "--environment", "development"]);
+    let other = partner.with_key(Some(key["apiKey"].as_str().unwrap()));
+    let order = json!({ "notificationPlatformId": 1, "receiverData": { "email": ADA } });
+    let theirs = other.create(&order).await.at("/data/sessionId").as_str().unwrap().to_owned();
+    other.until_told(&theirs, "NotificationSent", None).await;
+    let ways: BTreeSet<_> = server
+        .mails()
+        .iter()
+        .map(|mail| {
+            mail["headers"]["list-unsubscribe"].to_string().split('?').next().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(ways.len(), 3, "one for each address of each team: {ways:?}");
+
+    let (name, language) = path.split_once('?').unwrap();
+    assert_eq!(program.post(&format!("{name}/undo?{language}"), &[("", "")]).await.status, 200);
+    let fourth = invite(&deployment, ADA).await;
+    partner.until_told(&fourth, "NotificationSent", None).await;
+    let arrived = |address: &str| {
+        let mails = server.mails();
+        mails.iter().filter(|mail| mail["to"] == json!([address])).count()
+    };
+    assert_eq!((arrived(ADA), arrived("ADA@example.com")), (3, 0));
+
+    for odd in [&name[..name.len() - 1], &format!("{name}A"), "/unsubscribe/%22%3E%3Cscript%3E"] {
+        for answer in [program.get(odd).await, program.post_from(odd, ONE_CLICK, &[]).await] {
+            assert_eq!(answer.status, 404, "{odd}");
+            assert!(!answer.text.contains("<script"), "{}", answer.text);
+        }
+    }
+    let log = std::fs::read_to_string(deployment.log()).unwrap().to_lowercase();
+    assert!(!log.contains(ADA), "no address is logged");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_asks_first_and_takes_it_back() {
+    let server = Server::start().await;
+    let deployment = mailing(&server, None).await;
+    let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
+    let look = [("name", "Lender & <Sons>"), ("colour", "")];
+    assert_eq!(owner.fill("/portal/branding", "/portal/branding", &look).await.status, 303);
+    let first = invite(&deployment, ADA).await;
+    deployment.partner.until_told(&first, "NotificationSent", None).await;
+    let url = way_out(&server, ADA).await;
+    let post = &server.mails()[0]["headers"]["list-unsubscribe-post"];
+    assert!(post.is_null(), "no click without a question where nothing is encrypted");
+
+    let applicant = Applicant::visit(&url).await;
+    let page = applicant.alone();
+    page.until("the question", "document.querySelector('form button') !== null").await;
+    no_barrier(&page, "the question").await;
+    assert_eq!(page.evaluate("document.documentElement.lang").await, "de", "as the mail");
+    assert_eq!(text(&page, "document.querySelector('header').innerText").await, "Lender & <Sons>");
+    page.click("form button").await;
+    page.until("the end", "document.querySelector('[action*=undo]') !== null").await;
+    no_barrier(&page, "the end").await;
+    let second = invite(&deployment, ADA).await;
+    let partner = &deployment.partner;
+    partner.until_told(&second, "NotificationFailed", Some("unsubscribed")).await;
+    page.click("form button").await;
+    page.until("the way back", "document.querySelector('[action*=undo]') === null").await;
+    no_barrier(&page, "the way back").await;
+    let third = invite(&deployment, ADA).await;
+    partner.until_told(&third, "NotificationSent", None).await;
+    applicant.leave().await;
+}
