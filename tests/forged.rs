@@ -3,14 +3,15 @@
 use acceptance::{
     database::Kind,
     person::{base, made_up, signed_in},
+    routes::{fits, routes},
     service::Deployment,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
 
 /// Whatever changes something for somebody who is signed in.
-fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
+fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
     let plain = [
         "/portal/webhooks",
         "/portal/members",
@@ -25,6 +26,7 @@ fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
         "/portal/account/password",
         "/portal/account/second-factor",
         "/portal/account/second-factor/drop",
+        "/portal/account/passkeys/new",
         "/portal/sign-out",
     ];
     let named = [
@@ -49,9 +51,20 @@ fn forms(hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
         format!("/portal/keys/{key}/rotate"),
         format!("/portal/keys/{key}/revoke"),
         format!("/portal/account/sign-ins/{key}/end"),
+        format!("/portal/account/passkeys/{key}/drop"),
+        format!("/portal/sessions/{session}/end"),
     ];
     plain.into_iter().map(str::to_owned).chain(named).collect()
 }
+
+/// What is sent before somebody is signed in.
+const OUTSIDE: [&str; 5] = [
+    "/portal/sign-in",
+    "/portal/sign-in/code",
+    "/portal/sign-in/passkey",
+    "/portal/forgot",
+    "/portal/password",
+];
 
 /// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,7 +87,17 @@ async fn forms_are_taken_from_our_own_pages_alone() {
     let bob = person.get("/portal/members").await;
     let bob = bob.after("action=\"/portal/members/");
     let bob = bob.split('/').next().unwrap();
-    for path in forms(hook, &delivery, bob, id) {
+    let session = deployment.create(&json!({})).await;
+    let session = session["sessionId"].as_str().unwrap();
+    let all = forms(session, hook, &delivery, bob, id);
+    let known = || all.iter().map(String::as_str).chain(OUTSIDE);
+    for pattern in routes("post") {
+        assert!(known().any(|path| fits(&pattern, path)), "{pattern} is tried by nobody");
+    }
+    for path in known() {
+        assert!(routes("post").iter().any(|pattern| fits(pattern, path)), "{path} is no form's");
+    }
+    for path in &all {
         let good = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
         for (why, token, headers) in [
             ("no token", None, &good[..]),
@@ -90,7 +113,7 @@ async fn forms_are_taken_from_our_own_pages_alone() {
             let mut fields =
                 vec![("label", "x"), ("environment", "development"), ("expiry", "never")];
             fields.extend(token.map(|token| ("form_token", token)));
-            let answer = person.post_from(&path, &fields, headers).await;
+            let answer = person.post_from(path, &fields, headers).await;
             assert_eq!(answer.status, 403, "{path}: {why}");
         }
     }
@@ -99,7 +122,8 @@ async fn forms_are_taken_from_our_own_pages_alone() {
     assert_eq!(after, listed, "as before");
     let elsewhere = [("origin", "https://evil.example")];
     let fields = [("email", ADA), ("password", "x"), ("link", "x"), ("new", "x")];
-    for path in ["/portal/sign-in", "/portal/forgot", "/portal/password"] {
+    assert_eq!(deployment.session(session).await["status"], "CREATED", "as before");
+    for path in OUTSIDE {
         assert_eq!(person.post_from(path, &fields, &elsewhere).await.status, 403, "{path}");
     }
 }
