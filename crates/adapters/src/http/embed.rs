@@ -12,7 +12,7 @@ use domain::{ancestors::Ancestor, branding::BrandName, id::SessionId, language::
 use ports::driving::{ApplicantService, Guise};
 use serde::Deserialize;
 
-use super::{error::ApiError, stream};
+use super::{HTML, error::ApiError, stream};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
      blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors ";
@@ -89,7 +89,7 @@ fn html(page: String, ancestors: &[Ancestor]) -> HttpResponse {
     let ancestors: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
     let ancestors = if ancestors.is_empty() { "*".to_owned() } else { ancestors.join(" ") };
     HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_TYPE, HTML))
         .insert_header((CONTENT_SECURITY_POLICY, format!("{POLICY}{ancestors}")))
         .insert_header(("Referrer-Policy", "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-store"))

@@ -18,6 +18,8 @@ use ports::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::HTML;
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
     #[error("{0}")]
@@ -125,11 +127,15 @@ fn unauthorized() -> HttpResponse {
 }
 
 /// Gives what the framework refused by itself (a body too large, an extractor's fault) our form.
+/// Its own are plain text.
 pub(super) fn in_our_words(response: ServiceResponse) -> ServiceResponse {
     let status = response.status();
-    let json = || response.headers().get(CONTENT_TYPE).is_some_and(|k| k == "application/json");
+    let ours = || {
+        let kind = response.headers().get(CONTENT_TYPE);
+        kind.is_some_and(|kind| kind == "application/json" || kind == HTML)
+    };
     let for_people = response.request().path().starts_with("/portal");
-    if !(status.is_client_error() || status.is_server_error()) || json() || for_people {
+    if !(status.is_client_error() || status.is_server_error()) || ours() || for_people {
         return response;
     }
     let message = status.canonical_reason().unwrap_or("Error").to_owned();

@@ -14,7 +14,7 @@ use embed::{Mails, mails_page};
 use ports::driving::{MailChoice, MailService};
 use serde::Deserialize;
 
-use super::error::ApiError;
+use super::{HTML, error::ApiError};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'";
@@ -76,7 +76,7 @@ fn answer(token: &str, reader: &Reader, choice: Option<&MailChoice>, shown: Mail
     // A token that is one of ours is letters and digits.
     let page = mails_page(language.tag(), language.direction(), sender, shown, token);
     HttpResponse::build(status)
-        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_TYPE, HTML))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header(("Referrer-Policy", "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-store"))

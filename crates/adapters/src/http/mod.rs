@@ -34,6 +34,8 @@ use crate::{metrics::Metrics, recordings::LocalLinks};
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
+/// What pages for people are.
+const HTML: &str = "text/html; charset=utf-8";
 
 /// What the handlers call.
 #[derive(Clone)]
