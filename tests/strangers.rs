@@ -86,7 +86,10 @@ async fn what_is_another_teams_is_not_there() {
     let (mal, theirs) = belongings(&deployment, team.as_str().unwrap()).await;
     let kept = || {
         let list = |command| deployment.admin(&[command, "--team", team.as_str().unwrap()]);
-        ["list-webhooks", "list-receivers", "list-templates"].map(list)
+        // Without how its receiver does: the test to it may be on its way still.
+        let hook = list("list-webhooks")["webhooks"][0].clone();
+        let hook = ["url", "active"].map(|field| hook[field].clone());
+        (hook, list("list-receivers"), list("list-templates"))
     };
     let before = kept();
     let named = |pattern: &str| {

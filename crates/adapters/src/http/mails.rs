@@ -73,7 +73,6 @@ fn answer(token: &str, reader: &Reader, choice: Option<&MailChoice>, shown: Mail
         Some(_) => (StatusCode::OK, shown),
         None => (StatusCode::NOT_FOUND, Mails::Unknown),
     };
-    // A token that is one of ours is letters and digits.
     let page = mails_page(language.tag(), language.direction(), sender, shown, token);
     HttpResponse::build(status)
         .insert_header((CONTENT_TYPE, HTML))
