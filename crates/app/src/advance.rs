@@ -13,6 +13,7 @@ use ports::{
     catalogue::Catalogue,
     clock::{Chance, Clock, Tokens},
     driving::{SessionError, SessionFace},
+    key_store::KeyStore,
     session_store::{CommitError, SessionStore},
 };
 use tokio::{runtime::Handle, sync::Notify};
@@ -52,6 +53,8 @@ pub(crate) struct Core {
 pub(crate) struct Witness {
     pub(crate) attestor: Arc<dyn Attestor>,
     pub(crate) attestations: Arc<dyn AttestationStore>,
+    /// Which team a session's key belongs to.
+    pub(crate) keys: Arc<dyn KeyStore>,
 }
 
 /// Why a session did not move.

@@ -146,7 +146,7 @@ fn core(
         runtime: Handle::current(),
         addresses: config.addresses.clone(),
         sessions: store.clone(),
-        witness: Witness { attestor, attestations: store.clone() },
+        witness: Witness { attestor, attestations: store.clone(), keys: store.clone() },
         catalogue: store,
         clock: parts.clock,
         chance: Arc::new(SystemChance),

@@ -16,6 +16,7 @@ use crate::{
 
 const CAPTURE: &[u8] = b"avouch/attestation-capture/v1\0";
 const SESSION: &[u8] = b"avouch/attestation-session/v1\0";
+const PARTNER: &[u8] = b"avouch/attestation-partner/v1\0";
 const TLS13: u16 = 0x0304;
 /// Bytes of the response's body that are committed to together.
 const PART: usize = 64;
@@ -28,7 +29,9 @@ pub struct Circumstances {
     pub id: [u8; 16],
     pub issuer: [u8; 32],
     pub session: [u8; 32],
-    pub challenge: [u8; 32],
+    pub partner: [u8; 32],
+    pub attempt: u32,
+    pub challenge: Vec<u8>,
     pub server_address: Vec<u8>,
     pub egress: u8,
     pub resolver: u8,
@@ -85,6 +88,13 @@ pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
     sha256(&[SESSION, salt, session].concat())
 }
 
+/// The name that a partner has in an attestation, by the identifier of its team and the session's
+/// salt: without the salt nobody can tell which partner it is, nor link two of its attestations.
+#[must_use]
+pub fn partner_name(salt: &[u8; 32], team: &[u8; 16]) -> [u8; 32] {
+    sha256(&[PARTNER, salt, team].concat())
+}
+
 /// What is to be signed of what was found in a connection. `salt` answers random bytes.
 pub fn attest(
     found: &Findings,
@@ -117,6 +127,8 @@ pub fn attest(
         algorithm: ED25519,
         mode: mode.number(),
         session: circumstances.session,
+        partner: circumstances.partner,
+        attempt: circumstances.attempt,
         challenge: circumstances.challenge,
         descriptor: descriptor.name(),
         server: Server {

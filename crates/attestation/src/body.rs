@@ -4,7 +4,9 @@
 use minicbor::{Decode, Encode};
 
 /// The version of this form.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// The longest challenge, in bytes.
+pub const MAX_CHALLENGE_BYTES: usize = 64;
 /// The number of Ed25519 (RFC 8032).
 pub const ED25519: u8 = 1;
 
@@ -27,34 +29,41 @@ pub struct Body {
     /// A hash of the session's identifier with a salt that the service keeps.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub session: [u8; 32],
-    /// A number that somebody gave to be found here; 32 zeros where nobody did.
+    /// [`crate::attest::partner_name`]: a hash of the partner's identifier with the same salt.
     #[cbor(n(6), with = "minicbor::bytes")]
-    pub challenge: [u8; 32],
+    pub partner: [u8; 32],
+    /// How many connections the attestor has opened for this challenge, or for this session name
+    /// where the challenge is empty, this one included. The attestor counts them.
     #[n(7)]
-    pub descriptor: DescriptorName,
-    #[n(8)]
-    pub server: Server,
+    pub attempt: u32,
+    /// What the partner asked to find here, up to [`MAX_CHALLENGE_BYTES`]; empty if it did not.
+    #[cbor(n(8), with = "minicbor::bytes")]
+    pub challenge: Vec<u8>,
     #[n(9)]
-    pub tls: Tls,
+    pub descriptor: DescriptorName,
     #[n(10)]
-    pub time: Time,
+    pub server: Server,
     #[n(11)]
-    pub capture: CaptureHash,
+    pub tls: Tls,
     #[n(12)]
-    pub request: Request,
+    pub time: Time,
     #[n(13)]
+    pub capture: CaptureHash,
+    #[n(14)]
+    pub request: Request,
+    #[n(15)]
     pub response: Response,
     /// In the order of the descriptor.
-    #[n(14)]
-    pub claims: Vec<Claim>,
-    #[n(15)]
-    pub proof: Proof,
     #[n(16)]
-    pub attestor: Build,
+    pub claims: Vec<Claim>,
     #[n(17)]
+    pub proof: Proof,
+    #[n(18)]
+    pub attestor: Build,
+    #[n(19)]
     pub log: LogPlace,
     /// Random, so that the hash of what can be guessed cannot be.
-    #[cbor(n(18), with = "minicbor::bytes")]
+    #[cbor(n(20), with = "minicbor::bytes")]
     pub blind: [u8; 32],
 }
 

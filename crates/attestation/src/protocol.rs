@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// The protocol's name in TLS (RFC 7301).
-pub const ALPN: &[u8] = b"avouch-attestor/1";
+pub const ALPN: &[u8] = b"avouch-attestor/2";
 /// What the channel's number is exported from TLS under (RFC 8446, section 7.5).
-pub const EXPORTER: &[u8] = b"EXPORTER-avouch-attestor-1";
+pub const EXPORTER: &[u8] = b"EXPORTER-avouch-attestor-2";
 /// The most bytes of a connection that one message carries.
 pub const LONGEST_DATA: usize = 16 * 1024;
 /// The longest message of a prover, and of an attestor.
@@ -109,11 +109,14 @@ pub struct Open {
     /// [`crate::attest::session_name`], never the same again.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub session: [u8; 32],
-    /// Is found in the attestation; 32 zeros where nobody asked for that.
+    /// [`crate::attest::partner_name`]
     #[cbor(n(3), with = "minicbor::bytes")]
-    pub challenge: [u8; 32],
+    pub partner: [u8; 32],
+    /// Repeated in the attestation: up to [`crate::body::MAX_CHALLENGE_BYTES`], empty for none.
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub challenge: Vec<u8>,
     /// What the attestor knows its clients by; empty where it takes everybody.
-    #[n(4)]
+    #[n(5)]
     pub token: String,
 }
 

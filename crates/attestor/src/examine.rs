@@ -46,14 +46,18 @@ pub(crate) struct Job {
     #[cbor(n(8), with = "minicbor::bytes")]
     pub(crate) session: [u8; 32],
     #[cbor(n(9), with = "minicbor::bytes")]
-    pub(crate) challenge: [u8; 32],
-    #[cbor(n(10), with = "minicbor::bytes")]
+    pub(crate) partner: [u8; 32],
+    #[n(10)]
+    pub(crate) attempt: u32,
+    #[cbor(n(11), with = "minicbor::bytes")]
+    pub(crate) challenge: Vec<u8>,
+    #[cbor(n(12), with = "minicbor::bytes")]
     pub(crate) address: Vec<u8>,
-    #[n(11)]
-    pub(crate) resolver: u8,
-    #[n(12)]
-    pub(crate) time: Time,
     #[n(13)]
+    pub(crate) resolver: u8,
+    #[n(14)]
+    pub(crate) time: Time,
+    #[n(15)]
     pub(crate) build: Build,
 }
 
@@ -114,6 +118,8 @@ impl Job {
             id: self.id,
             issuer: self.issuer,
             session: self.session,
+            partner: self.partner,
+            attempt: self.attempt,
             challenge: self.challenge,
             server_address: self.address,
             egress: 0,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    id::{ApiKeyId, SessionId},
+    id::{ApiKeyId, SessionId, TeamId},
     secret::Secret,
     session::{Certifying, ExtractedData, ProofHash},
     workflow::{Attest, AttestMode},
@@ -13,6 +13,10 @@ use crate::{Resealed, StoreError};
 /// What is to be attested, and what it takes.
 pub struct AttestOrder {
     pub session: SessionId,
+    /// The team for whose key the session was created. The witness sees a salted hash of it.
+    pub partner: TeamId,
+    /// Repeated in the attestation, up to 64 bytes; empty if the partner gave none.
+    pub challenge: Vec<u8>,
     /// The request's, from the definition.
     pub url: String,
     pub plan: Attest,

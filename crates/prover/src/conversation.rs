@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use attestation::{
-    attest::{Disclosure, capture_hash, session_name},
+    attest::{Disclosure, capture_hash, partner_name, session_name},
     descriptor::{Descriptor, Mode},
     evidence::Evidence,
     protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
@@ -71,7 +71,8 @@ impl Prover {
             descriptor: descriptor.sha256(),
             mode: mode(planned).number(),
             session,
-            challenge: [0; 32],
+            partner: partner_name(&salt, order.partner.as_uuid().as_bytes()),
+            challenge: order.challenge.clone(),
             token: self.address.token.clone(),
         };
         let until = Instant::now() + RELAYING;

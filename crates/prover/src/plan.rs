@@ -66,7 +66,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use attestation::http::request::to_hide;
-    use domain::{id::SessionId, secret::Secret};
+    use domain::{
+        id::{SessionId, TeamId},
+        secret::Secret,
+    };
 
     use super::*;
 
@@ -92,6 +95,8 @@ mod tests {
             assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
             let order = AttestOrder {
                 session: SessionId::from_uuid(uuid::Uuid::nil()),
+                partner: TeamId::from_uuid(uuid::Uuid::nil()),
+                challenge: vec![],
                 url: url.into(),
                 plan: plan.clone(),
                 cookies: Secret::new("sid=1; theme=dark".into()),

@@ -87,7 +87,9 @@ fn attested() -> (Body, Disclosure) {
         algorithm: ED25519,
         mode: 0,
         session: [2; 32],
-        challenge: [0; 32],
+        partner: [10; 32],
+        attempt: 1,
+        challenge: vec![],
         descriptor: DescriptorName { platform: 1, version: 2, sha256: [3; 32] },
         server: Server {
             name: "platform.test".into(),

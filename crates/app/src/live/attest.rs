@@ -107,6 +107,17 @@ impl Conductor {
         let request = self.definition.requests.get(&plan.request).ok_or(NotAttested::NoPlan)?;
         let url = request.url.clone();
         let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
-        Ok(AttestOrder { session: self.id, url, plan: plan.clone(), cookies, user_agent })
+        let owner = self.room.inside.borrow().session.as_ref().map(|session| session.owner);
+        let owner = owner.ok_or(NotAttested::Over)?;
+        let key = self.core.witness.keys.key(owner).await?.ok_or(NotAttested::Over)?;
+        Ok(AttestOrder {
+            session: self.id,
+            partner: key.team,
+            challenge: vec![],
+            url,
+            plan: plan.clone(),
+            cookies,
+            user_agent,
+        })
     }
 }

@@ -1,7 +1,9 @@
 //! Attacks on what was signed: other forms of the same words, other keys, other openings.
 
 use attestation::{
-    attest::{BadDisclosure, Circumstances, Disclosure, attest, capture_hash, session_name},
+    attest::{
+        BadDisclosure, Circumstances, Disclosure, attest, capture_hash, partner_name, session_name,
+    },
     body::{Body, Build, LogPlace, Time},
     commitment::Kind,
     full_reveal::Capture,
@@ -32,7 +34,9 @@ pub(crate) fn circumstances() -> Circumstances {
         id: [1; 16],
         issuer: key_id(key().verifying_key().as_bytes()),
         session: session_name(&[2; 32], &[3; 16]),
-        challenge: [0; 32],
+        partner: partner_name(&[2; 32], &[4; 16]),
+        attempt: 1,
+        challenge: b"challenge".to_vec(),
         server_address: vec![192, 0, 2, 1],
         egress: 0,
         resolver: 0,

@@ -23,7 +23,9 @@ fn body(session: u8) -> Body {
         algorithm: ED25519,
         mode: 1,
         session: [session; 32],
-        challenge: [0; 32],
+        partner: [10; 32],
+        attempt: 1,
+        challenge: vec![],
         descriptor: DescriptorName { platform: 1, version: 1, sha256: [2; 32] },
         server: Server {
             name: "platform.test".into(),

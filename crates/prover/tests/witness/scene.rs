@@ -6,7 +6,7 @@ use attestation::{descriptor::Descriptor, protocol::Open};
 use attestor::{Attestor, Bounds, Settings, new_key, now};
 use domain::{
     egress::Egress,
-    id::SessionId,
+    id::{SessionId, TeamId},
     secret::Secret,
     workflow::{Attest, AttestMode, Definition},
 };
@@ -121,7 +121,8 @@ impl Scene {
 
     pub(crate) fn open(&self, session: [u8; 32]) -> Open {
         let (descriptor, token) = (self.descriptor().sha256(), String::new());
-        Open { descriptor, mode: 1, session, challenge: [0; 32], token }
+        let (partner, challenge) = ([0; 32], vec![]);
+        Open { descriptor, mode: 1, session, partner, challenge, token }
     }
 
     pub(crate) fn order(&self) -> AttestOrder {
@@ -129,6 +130,8 @@ impl Scene {
             session: SessionId::from_uuid(uuid::Uuid::new_v4()),
             url: self.definition.requests["me"].url.clone(),
             plan: self.definition.attest.clone().unwrap(),
+            partner: TeamId::from_uuid(uuid::Uuid::new_v4()),
+            challenge: vec![],
             cookies: Secret::new(COOKIE.into()),
             user_agent: "Browser/1".into(),
         }
