@@ -67,6 +67,8 @@ async fn defaults(deployment: &Deployment) {
 
     let read = deployment.session(bare["sessionId"].as_str().unwrap()).await;
     let every = [
+        "attestationType",
+        "attestedFields",
         "completedAt",
         "createdAt",
         "dataErasedAt",
@@ -91,13 +93,15 @@ async fn defaults(deployment: &Deployment) {
     for (name, value) in read.as_object().unwrap() {
         let open = ["completedAt", "dataErasedAt", "errorCode", "errorMessage", "extractedData"];
         let open = open.contains(&name.as_str());
-        let none = open || ["externalReferenceId", "nextAction", "streamUrl"].contains(&&**name);
+        let none = open
+            || ["attestationType", "externalReferenceId", "nextAction", "streamUrl"]
+                .contains(&&**name);
         assert_eq!(value.is_null(), none, "{name}: {value}");
     }
     let card = ["displayName", "icon", "id", "loginUrl", "name"];
     assert_eq!(keys_of(&read["platform"]), card);
     assert_eq!(read["platform"]["id"], read["platformId"]);
-    assert_eq!(read["hasAttestation"], false);
+    assert_eq!((&read["hasAttestation"], &read["attestedFields"]), (&json!(false), &json!([])));
 }
 
 /// Newest first, counted after the filter, nothing clamped.

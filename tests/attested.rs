@@ -70,9 +70,19 @@ fn verify(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
 async fn proved(deployment: &Deployment, session: &Value) -> String {
     assert_eq!((&session["status"], &session["errorCode"]), (&json!("COMPLETED"), &Value::Null));
     assert_eq!(session["hasAttestation"], true);
+    let attested = json!(["accountId", "displayName", "memberSince"]);
+    assert_eq!(
+        (&session["attestedFields"], &session["attestationType"]),
+        (&attested, &json!("zktls-request")),
+        "two more fields are shared, and not proved"
+    );
     let id = session["sessionId"].as_str().unwrap();
     let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
     let payload = delivery.await["payload"].clone();
+    assert_eq!(
+        (&payload["attestedFields"], &payload["attestationType"]),
+        (&attested, &json!("zktls-request"))
+    );
     let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
     let events = timeline.at("/data").as_array().unwrap().iter().map(|line| &line["event"]);
     let steps =
@@ -143,7 +153,22 @@ async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     let (status, same) = ask(ours, hash, &data).await;
     assert_eq!((status, &same["matches"]), (200, &json!(true)), "{same}");
     assert_eq!(same["sessionId"], session["sessionId"]);
-    assert_eq!(same["fields"]["tier"], "notAttested");
+    // Two of the five fields are read from the page: no answer may pass for theirs.
+    assert_eq!(same["coverage"], "attested_fields_only");
+    for field in ["tier", "followers"] {
+        assert_eq!(same["fields"][field], "not_attested", "{field}");
+    }
+    data["tier"] = json!("platinum");
+    let (_, altered) = ask(ours, hash, &data).await;
+    assert_eq!(altered, same, "the answer says that it does not cover this field");
+    let attested = session["attestedFields"].as_array().unwrap();
+    let attested = attested.iter().map(|field| field.as_str().unwrap());
+    let only: Value = attested.map(|field| (field.to_owned(), data[field].clone())).collect();
+    let (_, covered) = ask(ours, hash, &only).await;
+    assert_eq!(
+        (&covered["matches"], &covered["coverage"]),
+        (&json!(true), &json!("all_given_fields"))
+    );
     data["accountId"] = json!("acme-ok-4712");
     data.as_object_mut().unwrap().remove("memberSince");
     let (_, other) = ask(ours, hash, &data).await;

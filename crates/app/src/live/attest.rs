@@ -4,7 +4,7 @@
 use std::pin::pin;
 
 use domain::{
-    session::{Certifying, Collected, Event, Phase, ProofHash, State},
+    session::{Certifying, Collected, Event, IssuedAttestation, Phase, State},
     workflow::Attest,
 };
 use ports::{
@@ -73,7 +73,7 @@ impl Conductor {
             }
         };
         let news = match attested {
-            Ok(proof) => Event::AttestationIssued { proof },
+            Ok(attestation) => Event::AttestationIssued { attestation },
             Err(error) => {
                 tracing::warn!(session.id = %self.id, %error, "session {} is not attested", self.id);
                 Event::AttestationRefused
@@ -86,7 +86,7 @@ impl Conductor {
         &self,
         collected: &Collected,
         reached: Reached<'_>,
-    ) -> Result<ProofHash, NotAttested> {
+    ) -> Result<IssuedAttestation, NotAttested> {
         let order = self.order().await?;
         let attested = self.core.witness.attestor.attest(order, reached).await?;
         for (field, value) in &attested.values {
@@ -96,7 +96,11 @@ impl Conductor {
         }
         let store = &self.core.witness.attestations;
         if store.keep(self.id, &attested.proof, &attested.package).await? {
-            Ok(attested.proof)
+            Ok(IssuedAttestation {
+                proof: attested.proof,
+                fields: attested.values.keys().cloned().collect(),
+                mode: Some(attested.package.mode),
+            })
         } else {
             Err(NotAttested::Over)
         }

@@ -15,7 +15,7 @@ pub use self::{
     },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
-        Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups,
+        Admission, Caller, Comparison, Coverage, CreateError, Creation, Gate, Held, Knock, Lookups,
         NotifyError, Once, PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace,
         SessionService,
     },

@@ -148,9 +148,20 @@ pub trait SessionService: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     pub session: SessionId,
-    /// Whether all that was attested is there as it was attested.
+    /// Whether every attested field was given with its attested value. Says nothing about given
+    /// fields that are not attested.
     pub matches: bool,
+    pub coverage: Coverage,
     pub fields: Vec<(String, Held)>,
+}
+
+/// How much of the given data a comparison can speak for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// Every field that was given is attested.
+    AllGivenFields,
+    /// Some of the given fields are not attested: nothing is known of their values.
+    AttestedFieldsOnly,
 }
 
 /// How a field compares.

@@ -19,7 +19,7 @@ use utoipa::{
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub(super) use self::{
-    names::{ActionKind, ErrorCodeName, RecordingStatus, SessionStatus},
+    names::{ActionKind, AttestationType, ErrorCodeName, RecordingStatus, SessionStatus},
     request::CreateSession,
 };
 use super::{attestations, error, lookups, sessions};

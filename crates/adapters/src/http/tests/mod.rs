@@ -16,7 +16,8 @@ use domain::session::Event;
 use ports::{
     StoreError,
     driving::{
-        Admission, Creation, MockGate, MockLookups, MockSessionService, Refusal, SessionError,
+        Admission, Comparison, Coverage, Creation, Held, MockGate, MockLookups, MockSessionService,
+        Refusal, SessionError,
     },
     session_store::Summary,
 };
@@ -61,6 +62,29 @@ async fn a_session_carries_every_key() {
     let gate = gate(|| Ok(Some(polled())));
     let service = MockSessionService::new();
     insta::assert_snapshot!(call_with(gate, service, &Method::GET, PATH, None).await);
+}
+
+#[actix_web::test]
+async fn a_comparison_says_what_it_covers() {
+    let mut service = MockSessionService::new();
+    service.expect_compare().returning(|_, _, _| {
+        let fields = [("accountId", Held::Matches), ("tier", Held::NotAttested)];
+        Ok(Comparison {
+            session: session().id,
+            matches: true,
+            coverage: Coverage::AttestedFieldsOnly,
+            fields: fields.map(|(field, held)| (field.to_owned(), held)).into(),
+        })
+    });
+    let body = json!({ "proofHash": "0a".repeat(32), "extractedData": {} });
+    let path = "/v1/partner/attestations/verify";
+    let answer = call(service, &Method::POST, path, Some(&body)).await;
+    let expected = json!({ "status": "success", "data": {
+        "sessionId": session().id, "matches": true, "coverage": "attested_fields_only",
+        "fields": { "accountId": "matches", "tier": "not_attested" },
+    } });
+    let told = answer.strip_prefix("200 OK ").unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(told).unwrap(), expected);
 }
 
 #[actix_web::test]
