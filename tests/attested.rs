@@ -21,6 +21,8 @@ use tokio::sync::Mutex;
 
 /// Proofs take gigabytes, and every core.
 const SOON: Duration = Duration::from_secs(180);
+/// Sixteen bytes in base64url.
+const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// Another binary of ours, beside the one under test.
@@ -32,7 +34,8 @@ fn tool(name: &str) -> PathBuf {
 
 /// Plays a session that is to be attested; the session as partners see it at its end.
 async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value {
-    let created = deployment.create(&json!({ "generateAttestation": true })).await;
+    let asked = json!({ "generateAttestation": true, "attestationChallenge": CHALLENGE });
+    let created = deployment.create(&asked).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
@@ -49,6 +52,15 @@ async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value
         (!open.contains(&session["status"].as_str()?)).then_some(session)
     })
     .await;
+    // The applicant's receipt tells what is proved from what is not.
+    let count =
+        |class: &str| format!("document.querySelectorAll('#outcome-shared .{class}').length");
+    let (proved, unproved) = (count("attested"), count("unattested"));
+    let [attested, others] = if ended["hasAttestation"] == true { [3, 2] } else { [0, 0] };
+    let told = format!(
+        "!document.getElementById('outcome').hidden && {proved} === {attested} && {unproved} === {others}"
+    );
+    embed.until("the receipt", &told).await;
     applicant.leave().await;
     ended
 }

@@ -4,7 +4,7 @@
 use std::pin::pin;
 
 use domain::{
-    session::{Certifying, Collected, Event, IssuedAttestation, Phase, State},
+    session::{Certifying, Collected, Event, IssuedAttestation, Phase, Session, State},
     workflow::Attest,
 };
 use ports::{
@@ -111,13 +111,13 @@ impl Conductor {
         let request = self.definition.requests.get(&plan.request).ok_or(NotAttested::NoPlan)?;
         let url = request.url.clone();
         let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
-        let owner = self.room.inside.borrow().session.as_ref().map(|session| session.owner);
-        let owner = owner.ok_or(NotAttested::Over)?;
+        let session = self.room.inside.borrow().session.clone();
+        let Session { owner, order: terms, .. } = session.ok_or(NotAttested::Over)?;
         let key = self.core.witness.keys.key(owner).await?.ok_or(NotAttested::Over)?;
         Ok(AttestOrder {
             session: self.id,
             partner: key.team,
-            challenge: vec![],
+            challenge: terms.attestation_challenge.map_or_else(Vec::new, |it| it.bytes()),
             url,
             plan: plan.clone(),
             cookies,

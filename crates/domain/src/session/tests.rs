@@ -245,6 +245,7 @@ fn session() -> Session {
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
+            attestation_challenge: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -104,6 +104,7 @@ mod tests {
                 location: Location { country: "US".into(), region: None, city: None },
                 worker_region: WorkerRegion::closest_to("US"),
                 attestation: Attestation::Wanted,
+                attestation_challenge: None,
                 receiver: Some(Receiver {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),

@@ -11,7 +11,7 @@ pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{
         Act, ApplicantError, ApplicantService, Guise, MailChoice, MailService, Outcome, Prompt,
-        Show, View, Viewing,
+        SharedItem, Show, View, Viewing,
     },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{

@@ -81,6 +81,7 @@ fn session() -> Value {
         "hasAttestation": true,
         "attestedFields": ["accountId"],
         "attestationType": "zktls-request",
+        "attestationChallenge": "4lVqcg3Qd0mYkJ1tq9sPWQ",
         "extractedData": { "accountId": "acme-ok-4711" },
         "externalReferenceId": "application-7",
         "nextAction": null,

@@ -85,6 +85,9 @@ pub(in crate::http) struct Full {
     /// `full-reveal` the whole exchange, the cookies too.
     #[schema(required = true, value_type = Option<AttestationType>)]
     attestation_type: Option<&'static str>,
+    /// As it was given at creation; the attestation repeats it.
+    #[schema(required = true)]
+    attestation_challenge: Option<String>,
     /// What the applicant agreed to share, as the platform's definition names it.
     #[schema(required = true, value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
@@ -158,6 +161,7 @@ impl From<PolledFace> for Full {
             preferred_region: session.order.worker_region.as_str(),
             location: session.order.location.into(),
             external_reference_id: session.order.external_reference,
+            attestation_challenge: session.order.attestation_challenge.map(String::from),
         }
     }
 }
