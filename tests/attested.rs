@@ -121,6 +121,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     }
     read_by_others(&out, &evidence, &roots, &report);
     compared(deployment, session, &hash).await;
+    carried(deployment, session, &hash, &out).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
     assert_eq!(verify(&out, &[]).1["level"], "signature");
@@ -151,6 +152,54 @@ fn read_by_others(out: &Path, evidence: &str, roots: &str, report: &Value) {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.success(), fine, "{said}");
     }
+}
+
+/// Verifies the file that the partner downloads, with nothing of the service but keys and roots.
+async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
+    let id = session["sessionId"].as_str().unwrap();
+    let ours = &deployment.partner;
+    let path = format!("browser-session/{id}/attestation");
+    let answer = ours.get(&path).await;
+    let header = |name: &str| answer.headers[name].to_str().unwrap();
+    assert_eq!((answer.status, header("content-type")), (200, "application/cbor"));
+    assert_eq!(header("content-length"), answer.bytes.len().to_string());
+    assert_eq!(ours.get(&path).await.headers["etag"], header("etag"), "the same each time");
+    let (file, roots) = (out.join("portable.cbor"), out.join("roots.pem"));
+    fs::write(&file, &answer.bytes).unwrap();
+    let verify = |file: &Path, more: &[&str]| {
+        let keys = out.join("issuers.json");
+        let mut command = Command::new(tool("avouch-verify"));
+        let output = command.arg(file).arg("--keys").arg(keys).args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (
+            output.status.code(),
+            serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default(),
+            said,
+        )
+    };
+    let roots = roots.display().to_string();
+    let all = ["--roots", &roots, "--expect-proof-hash", hash, "--max-age", "1h"];
+    let (code, report, said) = verify(&file, &all);
+    assert_eq!((code, &report["level"]), (Some(0), &json!("evidence")), "{said}");
+    let subject = json!({ "sessionId": id, "teamId": deployment.team });
+    assert_eq!(report["subject"], subject);
+    let claims = report["claims"].as_array().unwrap();
+    let claimed = claims.iter().map(|claim| (claim["field"].clone(), claim["value"].clone()));
+    let attested = session["attestedFields"].as_array().unwrap().iter();
+    let shared = attested
+        .map(|field| (field.clone(), session["extractedData"][field.as_str().unwrap()].clone()));
+    assert!(claimed.eq(shared), "{claims:?}");
+    // One bit of the salt makes it another session's, a byte less makes it none.
+    let salt = 2 + "avouch/portable-attestation/v1".len() + 2 + 2 * 17 + 2;
+    let mut other = answer.bytes.to_vec();
+    other[salt + 1] ^= 1;
+    fs::write(&file, &other).unwrap();
+    assert_eq!(verify(&file, &[]).0, Some(8));
+    fs::write(&file, &answer.bytes[..answer.bytes.len() - 1]).unwrap();
+    assert_eq!(verify(&file, &[]).0, Some(2));
+    let team = ["create-key", "--team", &deployment.team, "--environment", "development"];
+    let other = deployment.admin(&team)["apiKey"].as_str().unwrap().to_owned();
+    assert_eq!(ours.with_key(Some(&other)).get(&path).await.status, 404, "of another key");
 }
 
 /// Has the service compare data with the attestation.

@@ -16,8 +16,8 @@ pub use self::{
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
         Admission, Caller, Comparison, Coverage, CreateError, Creation, Gate, Held, Knock, Lookups,
-        NotifyError, Once, PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace,
-        SessionService,
+        NotifyError, Once, PolledFace, PortableAttestation, Purpose, Recording, Refusal,
+        SessionError, SessionFace, SessionService,
     },
     portal::{
         AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService, Day,

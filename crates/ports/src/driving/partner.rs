@@ -137,11 +137,28 @@ pub trait SessionService: Send + Sync {
         data: &ExtractedData,
     ) -> Result<Comparison, SessionError>;
 
+    /// The portable attestation of a session of the caller's; none where the session has no
+    /// attestation, or it was erased.
+    async fn attestation(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Option<PortableAttestation>, SessionError>;
+
     /// Sends the applicant the link of an open session once more.
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError>;
 
     /// Erases what is known about the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
+}
+
+/// An attestation as a file that can be verified without this service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableAttestation {
+    /// Names the attestation that the file is of.
+    pub proof: ProofHash,
+    /// CBOR, at most about 12 MiB; the same each time.
+    pub file: Vec<u8>,
 }
 
 /// What came of comparing data with an attestation.

@@ -127,6 +127,7 @@ pub(super) fn message(operation: &str, status: &str) -> &'static str {
         ("listSupportedCountries", "400") => "region must be given with country",
         (_, "400") => "Bad Request",
         (_, "401") => "Unauthorized",
+        ("getAttestation", "404") => "Attestation not found",
         (_, "404") => "Session not found",
         (_, "408") => "the body did not arrive in time",
         (_, "409") => "a request with this Idempotency-Key is being carried out",

@@ -45,6 +45,7 @@ use super::{attestations, error, lookups, sessions};
         sessions::get::get,
         sessions::list::list,
         sessions::recording::recording,
+        sessions::attestation::attestation,
         sessions::terminate::terminate,
         sessions::timeline::timeline,
         sessions::notify::resend,
