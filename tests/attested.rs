@@ -14,6 +14,7 @@ use acceptance::{
     database::Kind,
     eventually, free_port,
     partner::Partner,
+    person::{Person, base, signed_in, user},
     service::{Deployment, binary},
 };
 use serde_json::{Value, json};
@@ -122,6 +123,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     read_by_others(&out, &evidence, &roots, &report);
     compared(deployment, session, &hash).await;
     carried(deployment, session, &hash, &out).await;
+    shown_in_the_portal(deployment, session, &hash).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
     assert_eq!(verify(&out, &[]).1["level"], "signature");
@@ -200,6 +202,33 @@ async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Pat
     let team = ["create-key", "--team", &deployment.team, "--environment", "development"];
     let other = deployment.admin(&team)["apiKey"].as_str().unwrap().to_owned();
     assert_eq!(ours.with_key(Some(&other)).get(&path).await.status, 404, "of another key");
+}
+
+/// What the portal says of an attestation, and whom it gives it to.
+async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &str) {
+    let id = session["sessionId"].as_str().unwrap();
+    let (page, file) =
+        (format!("/portal/sessions/{id}"), format!("/portal/sessions/{id}/attestation"));
+    let member = signed_in(deployment, "bob@lender.example", "member").await;
+    let viewer = signed_in(deployment, "vera@lender.example", "viewer").await;
+    for (person, may) in [(&member, true), (&viewer, false)] {
+        let text = person.get(&page).await.text;
+        for said in [hash, "accountId, displayName, memberSince", "zktls-request"] {
+            assert!(text.contains(said), "{said}");
+        }
+        assert_eq!(text.contains(&file), may, "a link to the file");
+    }
+    let api = deployment.partner.get(&format!("browser-session/{id}/attestation")).await;
+    let given = member.get(&file).await;
+    assert_eq!((given.status, given.header("content-type")), (200, "application/cbor"));
+    assert_eq!(given.text, String::from_utf8_lossy(&api.bytes));
+    assert_eq!(viewer.get(&file).await.status, 403, "it has the applicant's data in it");
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let password = user(deployment, team.as_str().unwrap(), "mal@other.example", "owner");
+    let stranger = Person::new(&base(deployment));
+    stranger.sign_in("mal@other.example", &password).await;
+    assert_eq!(stranger.get("/portal/overview").await.status, 200);
+    assert_eq!(stranger.get(&file).await.status, 404, "of another team");
 }
 
 /// Has the service compare data with the attestation.
