@@ -156,7 +156,7 @@ fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
     let neutral = lines.values().skip(1).all(|line| is_neutral(line));
     let text = parts.into_values().flatten().copied().collect::<Vec<_>>();
     let claims = body.claims.iter().map(|claim| claim.pointer.as_str()).collect();
-    neutral && json::read(&text).is_ok_and(|value| is_claimed(&value, String::new(), &claims))
+    neutral && json::read(&text).is_ok_and(|value| is_claimed(&value, "", &claims))
 }
 
 fn is_neutral(line: &[u8]) -> bool {
@@ -166,21 +166,21 @@ fn is_neutral(line: &[u8]) -> bool {
 
 /// Whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An empty object
 /// or array is a value that none claims.
-fn is_claimed(value: &Value, pointer: String, claims: &BTreeSet<&str>) -> bool {
+fn is_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
     match value {
         Value::Object(members) if !members.is_empty() => members.iter().all(|(name, value)| {
             let name = name.replace('~', "~0").replace('/', "~1");
-            is_claimed(value, format!("{pointer}/{name}"), claims)
+            is_claimed(value, &format!("{pointer}/{name}"), claims)
         }),
         Value::Array(items) if !items.is_empty() => items
             .iter()
             .enumerate()
-            .all(|(index, item)| is_claimed(item, format!("{pointer}/{index}"), claims)),
+            .all(|(index, item)| is_claimed(item, &format!("{pointer}/{index}"), claims)),
         Value::Object(_)
         | Value::Array(_)
         | Value::Null
         | Value::Bool(_)
         | Value::Number(_)
-        | Value::String(_) => claims.contains(pointer.as_str()),
+        | Value::String(_) => claims.contains(pointer),
     }
 }

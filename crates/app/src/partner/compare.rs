@@ -74,6 +74,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use Coverage::{AllGivenFields, AttestedFieldsOnly};
+    use Held::{Differs, Matches, Missing, NotAttested};
 
     fn object(value: Value) -> ExtractedData {
         serde_json::from_value(value).unwrap()
@@ -84,11 +86,9 @@ mod tests {
         let claims = object(json!({ "accountId": "4711", "name": "Ada" }));
         let result = |data: Value| {
             let (fields, coverage) = compared(&claims, &object(data));
-            (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect())
+            (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect::<Vec<_>>())
         };
-        use Coverage::{AllGivenFields, AttestedFieldsOnly};
-        use Held::{Differs, Matches, Missing, NotAttested};
-        let table: [(Value, (bool, Coverage, Vec<Held>)); 5] = [
+        let table = [
             (
                 json!({ "accountId": "4711", "name": "Ada" }),
                 (true, AllGivenFields, vec![Matches, Matches]),
