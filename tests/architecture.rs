@@ -59,10 +59,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "attestation",
         &[
+            "base64",
             "bellpepper",
             "bellpepper-core",
             "bincode",
             "chacha20",
+            "ct-merkle",
             "ed25519-dalek",
             "ff",
             "minicbor",
@@ -72,6 +74,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "rustls-webpki",
             "serde",
             "serde_json",
+            "sha2",
             "spartan2",
             "subtle",
             "thiserror",

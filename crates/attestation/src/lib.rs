@@ -18,6 +18,7 @@ pub mod json;
 pub mod protocol;
 mod refusal;
 pub mod signed;
+pub mod tlog;
 mod tls;
 pub mod zk;
 pub mod zktls_request;
