@@ -50,6 +50,8 @@ pub enum BadLog {
     Signature(String),
     #[error("it is a checkpoint of the log {0}, which is another one")]
     Origin(String),
+    #[error("the attestation names another place in the log")]
+    Index,
     #[error("the entry is not in the tree of the checkpoint")]
     NotIncluded,
     #[error("the newer tree does not begin with the older one")]

@@ -3,9 +3,10 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
-    BadLog, Checkpoint, Hash, MAX_PATH_HASHES, MAX_PROOF_BYTES, NoteKey, SignedCheckpoint,
+    BadLog, Checkpoint, Hash, MAX_PATH_HASHES, MAX_PROOF_BYTES, NoteKey, SignedCheckpoint, entry,
     tile::number, verify_inclusion,
 };
+use crate::signed::{Attestation, unhex};
 
 const HEADER: &str = "c2sp.org/tlog-proof@v1\n";
 
@@ -59,5 +60,30 @@ impl LogProof {
         let Checkpoint { size, root, .. } = checkpoint;
         verify_inclusion(entry, self.index, *size, &self.path, root)?;
         Ok(checkpoint)
+    }
+
+    /// Whether the log of this key has an attestation, at the place that the attestation names.
+    ///
+    /// # Errors
+    /// As [`Self::verify`], and where the attestation names another place.
+    pub fn verify_attestation(
+        &self,
+        attestation: &Attestation,
+        key: &NoteKey,
+    ) -> Result<&Checkpoint, BadLog> {
+        if attestation.body.log.index != self.index {
+            return Err(BadLog::Index);
+        }
+        let hash = unhex(&attestation.proof_hash).and_then(|hash| hash.try_into().ok());
+        self.verify(&entry(&hash.ok_or(BadLog::NotIncluded)?), key)
+    }
+
+    /// The key of an attestor under the name of this log. Attestors sign the checkpoints that they
+    /// hand out with the key of the attestation too, so that who believes that key needs no other.
+    ///
+    /// # Errors
+    /// Where it is no key.
+    pub fn key_of(&self, public_key: &[u8; 32]) -> Result<NoteKey, BadLog> {
+        NoteKey::new(&self.checkpoint.unverified().origin, public_key)
     }
 }
