@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("attestation", &[]),
     ("avouch-verify", &["attestation"]),
     ("jobs", &[]),
-    ("attestor", &["attestation", "domain", "jobs"]),
+    ("attestor", &["attestation", "calls", "domain", "jobs"]),
     ("prover", &["attestation", "domain", "jobs", "ports"]),
     ("cdp", &["domain", "ports"]),
     ("calls", &["domain"]),

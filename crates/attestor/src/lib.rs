@@ -10,6 +10,7 @@ mod conversation;
 mod examine;
 mod keys;
 mod log;
+mod monitor;
 mod relay;
 
 use std::{
@@ -34,6 +35,7 @@ pub use self::{
     examine::work,
     keys::{KeyError, new_key},
     log::{LogError, default_origin, log_key},
+    monitor::{Finding, Monitor, Seen},
 };
 use self::{
     keys::{current, read_keys},

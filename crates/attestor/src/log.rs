@@ -32,6 +32,8 @@ use self::{
     public::Public,
 };
 
+pub(crate) use self::public::write_durably;
+
 const PUBLIC: &str = "public";
 const PRIVATE: &str = "private";
 
@@ -313,4 +315,4 @@ fn said(path: &Path, error: &(impl std::fmt::Display + ?Sized)) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -179,18 +179,24 @@ impl Public {
     }
 
     fn write_file(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.folder.join(path);
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidFilename.into());
-        };
-        make_folder(folder, 0o755)?;
-        let beside = folder.join(format!(".{}.new", name.to_string_lossy()));
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)?;
-        File::open(folder)?.sync_all()
+        write_durably(&self.folder.join(path), bytes)
     }
+}
+
+/// Writes a file so that there is the old one or the new one after a crash, and the new one once
+/// this has answered.
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    make_folder(folder, 0o755)?;
+    let beside = folder.join(format!(".{}.new", name.to_string_lossy()));
+    let mut file = File::create(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    File::open(folder)?.sync_all()
 }
 
 /// Makes a folder and those above it, so that they are there after a crash.

@@ -1,6 +1,6 @@
 //! Logs that somebody, or a crash, changed; clocks that go back.
 
-mod changed;
+pub(crate) mod changed;
 mod crashed;
 
 use std::{
@@ -20,10 +20,10 @@ use tempfile::TempDir;
 
 use super::*;
 
-const NOON: u64 = 1_790_000_000_000;
-const ORIGIN: &str = "log.test/attestations";
+pub(crate) const NOON: u64 = 1_790_000_000_000;
+pub(crate) const ORIGIN: &str = "log.test/attestations";
 
-fn key() -> SigningKey {
+pub(crate) fn key() -> SigningKey {
     SigningKey::from_bytes(&[7; 32])
 }
 
@@ -37,11 +37,11 @@ fn issuers() -> Vec<Issuer> {
     }]
 }
 
-fn open(folder: &Path) -> Result<Log, LogError> {
+pub(crate) fn open(folder: &Path) -> Result<Log, LogError> {
     Log::open(folder, ORIGIN, &issuers(), Some(&key()))
 }
 
-fn body(session: u16) -> Body {
+pub(crate) fn body(session: u16) -> Body {
     let [high, low] = session.to_be_bytes();
     let mut name = [high; 32];
     name[31] = low;
@@ -100,9 +100,16 @@ fn body(session: u16) -> Body {
 /// A log with the attestations of the sessions 0, 1, … in it, closed.
 fn log_of(count: u16) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = open(folder.path()).unwrap();
-    (0..count).for_each(|session| drop(log.sign(body(session), NOON, &key()).unwrap()));
+    grow(folder.path(), 0..count);
     folder
+}
+
+/// Attests more sessions.
+pub(crate) fn grow(folder: &Path, sessions: impl IntoIterator<Item = u16>) {
+    let mut log = open(folder).unwrap();
+    for session in sessions {
+        log.sign(body(session), NOON, &key()).unwrap();
+    }
 }
 
 fn place(logged: &Logged) -> (LogPlace, [u8; 32]) {

@@ -153,13 +153,13 @@ fn a_checkpoint_that_is_one_behind_is_made_good_again() {
     assert_eq!(fs::read(public(folder.path(), "checkpoint")).unwrap(), before);
 }
 
-pub(super) fn copied(folder: &Path) -> TempDir {
+pub(crate) fn copied(folder: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     copy_into(folder, copy.path());
     copy
 }
 
-pub(super) fn copy_into(from: &Path, to: &Path) {
+pub(crate) fn copy_into(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let (from, to) = {
             let entry = entry.unwrap();
@@ -174,7 +174,7 @@ pub(super) fn copy_into(from: &Path, to: &Path) {
     }
 }
 
-pub(super) fn public(log: &Path, path: &str) -> PathBuf {
+pub(crate) fn public(log: &Path, path: &str) -> PathBuf {
     log.join("public").join(path)
 }
 
@@ -199,7 +199,7 @@ fn digit(line: &mut String, at: usize) {
     line.replace_range(at..=at, other);
 }
 
-fn byte(log: &Path, path: &str, at: usize) {
+pub(crate) fn byte(log: &Path, path: &str, at: usize) {
     let path = public(log, path);
     let mut bytes = fs::read(&path).unwrap();
     bytes[at] ^= 1;
