@@ -4,9 +4,10 @@
 mod circuit;
 mod sha;
 mod spartan;
+mod verifier;
 mod words;
 
-pub use self::{circuit::synthesize, spartan::Spartan};
+pub use self::{circuit::synthesize, spartan::Spartan, verifier::Refused};
 
 /// Bytes of a block of `ChaCha20` (RFC 8439, section 2.3).
 pub(crate) const BLOCK: usize = 64;
@@ -101,10 +102,6 @@ pub enum ZkError {
     TooLong,
     #[error("the statement does not hold, or cannot be proved: {0}")]
     Prove(String),
-    #[error("the proof cannot be read")]
-    Form,
-    #[error("the proof is wrong")]
-    Proof,
-    #[error("the proof is of another statement")]
-    OtherStatement,
+    #[error("the proof is refused: {0}")]
+    Proof(#[from] Refused),
 }

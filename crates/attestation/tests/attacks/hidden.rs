@@ -7,7 +7,7 @@ use attestation::{
     descriptor::{Descriptor, Mode},
     full_reveal::{Capture, Findings},
     http::request::BadRequest,
-    zk::{Spartan, Statement, ZkBackend, ZkError},
+    zk::{Refused, Spartan, Statement, ZkBackend, ZkError},
     zktls_request::{Reveal, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
@@ -81,7 +81,11 @@ fn changed(change: impl FnOnce(&mut Reveal)) -> Refusal {
     examined(session, &told).unwrap_err()
 }
 
-const OTHER: Refusal = Refusal::Zk(ZkError::OtherStatement);
+const OTHER: Refusal = not_proved(Refused::PublicValues);
+
+const fn not_proved(why: Refused) -> Refusal {
+    Refusal::Zk(ZkError::Proof(why))
+}
 
 #[test]
 fn the_witness_finds_everything_but_the_cookie() {
@@ -137,7 +141,7 @@ fn no_line_can_be_hidden_and_no_part_of_another() {
         let at = said.windows(8).position(|part| part == b"\r\nCookie").unwrap();
         one(at..at + 20)
     });
-    assert!(matches!(lines, Refusal::Zk(ZkError::Prove(_) | ZkError::Proof)), "{lines}");
+    assert!(matches!(lines, Refusal::Zk(ZkError::Proof(_))), "{lines}");
     assert_eq!(with(|_| one(5..9)), Refusal::Request(BadRequest::Beginning), "in the target");
     let name = with(|said| {
         let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
@@ -165,36 +169,51 @@ fn a_record_may_begin_with_what_is_hidden() {
     assert_eq!(examined(&session, &told).unwrap().request.hidden.len(), 1);
 }
 
-/// Attack 7: a proof for the words of this connection under another secret.
+/// Attack 7: a prover who has another secret, and does not mind that nothing fits.
+struct Liar {
+    /// Whether the proof says the public values of this connection in the place of its own.
+    covered: bool,
+}
+
+impl ZkBackend for Liar {
+    fn name(&self) -> &'static str {
+        SPARTAN.name()
+    }
+
+    fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
+        let mut other = *secret;
+        other[5] ^= 1;
+        let mut proof = SPARTAN.prove(statement, &other)?;
+        if self.covered {
+            let honest = SPARTAN.prove(statement, secret)?;
+            // Two options, the rows of the commitment, and then the public values.
+            let rows = u64::from_le_bytes(proof[2..10].try_into().unwrap());
+            let at = 10 + 33 * usize::try_from(rows).unwrap();
+            let count = u64::from_le_bytes(proof[at..at + 8].try_into().unwrap());
+            let values = at..at + 8 + 32 * usize::try_from(count).unwrap();
+            assert_ne!(proof[values.clone()], honest[values.clone()]);
+            proof[values.clone()].copy_from_slice(&honest[values]);
+        }
+        Ok(proof)
+    }
+
+    fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
+        SPARTAN.circuit(blocks)
+    }
+
+    fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
+        SPARTAN.verify(statement, proof)
+    }
+}
+
 #[test]
 fn another_secret_proves_nothing() {
-    struct Liar;
-    impl ZkBackend for Liar {
-        fn name(&self) -> &'static str {
-            SPARTAN.name()
-        }
-        fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
-            let mut secret = *secret;
-            secret[5] ^= 1;
-            SPARTAN.prove(statement, &secret)
-        }
-        fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
-            SPARTAN.circuit(blocks)
-        }
-        fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
-            SPARTAN.verify(statement, proof)
-        }
-    }
     let session = &HONEST.0;
-    let refused = told_by(&Liar, session, find(COOKIE)).and_then(|told| examined(session, &told));
-    let refused = refused.unwrap_err();
-    assert!(
-        matches!(
-            refused,
-            Refusal::Zk(ZkError::Prove(_) | ZkError::Proof | ZkError::OtherStatement)
-        ),
-        "{refused}"
-    );
+    for (covered, why) in [(false, Refused::PublicValues), (true, Refused::ChecksPublicValues)] {
+        // Such a proof can be made: what refuses it is the witness.
+        let told = told_by(&Liar { covered }, session, find(COOKIE)).unwrap();
+        assert_eq!(examined(session, &told), Err(not_proved(why)));
+    }
 }
 
 /// Attacks 31 and 32.
@@ -209,7 +228,8 @@ fn a_proof_is_good_for_its_own_connection_alone() {
     assert_eq!(examined(&other, &theirs), Err(OTHER));
 }
 
-/// Attack 8, and proofs that are none.
+/// Attack 8, and proofs that are none. What changes the structure of a proof is refused by unit
+/// tests of the verifier, and by its fuzz target.
 #[test]
 fn no_bit_of_a_proof_can_be_changed() {
     let (session, told) = &*HONEST;
@@ -221,11 +241,17 @@ fn no_bit_of_a_proof_can_be_changed() {
         let bit = step * (bits / flips) + step * 7 % 8;
         told.proof[bit / 8] ^= 1 << (bit % 8);
         let refused = examined(session, &told);
-        assert!(matches!(refused, Err(Refusal::Zk(_))), "bit {bit}: {refused:?}");
+        assert!(
+            matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))),
+            "bit {bit}: {refused:?}"
+        );
         told.proof[bit / 8] ^= 1 << (bit % 8);
     }
+    let size = not_proved(Refused::Size);
     for proof in [vec![], vec![0; 1000], vec![0xff; 1000], vec![1; 600 * 1024]] {
-        assert_eq!(changed(|told| told.proof = proof), Refusal::Zk(ZkError::Form));
+        assert_eq!(changed(|told| told.proof = proof), size);
     }
-    assert_eq!(changed(|told| told.proof.push(0)), Refusal::Zk(ZkError::Form));
+    assert_eq!(changed(|told| told.proof.push(0)), size);
+    assert_eq!(changed(|told| told.proof.fill(1)), not_proved(Refused::Option));
+    assert_eq!(changed(|told| told.proof[2..10].fill(0xff)), not_proved(Refused::Count));
 }

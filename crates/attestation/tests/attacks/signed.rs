@@ -103,9 +103,11 @@ fn an_attestation_has_one_form() {
         changed[bit / 8] ^= 1 << (bit % 8);
         assert!(verify(&changed, &[issuer()]).is_err(), "bit {bit} is free");
     }
-    let unknown = Body { version: 2, ..body.clone() };
-    let refused_version = refused(&sign(&unknown, &key()).unwrap());
-    assert_eq!(refused_version, BadAttestation::Unknown(2, 1));
+    for version in [1, 3] {
+        let unknown = Body { version, ..body.clone() };
+        let refused_version = refused(&sign(&unknown, &key()).unwrap());
+        assert_eq!(refused_version, BadAttestation::Unknown(version, 1));
+    }
 }
 
 /// Attack 35: a key of small order, for which one signature fits everything.

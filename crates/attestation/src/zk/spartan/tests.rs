@@ -1,0 +1,14 @@
+use spartan2::traits::snark::{DigestHelperTrait as _, R1CSSNARKTrait as _};
+
+use super::{CIRCUITS, Circuit, System, blank};
+
+/// Whoever verifies trusts the pinned digests: spartan2 derives the same from the circuits.
+#[test]
+fn the_pinned_digests_are_those_of_the_circuits() {
+    for (blocks, pinned) in CIRCUITS {
+        let (_, key) =
+            System::setup(Circuit { statement: blank(blocks), secret: [0; 32] }).unwrap();
+        let digest = key.digest().unwrap();
+        assert_eq!(digest, pinned, "{blocks} blocks: {digest:02x?}");
+    }
+}

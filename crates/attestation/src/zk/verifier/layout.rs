@@ -1,0 +1,244 @@
+//! The one form that a proof of a circuit has: which values it holds, in which order, and how many.
+//!
+//! All of it follows from the shape of the circuit. A proof says lengths and options too, because
+//! spartan2 0.9 writes them (bincode with fixed-width integers); here they are bytes that have to be
+//! the expected ones. Nothing is allocated, repeated or skipped because a proof says so.
+
+use ff::PrimeField as _;
+use halo2curves::group::{GroupEncoding as _, prime::PrimeCurveAffine as _};
+
+use super::{
+    Affine, Refused, Scalar,
+    checks::{PUBLIC, Rounds},
+    shape::{CHECKS_WIDTH, MAIN_WIDTH, Shape},
+};
+
+/// Bytes of a scalar: its canonical form, little endian.
+const SCALAR: usize = 32;
+/// Bytes of a point: flags, then the x-coordinate.
+const POINT: usize = 33;
+/// Bytes of the length of a list.
+const COUNT: usize = 8;
+/// Coefficients of a round of a sum-check of degree three and of degree two; the linear one is left
+/// out, as it follows from the claim.
+const CUBIC: usize = 3;
+const QUADRATIC: usize = 2;
+
+/// How many values of each kind a proof holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Public values of the circuit.
+    pub(super) public: usize,
+    /// Rows of the commitment to the witness.
+    pub(super) rows: usize,
+    /// Rounds of the two sum-checks over the circuit.
+    pub(super) rounds: Rounds,
+    /// Rows of the commitment to the error vector of the circuit of checks.
+    pub(super) error_rows: usize,
+    /// Rounds of the two sum-checks over the circuit of checks.
+    pub(super) checks: Rounds,
+}
+
+/// A proof whose every value is canonical and stands where the circuit's shape says.
+pub(super) struct Proof {
+    pub(super) witness: Vec<Affine>,
+    pub(super) public: Vec<Scalar>,
+    /// One commitment for each round of the checks.
+    pub(super) rounds: Vec<Affine>,
+    pub(super) checks_public: [Scalar; PUBLIC],
+    pub(super) challenges: Vec<Scalar>,
+    pub(super) random: Relaxed,
+    pub(super) cross_term: Vec<Affine>,
+    pub(super) outer: Vec<[Scalar; CUBIC]>,
+    pub(super) outer_claims: [Scalar; 3],
+    pub(super) inner: Vec<[Scalar; QUADRATIC]>,
+    pub(super) witness_opening: Opening,
+    pub(super) error_opening: Opening,
+    pub(super) evaluation: Evaluation,
+}
+
+/// A relaxed instance (Nova, <https://eprint.iacr.org/2021/370>, section 4.1).
+pub(super) struct Relaxed {
+    pub(super) witness: Vec<Affine>,
+    pub(super) error: Vec<Affine>,
+    pub(super) public: Vec<Scalar>,
+    pub(super) u: Scalar,
+}
+
+/// A combination of the rows of a committed matrix, and of their blinds.
+pub(super) struct Opening {
+    pub(super) row: Vec<Scalar>,
+    pub(super) blind: Scalar,
+}
+
+/// The proof that a committed polynomial has a committed value at a point.
+pub(super) struct Evaluation {
+    pub(super) delta: Affine,
+    pub(super) beta: Affine,
+    pub(super) row: Vec<Scalar>,
+    pub(super) row_blind: Scalar,
+    pub(super) value_blind: Scalar,
+}
+
+impl Layout {
+    /// What a proof about this circuit looks like, whose checks are that circuit.
+    pub(super) fn of(circuit: &Shape, rounds: Rounds, checks: &Shape) -> Self {
+        Self {
+            public: circuit.public,
+            rows: circuit.witnesses / MAIN_WIDTH,
+            rounds,
+            error_rows: checks.constraints / CHECKS_WIDTH,
+            checks: checks.rounds(),
+        }
+    }
+
+    /// The size of a proof in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let list = |count: usize, each: usize| COUNT + count * each;
+        let rounds = self.rounds.commitments();
+        let challenges = self.rounds.challenges();
+        let instance = 2 + list(self.rows, POINT) + list(self.public, SCALAR) + COUNT;
+        let checks = list(rounds, COUNT + POINT)
+            + list(PUBLIC, SCALAR)
+            + list(rounds, COUNT)
+            + challenges * SCALAR;
+        let random = list(rounds, POINT)
+            + list(self.error_rows, POINT)
+            + list(challenges + PUBLIC, SCALAR)
+            + SCALAR;
+        let cross_term = list(self.error_rows, POINT);
+        let relaxed = list(self.checks.outer, COUNT + CUBIC * SCALAR)
+            + 3 * SCALAR
+            + list(self.checks.inner, COUNT + QUADRATIC * SCALAR)
+            + 2 * (list(CHECKS_WIDTH, SCALAR) + SCALAR);
+        let evaluation = 2 * POINT + list(MAIN_WIDTH, SCALAR) + 2 * SCALAR;
+        instance + checks + random + cross_term + relaxed + evaluation
+    }
+
+    /// Reads a proof.
+    ///
+    /// # Errors
+    /// Where it has another size, where a length or an option in it is not the expected one, and
+    /// where a scalar or a point is not canonical, not on the curve, or the identity.
+    pub(super) fn read(&self, bytes: &[u8]) -> Result<Proof, Refused> {
+        if bytes.len() != self.bytes() {
+            return Err(Refused::Size);
+        }
+        let mut reader = Reader { rest: bytes };
+        let proof = self.proof(&mut reader)?;
+        if reader.rest.is_empty() { Ok(proof) } else { Err(Refused::Size) }
+    }
+
+    fn proof(&self, reader: &mut Reader<'_>) -> Result<Proof, Refused> {
+        let (rounds, challenges) = (self.rounds.commitments(), self.rounds.challenges());
+        // No witness is shared between circuits or committed to early.
+        reader.absent()?;
+        reader.absent()?;
+        Ok(Proof {
+            witness: reader.list(self.rows, Reader::point)?,
+            public: reader.list(self.public, Reader::scalar)?,
+            // The circuit itself takes no challenges.
+            rounds: reader.none_of_list().and_then(|()| {
+                reader.list(rounds, |reader| reader.count(1).and_then(|()| reader.point()))
+            })?,
+            checks_public: reader.array()?,
+            challenges: reader.challenges(rounds, challenges)?,
+            random: Relaxed {
+                witness: reader.list(rounds, Reader::point)?,
+                error: reader.list(self.error_rows, Reader::point)?,
+                public: reader.list(challenges + PUBLIC, Reader::scalar)?,
+                u: reader.scalar()?,
+            },
+            cross_term: reader.list(self.error_rows, Reader::point)?,
+            outer: reader.list(self.checks.outer, Reader::array)?,
+            outer_claims: [reader.scalar()?, reader.scalar()?, reader.scalar()?],
+            inner: reader.list(self.checks.inner, Reader::array)?,
+            witness_opening: reader.opening()?,
+            error_opening: reader.opening()?,
+            evaluation: Evaluation {
+                delta: reader.point()?,
+                beta: reader.point()?,
+                row: reader.list(MAIN_WIDTH, Reader::scalar)?,
+                row_blind: reader.scalar()?,
+                value_blind: reader.scalar()?,
+            },
+        })
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Refused> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Refused::Size)?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    /// An option that is not there.
+    fn absent(&mut self) -> Result<(), Refused> {
+        if self.bytes()? == [0] { Ok(()) } else { Err(Refused::Option) }
+    }
+
+    /// The length of a list, which has to be the expected one.
+    fn count(&mut self, expected: usize) -> Result<(), Refused> {
+        let count = u64::from_le_bytes(self.bytes::<COUNT>()?);
+        if u64::try_from(expected) == Ok(count) { Ok(()) } else { Err(Refused::Count) }
+    }
+
+    fn none_of_list(&mut self) -> Result<(), Refused> {
+        self.count(0)
+    }
+
+    fn list<T>(
+        &mut self,
+        count: usize,
+        each: impl Fn(&mut Self) -> Result<T, Refused>,
+    ) -> Result<Vec<T>, Refused> {
+        self.count(count)?;
+        (0..count).map(|_| each(self)).collect()
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[Scalar; N], Refused> {
+        self.count(N)?;
+        let mut values = [Scalar::default(); N];
+        for value in &mut values {
+            *value = self.scalar()?;
+        }
+        Ok(values)
+    }
+
+    /// The challenges, one in each round but the last two.
+    fn challenges(&mut self, rounds: usize, challenges: usize) -> Result<Vec<Scalar>, Refused> {
+        self.count(rounds)?;
+        let mut all = vec![];
+        for round in 0..rounds {
+            let count = usize::from(round < challenges);
+            self.count(count)?;
+            if count == 1 {
+                all.push(self.scalar()?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn opening(&mut self) -> Result<Opening, Refused> {
+        Ok(Opening { row: self.list(CHECKS_WIDTH, Self::scalar)?, blind: self.scalar()? })
+    }
+
+    /// A scalar below the order of the group.
+    fn scalar(&mut self) -> Result<Scalar, Refused> {
+        Option::from(Scalar::from_repr(self.bytes::<SCALAR>()?.into())).ok_or(Refused::Scalar)
+    }
+
+    /// A point of the curve, in the one encoding that it has. The group has prime order, so that no
+    /// point on the curve is in a small subgroup.
+    fn point(&mut self) -> Result<Affine, Refused> {
+        let bytes = self.bytes::<POINT>()?;
+        let point: Option<Affine> = Affine::from_bytes(&bytes.into()).into();
+        let point = point.filter(|point| !bool::from(point.is_identity()));
+        point.filter(|point| point.to_bytes().as_ref() == bytes).ok_or(Refused::Point)
+    }
+}

@@ -1,0 +1,10 @@
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
+
+//! The verifier against spartan2's own, against a malicious prover, and against mutants of a proof.
+
+mod forger;
+mod forgeries;
+mod honest;
+mod mutants;
+mod small;
+mod tree;

@@ -1,0 +1,132 @@
+//! Structural mutants of a proof: parts dropped, added, repeated, swapped, emptied, there or not,
+//! zero, the identity, or of another proof.
+
+use rayon::prelude::*;
+
+use super::{
+    small::{FOUR_ROWS, ONE_ROW},
+    tree::Node,
+};
+
+const MUTANTS: u64 = 100_000;
+
+/// Numbers that look random and are the same in every run (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+    }
+}
+
+/// Parts to take from: of another proof of the same statement, of one of another circuit.
+struct Sources {
+    proof: Node,
+    others: [Node; 2],
+    /// The proofs of the statement as they were made.
+    honest: [Vec<u8>; 2],
+}
+
+impl Sources {
+    fn made() -> Self {
+        let honest = [ONE_ROW.prove(), ONE_ROW.prove()];
+        let [proof, other] = honest.each_ref().map(|proof| Node::of(proof));
+        Self { proof, others: [other, Node::of(&FOUR_ROWS.prove())], honest }
+    }
+
+    fn any(&self, numbers: &mut Numbers) -> Node {
+        let mut other = self.others[numbers.below(2)].clone();
+        chosen(&mut other, numbers).clone()
+    }
+}
+
+/// A part, each kind of part about as likely as any other: most are the 2,048 values of one list.
+fn chosen<'a>(node: &'a mut Node, numbers: &mut Numbers) -> &'a mut Node {
+    let inner = !node.parts().is_empty();
+    if !inner || numbers.below(6) == 0 {
+        return node;
+    }
+    let mut parts = node.parts();
+    let at = numbers.below(parts.len());
+    chosen(parts.swap_remove(at), numbers)
+}
+
+fn mutate(tree: &mut Node, sources: &Sources, numbers: &mut Numbers) {
+    let other = sources.any(numbers);
+    let kind = numbers.below(12);
+    let node = chosen(tree, numbers);
+    match (node, kind) {
+        (Node::List(nodes), 0) if !nodes.is_empty() => {
+            nodes.remove(numbers.below(nodes.len()));
+        }
+        (Node::List(nodes), 1) => nodes.insert(numbers.below(nodes.len() + 1), other),
+        (Node::List(nodes), 2) if !nodes.is_empty() => {
+            let at = numbers.below(nodes.len());
+            nodes.insert(at, nodes[at].clone());
+        }
+        (Node::List(nodes) | Node::Fields(nodes), 3 | 4) if nodes.len() > 1 => {
+            let (left, right) = (numbers.below(nodes.len()), numbers.below(nodes.len()));
+            nodes.swap(left, right);
+        }
+        (Node::List(nodes), 5) => nodes.clear(),
+        (Node::List(nodes), 6) if nodes.len() > 1 => {
+            let at = numbers.below(nodes.len());
+            let to = numbers.below(nodes.len());
+            nodes[to] = nodes[at].clone();
+        }
+        (Node::List(nodes), 7) => nodes.reverse(),
+        (Node::Option(option), _) => {
+            *option = option.is_none().then(|| Box::new(other));
+        }
+        (Node::Scalar(bytes), 0..=2) => *bytes = [0; 32],
+        (Node::Scalar(bytes), 3) => *bytes = [0xff; 32],
+        (Node::Scalar(bytes), 4) => bytes[numbers.below(32)] ^= 1 << numbers.below(8),
+        // The identity, a point that is none, flags that nobody sets, and the point's negative.
+        (Node::Point(bytes), 0) => {
+            *bytes = [0; 33];
+            bytes[0] = 0x40;
+        }
+        (Node::Point(bytes), 1) => *bytes = [0; 33],
+        (Node::Point(bytes), 2) => bytes[0] ^= 1 << numbers.below(8),
+        (Node::Point(bytes), 3) => bytes[0] ^= 0x80,
+        (Node::Point(bytes), 4) => bytes[1 + numbers.below(32)] ^= 1 << numbers.below(8),
+        (node, _) => *node = other,
+    }
+}
+
+/// Whether a mutant was refused; `None` where it is no mutant, but a proof that somebody made.
+fn refused(sources: &Sources, seed: u64) -> Option<bool> {
+    let mut numbers = Numbers(seed);
+    let mut mutant = sources.proof.clone();
+    for _ in 0..=numbers.below(3) {
+        mutate(&mut mutant, sources, &mut numbers);
+    }
+    let bytes = mutant.bytes();
+    if sources.honest.contains(&bytes) {
+        return None;
+    }
+    Some(ONE_ROW.verifier.verify(&ONE_ROW.circuit.public(), &bytes).is_err())
+}
+
+#[test]
+fn no_mutant_is_accepted_and_none_panics() {
+    let sources = Sources::made();
+    assert_eq!(ONE_ROW.verifier.verify(&ONE_ROW.circuit.public(), &sources.proof.bytes()), Ok(()));
+    // Some mutations change nothing: a few more are made than needed.
+    let seeds = 0..MUTANTS + MUTANTS / 4;
+    let results: Vec<_> = seeds
+        .into_par_iter()
+        .filter_map(|seed| refused(&sources, seed).map(|refused| (seed, refused)))
+        .collect();
+    let accepted: Vec<_> =
+        results.iter().filter(|(_, refused)| !refused).map(|(seed, _)| seed).collect();
+    assert!(accepted.is_empty(), "accepted: {:?}", &accepted[..accepted.len().min(10)]);
+    assert!(u64::try_from(results.len()).unwrap() >= MUTANTS, "{} mutants", results.len());
+}
