@@ -124,7 +124,8 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     attested_claims::all(deployment, session, &hash, &out).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
-    assert_eq!(verify(&out, &[]).1["level"], "signature");
+    assert_eq!(verify(&out, &["--level", "signature"]).1["level"], "signature");
+    assert_eq!(verify(&out, &[]).0, Some(14), "less than is asked for by default");
     assert_eq!(verify(&out, &["--expect-proof-hash", &"0".repeat(64)]).0, Some(5));
     // Under other roots, with other evidence, or of another session it is refused.
     let issuers = file("issuers.json");

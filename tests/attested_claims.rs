@@ -9,7 +9,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-use super::tool;
+use super::{CHALLENGE, tool};
 
 pub(super) async fn all(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
     compared(deployment, session, hash).await;
@@ -83,10 +83,25 @@ async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Pat
     };
     let roots = roots.display().to_string();
     let all = ["--roots", &roots, "--expect-proof-hash", hash, "--max-age", "1h"];
-    let (code, report, said) = verify(&file, &all);
+    let expected = ["--host", "sandbox.localhost", "--mode", "zktls-request"];
+    let expected = [expected, ["--challenge", CHALLENGE, "--partner", &deployment.team]];
+    let (code, report, said) = verify(&file, &[all.as_slice(), &expected.concat()].concat());
     assert_eq!((code, &report["level"]), (Some(0), &json!("evidence")), "{said}");
     let subject = json!({ "sessionId": id, "teamId": deployment.team });
-    assert_eq!(report["subject"], subject);
+    assert_eq!((&report["subject"], &report["challenge"]), (&subject, &json!(CHALLENGE)));
+    let disclosed = ["--level", "disclosure"];
+    for (option, value, refused) in [
+        ("--challenge", "Zm9v", 15),
+        ("--partner", "00000000-0000-0000-0000-000000000000", 16),
+        ("--require-field", "tier", 17),
+    ] {
+        let (code, ..) = verify(&file, &[disclosed.as_slice(), &[option, value]].concat());
+        assert_eq!(code, Some(refused), "{option} {value}");
+    }
+    assert_eq!(
+        verify(&file, &[&disclosed[..], &["--require-field", "accountId"]].concat()).0,
+        Some(0)
+    );
     let claims = report["claims"].as_array().unwrap();
     let claimed = claims.iter().map(|claim| (claim["field"].clone(), claim["value"].clone()));
     let attested = session["attestedFields"].as_array().unwrap().iter();

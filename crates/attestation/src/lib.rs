@@ -20,6 +20,7 @@ pub mod protocol;
 mod refusal;
 pub mod signed;
 mod tls;
+pub mod trust_list;
 pub mod zk;
 pub mod zktls_request;
 
