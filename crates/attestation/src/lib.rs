@@ -21,6 +21,7 @@ mod refusal;
 pub mod signed;
 pub mod tlog;
 mod tls;
+pub mod trust_list;
 pub mod zk;
 pub mod zktls_request;
 

@@ -33,7 +33,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     config::{BadConfig, Config},
     examine::work,
-    keys::{KeyError, new_key},
+    keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},
     monitor::{Finding, Monitor, Seen},
 };
@@ -212,7 +212,7 @@ impl Attestor {
         issuers(&self.settings.name, &self.settings.keys)
     }
 
-    /// The public keys themselves.
+    /// The public keys themselves, without those that were revoked.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -230,12 +230,12 @@ impl Attestor {
     }
 }
 
-/// The public keys of a folder.
+/// The public keys of a folder, revoked ones too.
 ///
 /// # Errors
 /// The keys cannot be read.
 pub fn issuers(name: &str, keys: &std::path::Path) -> Result<serde_json::Value, KeyError> {
-    Ok(serde_json::json!({ "issuers": keys::issuers(name, &read_keys(keys)?) }))
+    Ok(serde_json::json!({ "issuers": keys::issuers(name, keys)? }))
 }
 
 /// Of all of them in order, each with its length in 4 bytes before it.

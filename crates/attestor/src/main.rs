@@ -2,7 +2,11 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use attestor::{Attestor, Config, EXAMINE, Finding, Monitor, issuers, log_key, new_key, now};
+use attestor::{
+    Attestor, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, issuers, list_keys, log_key,
+    new_key, now, revoke_key,
+};
+use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
 use tokio::{
     net::TcpListener,
@@ -30,6 +34,23 @@ enum Command {
         /// How long it may sign
         #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..=3650))]
         days: u64,
+    },
+    /// Revokes a key for good and deletes its secret; publish `issuers` again afterwards
+    RevokeKey {
+        /// The key's id, or its public key, as `list-keys` prints them
+        #[arg(long, value_name = "ID")]
+        key: String,
+        /// Since when it is not to be believed, by RFC 3339; now where left out
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        at: Option<u64>,
+        /// For those who look after the keys; not published
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Prints the keys of the configured folder: id, state and times
+    ListKeys {
+        #[arg(long)]
+        json: bool,
     },
     /// Prints the public keys, as `avouch-verify --keys` takes them
     Issuers,
@@ -104,9 +125,27 @@ fn monitor(watch: &Watch) -> ExitCode {
 
 fn run(order: &Order) -> Result<(), Failure> {
     let Config { listen, settings } = Config::load(&order.config, std::env::current_exe()?)?;
-    match order.command {
+    match &order.command {
         Some(Command::NewKey { days }) => {
-            println!("{}", new_key(&settings.keys, now(), days)?.display());
+            println!("{}", new_key(&settings.keys, now(), *days)?.display());
+            Ok(())
+        }
+        Some(Command::RevokeKey { key, at, reason }) => {
+            let now = now();
+            let at = at.unwrap_or(now);
+            let entry = revoke_key(&settings.keys, key, at, reason.as_deref(), now)?;
+            println!("{}", serde_json::to_string(&entry)?);
+            Ok(())
+        }
+        Some(Command::ListKeys { json }) => {
+            let keys = list_keys(&settings.keys, now())?;
+            if *json {
+                println!("{}", serde_json::json!({ "keys": keys }));
+            } else {
+                for key in &keys {
+                    println!("{}", line(key));
+                }
+            }
             Ok(())
         }
         Some(Command::LogKey) => {
@@ -145,4 +184,32 @@ fn run(order: &Order) -> Result<(), Failure> {
             })
         }
     }
+}
+
+/// A key for people: its id, what it is used for, and when.
+fn line(key: &KeyEntry) -> String {
+    let state = match key.state {
+        KeyState::Current => "signs now",
+        KeyState::Valid => "valid, not used",
+        KeyState::NotYetValid => "not valid yet",
+        KeyState::Ended => "ended",
+        KeyState::Revoked => "revoked",
+    };
+    let (from, to) = (date(key.valid_from), date(key.valid_to));
+    let revoked = key.revoked_at.map(|at| format!(", revoked {}", date(at))).unwrap_or_default();
+    let reason = key.revocation_reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{} {state}, valid {from} to {to}{revoked}{reason}", key.key_id)
+}
+
+/// RFC 3339; the number itself where no calendar has that time.
+fn date(milliseconds: u64) -> String {
+    let moment = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);
+    let text = moment.map(|moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true));
+    text.unwrap_or_else(|| milliseconds.to_string())
+}
+
+/// Milliseconds since 1970 of a time by RFC 3339.
+fn time(text: &str) -> Result<u64, String> {
+    let moment = DateTime::parse_from_rfc3339(text).map_err(|error| error.to_string())?;
+    u64::try_from(moment.timestamp_millis()).map_err(|_| "it is before 1970".to_owned())
 }

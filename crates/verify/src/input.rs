@@ -46,11 +46,12 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether the attestation is of whom a portable file says.
-    pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<(), Failure> {
-        let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(()) };
+    /// Whether the attestation is of whom a portable file says; the salt of these names, where it
+    /// does.
+    pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, Failure> {
+        let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
         let names = (session_name(salt, session), partner_name(salt, partner));
-        if names == (body.session, body.partner) { Ok(()) } else { Err(Failure::Session) }
+        if names == (body.session, body.partner) { Ok(Some(*salt)) } else { Err(Failure::Session) }
     }
 }
 
