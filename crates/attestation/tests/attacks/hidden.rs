@@ -241,10 +241,7 @@ fn no_bit_of_a_proof_can_be_changed() {
         let bit = step * (bits / flips) + step * 7 % 8;
         told.proof[bit / 8] ^= 1 << (bit % 8);
         let refused = examined(session, &told);
-        assert!(
-            matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))),
-            "bit {bit}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))), "bit {bit}: {refused:?}");
         told.proof[bit / 8] ^= 1 << (bit % 8);
     }
     let size = not_proved(Refused::Size);
