@@ -145,7 +145,7 @@ impl Attestor {
         }
         let keys = read_keys(&settings.keys)?;
         let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
-        let issuers = keys::issuers(&settings.name, &keys);
+        let issuers = keys::issuers(&settings.name, &settings.keys)?;
         let issuers: Vec<Issuer> = serde_json::from_value(issuers.into()).unwrap_or_default();
         let origin = &settings.log_origin;
         let log = Log::open(&settings.log, origin, &issuers, Some(&key.signing))?;
