@@ -14,6 +14,7 @@ use acceptance::{
     database::Kind,
     eventually, free_port,
     partner::Partner,
+    person::{Person, base, signed_in, user},
     service::{Deployment, binary},
 };
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ use tokio::sync::Mutex;
 
 /// Proofs take gigabytes, and every core.
 const SOON: Duration = Duration::from_secs(180);
+/// Sixteen bytes in base64url.
+const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// Another binary of ours, beside the one under test.
@@ -32,7 +35,8 @@ fn tool(name: &str) -> PathBuf {
 
 /// Plays a session that is to be attested; the session as partners see it at its end.
 async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value {
-    let created = deployment.create(&json!({ "generateAttestation": true })).await;
+    let asked = json!({ "generateAttestation": true, "attestationChallenge": CHALLENGE });
+    let created = deployment.create(&asked).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
@@ -49,6 +53,15 @@ async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value
         (!open.contains(&session["status"].as_str()?)).then_some(session)
     })
     .await;
+    // The applicant's receipt tells what is proved from what is not.
+    let count =
+        |class: &str| format!("document.querySelectorAll('#outcome-shared .{class}').length");
+    let (proved, unproved) = (count("attested"), count("unattested"));
+    let [attested, others] = if ended["hasAttestation"] == true { [3, 2] } else { [0, 0] };
+    let told = format!(
+        "!document.getElementById('outcome').hidden && {proved} === {attested} && {unproved} === {others}"
+    );
+    embed.until("the receipt", &told).await;
     applicant.leave().await;
     ended
 }
@@ -70,9 +83,19 @@ fn verify(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
 async fn proved(deployment: &Deployment, session: &Value) -> String {
     assert_eq!((&session["status"], &session["errorCode"]), (&json!("COMPLETED"), &Value::Null));
     assert_eq!(session["hasAttestation"], true);
+    let attested = json!(["accountId", "displayName", "memberSince"]);
+    assert_eq!(
+        (&session["attestedFields"], &session["attestationType"]),
+        (&attested, &json!("zktls-request")),
+        "two more fields are shared, and not proved"
+    );
     let id = session["sessionId"].as_str().unwrap();
     let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
     let payload = delivery.await["payload"].clone();
+    assert_eq!(
+        (&payload["attestedFields"], &payload["attestationType"]),
+        (&attested, &json!("zktls-request"))
+    );
     let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
     let events = timeline.at("/data").as_array().unwrap().iter().map(|line| &line["event"]);
     let steps =
@@ -99,6 +122,8 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     }
     read_by_others(&out, &evidence, &roots, &report);
     compared(deployment, session, &hash).await;
+    carried(deployment, session, &hash, &out).await;
+    shown_in_the_portal(deployment, session, &hash).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
     assert_eq!(verify(&out, &[]).1["level"], "signature");
@@ -131,6 +156,81 @@ fn read_by_others(out: &Path, evidence: &str, roots: &str, report: &Value) {
     }
 }
 
+/// Verifies the file that the partner downloads, with nothing of the service but keys and roots.
+async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
+    let id = session["sessionId"].as_str().unwrap();
+    let ours = &deployment.partner;
+    let path = format!("browser-session/{id}/attestation");
+    let answer = ours.get(&path).await;
+    let header = |name: &str| answer.headers[name].to_str().unwrap();
+    assert_eq!((answer.status, header("content-type")), (200, "application/cbor"));
+    assert_eq!(header("content-length"), answer.bytes.len().to_string());
+    assert_eq!(ours.get(&path).await.headers["etag"], header("etag"), "the same each time");
+    let (file, roots) = (out.join("portable.cbor"), out.join("roots.pem"));
+    fs::write(&file, &answer.bytes).unwrap();
+    let verify = |file: &Path, more: &[&str]| {
+        let keys = out.join("issuers.json");
+        let mut command = Command::new(tool("avouch-verify"));
+        let output = command.arg(file).arg("--keys").arg(keys).args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (
+            output.status.code(),
+            serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default(),
+            said,
+        )
+    };
+    let roots = roots.display().to_string();
+    let all = ["--roots", &roots, "--expect-proof-hash", hash, "--max-age", "1h"];
+    let (code, report, said) = verify(&file, &all);
+    assert_eq!((code, &report["level"]), (Some(0), &json!("evidence")), "{said}");
+    let subject = json!({ "sessionId": id, "teamId": deployment.team });
+    assert_eq!(report["subject"], subject);
+    let claims = report["claims"].as_array().unwrap();
+    let claimed = claims.iter().map(|claim| (claim["field"].clone(), claim["value"].clone()));
+    let attested = session["attestedFields"].as_array().unwrap().iter();
+    let shared = attested
+        .map(|field| (field.clone(), session["extractedData"][field.as_str().unwrap()].clone()));
+    assert!(claimed.eq(shared), "{claims:?}");
+    // One bit of the salt makes it another session's, a byte less makes it none.
+    let salt = 2 + "avouch/portable-attestation/v1".len() + 2 + 2 * 17 + 2;
+    let mut other = answer.bytes.to_vec();
+    other[salt + 1] ^= 1;
+    fs::write(&file, &other).unwrap();
+    assert_eq!(verify(&file, &[]).0, Some(8));
+    fs::write(&file, &answer.bytes[..answer.bytes.len() - 1]).unwrap();
+    assert_eq!(verify(&file, &[]).0, Some(2));
+    let team = ["create-key", "--team", &deployment.team, "--environment", "development"];
+    let other = deployment.admin(&team)["apiKey"].as_str().unwrap().to_owned();
+    assert_eq!(ours.with_key(Some(&other)).get(&path).await.status, 404, "of another key");
+}
+
+/// What the portal says of an attestation, and whom it gives it to.
+async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &str) {
+    let id = session["sessionId"].as_str().unwrap();
+    let (page, file) =
+        (format!("/portal/sessions/{id}"), format!("/portal/sessions/{id}/attestation"));
+    let member = signed_in(deployment, "bob@lender.example", "member").await;
+    let viewer = signed_in(deployment, "vera@lender.example", "viewer").await;
+    for (person, may) in [(&member, true), (&viewer, false)] {
+        let text = person.get(&page).await.text;
+        for said in [hash, "accountId, displayName, memberSince", "zktls-request"] {
+            assert!(text.contains(said), "{said}");
+        }
+        assert_eq!(text.contains(&file), may, "a link to the file");
+    }
+    let api = deployment.partner.get(&format!("browser-session/{id}/attestation")).await;
+    let given = member.get(&file).await;
+    assert_eq!((given.status, given.header("content-type")), (200, "application/cbor"));
+    assert_eq!(given.text, String::from_utf8_lossy(&api.bytes));
+    assert_eq!(viewer.get(&file).await.status, 403, "it has the applicant's data in it");
+    let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let password = user(deployment, team.as_str().unwrap(), "mal@other.example", "owner");
+    let stranger = Person::new(&base(deployment));
+    stranger.sign_in("mal@other.example", &password).await;
+    assert_eq!(stranger.get("/portal/overview").await.status, 200);
+    assert_eq!(stranger.get(&file).await.status, 404, "of another team");
+}
+
 /// Has the service compare data with the attestation.
 async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     let ask = async |partner: &Partner, hash: &str, data: &Value| {
@@ -143,7 +243,22 @@ async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     let (status, same) = ask(ours, hash, &data).await;
     assert_eq!((status, &same["matches"]), (200, &json!(true)), "{same}");
     assert_eq!(same["sessionId"], session["sessionId"]);
-    assert_eq!(same["fields"]["tier"], "notAttested");
+    // Two of the five fields are read from the page: no answer may pass for theirs.
+    assert_eq!(same["coverage"], "attested_fields_only");
+    for field in ["tier", "followers"] {
+        assert_eq!(same["fields"][field], "not_attested", "{field}");
+    }
+    data["tier"] = json!("platinum");
+    let (_, altered) = ask(ours, hash, &data).await;
+    assert_eq!(altered, same, "the answer says that it does not cover this field");
+    let attested = session["attestedFields"].as_array().unwrap();
+    let attested = attested.iter().map(|field| field.as_str().unwrap());
+    let only: Value = attested.map(|field| (field.to_owned(), data[field].clone())).collect();
+    let (_, covered) = ask(ours, hash, &only).await;
+    assert_eq!(
+        (&covered["matches"], &covered["coverage"]),
+        (&json!(true), &json!("all_given_fields"))
+    );
     data["accountId"] = json!("acme-ok-4712");
     data.as_object_mut().unwrap().remove("memberSince");
     let (_, other) = ask(ours, hash, &data).await;

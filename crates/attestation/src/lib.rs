@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod full_reveal;
 pub mod http;
 pub mod json;
+pub mod portable;
 pub mod protocol;
 mod refusal;
 pub mod signed;

@@ -46,15 +46,11 @@ impl Prover {
         let descriptor =
             descriptor.ok_or_else(|| AttestError::Plan("its request is not over https".into()))?;
         descriptor.check().map_err(|error| AttestError::Plan(error.to_string()))?;
-        let mut last = AttestError::Plan("it has no mode".into());
-        // The next mode is for servers that do not speak the suite of the first.
-        for planned in &order.plan.modes {
-            match self.attest_as(order, &descriptor, *planned, reached).await {
-                Err(error @ AttestError::Platform(_)) => last = error,
-                done => return done,
-            }
-        }
-        Err(last)
+        let planned = order.plan.mode();
+        let planned = planned.ok_or_else(|| AttestError::Plan("it has no mode".into()))?;
+        // Nothing that the witness or the server does leads to another mode: who can break this
+        // connection could otherwise choose to see the credentials.
+        self.attest_as(order, &descriptor, planned, reached).await
     }
 
     async fn attest_as(

@@ -1,19 +1,19 @@
 //! `avouch-verify`: checks an attestation, offline, and says what it proves and what it assumes.
 
+mod input;
 mod report;
 
 use std::{
-    fs::File,
-    io::Read as _,
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use attestation::{
-    attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE, session_name},
-    evidence::{self, BadEvidence, Evidence},
+    attest::{BadDisclosure, Disclosure, session_name},
+    evidence::{BadEvidence, Evidence},
     full_reveal::Findings,
+    portable::BadPortable,
     signed::{self, Attestation, BadAttestation, Issuer},
     zk::Spartan,
 };
@@ -21,6 +21,8 @@ use clap::Parser;
 use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
 use uuid::Uuid;
+
+use self::input::{Input, read};
 
 /// The longest files of keys, of roots, and of what a session is.
 const LONGEST_KEYS: usize = 1024 * 1024;
@@ -33,7 +35,7 @@ const CLOCKS: i64 = 120;
 #[derive(Debug, Parser)]
 #[command(name = "avouch-verify", version)]
 struct Order {
-    /// The attestation, as it was exported
+    /// The attestation: a portable one, with all that belongs to it, or as it was exported
     file: PathBuf,
     /// The keys that are believed, as JSON: {"issuers": [{"name", "publicKey", "validFrom",
     /// "validTo", "revokedAt"}]}
@@ -95,6 +97,8 @@ enum Failure {
     File(String),
     #[error("the attestation is refused: {0}")]
     Attestation(#[from] BadAttestation),
+    #[error("the portable attestation is refused: {0}")]
+    Portable(#[from] BadPortable),
     #[error("the proof hash is {0}, not the expected one")]
     ProofHash(String),
     #[error("the disclosure is refused: {0}")]
@@ -119,6 +123,7 @@ impl Failure {
                 BadAttestation::Issuer | BadAttestation::NotValid | BadAttestation::Revoked => 3,
                 BadAttestation::Signature => 4,
             },
+            Self::Portable(_) => 2,
             Self::ProofHash(_) => 5,
             Self::Disclosure(_) => 6,
             Self::Evidence(_) => 7,
@@ -153,24 +158,30 @@ fn verify(order: &Order) -> Result<serde_json::Value, Failure> {
     let keys: Keys = serde_json::from_slice(&keys).map_err(|error| {
         Failure::File(format!("{} is no list of keys: {error}", order.keys.display()))
     })?;
-    let bytes = read(&order.file, signed::LONGEST)?;
-    let attestation = signed::verify(&bytes, &keys.issuers)?;
+    let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
+    let input = Input::read(&order.file, disclosure, evidence)?;
+    let attestation = signed::verify(&input.attestation, &keys.issuers)?;
     if let Some(expected) = &order.expect_proof_hash
         && !expected.trim().eq_ignore_ascii_case(&attestation.proof_hash)
     {
         return Err(Failure::ProofHash(attestation.proof_hash));
     }
-    let disclosure = order.disclosure.as_deref().map(|file| disclosed(file, &attestation));
+    let disclosure = input.disclosure.as_deref().map(|bytes| disclosed(bytes, &attestation));
     let disclosure = disclosure.transpose()?;
+    input.is_of_its_subject(&attestation.body)?;
     if let Some(file) = &order.session {
         is_of(file, &attestation)?;
     }
     if let Some(most) = order.max_age {
         is_fresh(most, &attestation)?;
     }
-    let files = order.evidence.as_deref().zip(order.roots.as_deref());
+    let files = input.evidence.as_deref().zip(order.roots.as_deref());
     let found = files.map(|files| examined(files, &attestation, disclosure.as_ref()));
-    let shown = report::Shown { disclosure: disclosure.as_ref(), found: found.transpose()? };
+    let shown = report::Shown {
+        disclosure: disclosure.as_ref(),
+        found: found.transpose()?,
+        subject: input.subject.as_ref(),
+    };
     Ok(report::report(&attestation, &shown, &keys.issuers))
 }
 
@@ -192,11 +203,11 @@ fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {
 }
 
 fn examined(
-    (evidence, roots): (&Path, &Path),
+    (evidence, roots): (&[u8], &Path),
     attestation: &Attestation,
     disclosure: Option<&Disclosure>,
 ) -> Result<Findings, Failure> {
-    let evidence = Evidence::read(&read(evidence, evidence::LONGEST)?)?;
+    let evidence = Evidence::read(evidence)?;
     let bad = |error: &dyn std::fmt::Display| {
         Failure::File(format!("{} has no certificates: {error}", roots.display()))
     };
@@ -213,17 +224,8 @@ fn examined(
     Ok(evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?)
 }
 
-fn disclosed(file: &Path, attestation: &Attestation) -> Result<Disclosure, Failure> {
-    let disclosure = Disclosure::read(&read(file, LONGEST_DISCLOSURE)?)?;
+fn disclosed(bytes: &[u8], attestation: &Attestation) -> Result<Disclosure, Failure> {
+    let disclosure = Disclosure::read(bytes)?;
     disclosure.opens(&attestation.body)?;
     Ok(disclosure)
-}
-
-/// A file that is not longer than that; one byte more is read to tell.
-fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| Failure::File(format!("{} cannot be read: {error}", file.display()));
-    let mut bytes = vec![];
-    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(bytes)
 }

@@ -5,16 +5,20 @@ use attestation::{
     body::Body,
     descriptor::Mode,
     full_reveal::Findings,
+    portable::Subject,
     signed::{Attestation, Issuer, hex, key_id},
 };
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// What was shown beside an attestation.
 pub(crate) struct Shown<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
     /// What its evidence was found to say.
     pub(crate) found: Option<Findings>,
+    /// Whose the attestation was found to be.
+    pub(crate) subject: Option<&'a Subject>,
 }
 
 pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>, issuers: &[Issuer]) -> Value {
@@ -40,6 +44,10 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>, issuers: &[Is
         "level": level,
         "proofHash": attestation.proof_hash,
         "attestationId": hex(&body.id),
+        "subject": shown.subject.map(|subject| json!({
+            "sessionId": Uuid::from_bytes(subject.session),
+            "teamId": Uuid::from_bytes(subject.partner),
+        })),
         "attestationType": mode(body),
         "issuer": {
             "name": issuer.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),

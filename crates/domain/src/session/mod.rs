@@ -15,8 +15,8 @@ pub use self::{
     event::Event,
     progress::Progress,
     state::{
-        Ask, CancelReason, Certifying, Collected, ExtractedData, LOSSES_ALLOWED, Lease, Outcome,
-        Phase, ProofHash, Resume, State,
+        Ask, CancelReason, Certifying, Collected, ExtractedData, IssuedAttestation, LOSSES_ALLOWED,
+        Lease, Outcome, Phase, ProofHash, Resume, State,
     },
     status::{Status, UnknownStatus},
     transition::{Rejected, Step, step},

@@ -8,7 +8,7 @@ use super::Status;
 use crate::{
     error_code::ErrorCode,
     id::{BrowserId, NodeId},
-    workflow::AskKind,
+    workflow::{AskKind, AttestMode},
 };
 
 /// How many browsers a session may lose before it fails: the third loss ends it.
@@ -111,11 +111,40 @@ pub struct Collected {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    Completed { data: ExtractedData, proof: Option<ProofHash> },
-    PartialComplete { collected: Collected, why: ErrorCode, proof: Option<ProofHash> },
-    Error { why: ErrorCode },
-    Cancelled { why: CancelReason },
+    Completed {
+        data: ExtractedData,
+        #[serde(flatten)]
+        attestation: Option<IssuedAttestation>,
+    },
+    PartialComplete {
+        collected: Collected,
+        why: ErrorCode,
+        #[serde(flatten)]
+        attestation: Option<IssuedAttestation>,
+    },
+    Error {
+        why: ErrorCode,
+    },
+    Cancelled {
+        why: CancelReason,
+    },
     Terminated,
+}
+
+/// What a session keeps of its attestation: which it is, and what it covers.
+///
+/// Stored beside the other members of an [`Outcome`]. Sessions that ended before the scope was
+/// stored have `proof` alone: no field and no mode is claimed for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuedAttestation {
+    pub proof: ProofHash,
+    /// The fields of the data whose values the attestation proves, in ascending order. Values of
+    /// other fields are what the browser showed, without a proof.
+    #[serde(default, rename = "attested_fields")]
+    pub fields: Vec<String>,
+    /// How much of the exchange the attestor saw.
+    #[serde(default, rename = "attestation_mode")]
+    pub mode: Option<AttestMode>,
 }
 
 /// The SHA-256 hash that stands for an attestation: 64 lower-case hexadecimal digits.
@@ -252,10 +281,12 @@ impl Outcome {
 
     pub(super) fn without_data(self) -> Self {
         match self {
-            Self::Completed { proof, .. } => Self::Completed { data: Map::new(), proof },
-            Self::PartialComplete { collected, why, proof } => {
+            Self::Completed { attestation, .. } => {
+                Self::Completed { data: Map::new(), attestation }
+            }
+            Self::PartialComplete { collected, why, attestation } => {
                 let collected = Collected { data: Map::new(), ..collected };
-                Self::PartialComplete { collected, why, proof }
+                Self::PartialComplete { collected, why, attestation }
             }
             other @ (Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated) => other,
         }
@@ -273,11 +304,20 @@ impl Outcome {
         }
     }
 
+    /// The attestation that the session ended with.
     #[must_use]
-    pub const fn proof(&self) -> Option<&ProofHash> {
+    pub const fn attestation(&self) -> Option<&IssuedAttestation> {
         match self {
-            Self::Completed { proof, .. } | Self::PartialComplete { proof, .. } => proof.as_ref(),
+            Self::Completed { attestation, .. } | Self::PartialComplete { attestation, .. } => {
+                attestation.as_ref()
+            }
             Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated => None,
         }
+    }
+
+    /// The hash of that attestation.
+    #[must_use]
+    pub fn proof(&self) -> Option<&ProofHash> {
+        self.attestation().map(|attestation| &attestation.proof)
     }
 }
