@@ -59,8 +59,9 @@ const LIES: &[(&str, Lie)] = &[
     }),
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
-        let (attestation, disclosure) = (vec![1], vec![2]);
-        vec![FromAttestor::Attested(attestation::protocol::Attested { attestation, disclosure })]
+        let (attestation, disclosure, inclusion) = (vec![1], vec![2], vec![3]);
+        let attested = attestation::protocol::Attested { attestation, disclosure, inclusion };
+        vec![FromAttestor::Attested(attested)]
     }),
 ];
 
