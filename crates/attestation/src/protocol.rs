@@ -51,7 +51,7 @@ pub enum FromAttestor {
     /// The way to the server is open.
     #[n(1)]
     Opened(#[n(0)] Opened),
-    /// Bytes from the server.
+    /// Bytes from the server, the records of TLS whole; none where it has closed its connection.
     #[n(2)]
     Data(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
     /// The connection is over, and this is what was recorded.

@@ -258,7 +258,15 @@ impl Channel {
                         return Err(Refused::OutOfPlace);
                     }
                 },
-                heard = relay.hear() => say(write, &FromAttestor::Data(heard?)).await?,
+                heard = relay.hear() => {
+                    let heard = heard?;
+                    for part in heard.chunks(LONGEST_DATA) {
+                        say(write, &FromAttestor::Data(part.to_vec())).await?;
+                    }
+                    if heard.is_empty() {
+                        say(write, &FromAttestor::Data(vec![])).await?;
+                    }
+                }
             }
         }
     }

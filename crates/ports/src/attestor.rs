@@ -72,6 +72,10 @@ pub enum AttestError {
     Attestor(String),
     #[error("the platform's server was not reached or did not answer as planned: {0}")]
     Platform(String),
+    #[error(
+        "the response has header `{0}`, whose value may be a credential and would be shown to the attestor"
+    )]
+    Credentials(String),
     #[error("nothing could be proved: {0}")]
     Proof(String),
     #[error("the attestor refused: {0}")]

@@ -6,6 +6,7 @@ use attestation::{
     attest::{Disclosure, capture_hash, partner_name, session_name},
     descriptor::{Descriptor, Mode},
     evidence::Evidence,
+    http::response::BadResponse,
     protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
     signed::{self, Attestation, hex},
     tlog::{BadLog, LogProof},
@@ -115,7 +116,7 @@ impl Prover {
         channel.say(&FromProver::Open(open)).await?;
         let heard = channel.hear().await?;
         let FromAttestor::Opened(opened) = heard else { return Err(unexpected(heard)) };
-        let connection = Connection::new(&descriptor.host, self.roots.clone(), mode, asked);
+        let connection = Connection::new(descriptor, self.roots.clone(), mode, asked);
         let mut connection = connection.map_err(|error| platform(&error))?;
         loop {
             let outgoing = connection.outgoing().map_err(|error| platform(&error))?;
@@ -129,9 +130,22 @@ impl Prover {
             let FromAttestor::Data(bytes) = heard else { return Err(unexpected(heard)) };
             connection.heard(&bytes).map_err(|error| platform(&error))?;
         }
+        answered(&connection)?;
         channel.say(&FromProver::End).await?;
-        let heard = channel.hear().await?;
-        let FromAttestor::Receipt(signed) = heard else { return Err(unexpected(heard)) };
+        let signed = loop {
+            match channel.hear().await? {
+                FromAttestor::Receipt(signed) => break signed,
+                // It was on its way, and is in the recording.
+                FromAttestor::Data(bytes) => {
+                    connection.heard(&bytes).map_err(|error| platform(&error))?;
+                }
+                other @ (FromAttestor::Welcome(_)
+                | FromAttestor::Opened(_)
+                | FromAttestor::Attested(_)
+                | FromAttestor::Refused(_)) => return Err(unexpected(other)),
+            }
+        };
+        answered(&connection)?;
         let true_capture = capture_hash(&opened.id, connection.capture());
         let receipt = &signed.receipt;
         if !signed.is_by(&channel.welcome.public_key)
@@ -169,6 +183,18 @@ impl Prover {
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
         Ok((Telling::ZktlsRequest(reveal), Some(evidence)))
     }
+}
+
+/// Whether the response may be opened to the witness. What it would refuse it is not shown, and
+/// credentials that the server sets are nothing that it may see.
+fn answered(connection: &Connection) -> Result<(), AttestError> {
+    connection.outcome().map_err(|error| {
+        if let BadResponse::Credentials(header) = error {
+            AttestError::Credentials(header)
+        } else {
+            AttestError::Platform(format!("the response is refused: {error}"))
+        }
+    })
 }
 
 /// Whether what was given is an attestation of this connection; its hash and values.

@@ -39,12 +39,23 @@ const HOST: &str = "platform.localhost";
 const PRIVATE: &str = "127.0.0.1";
 pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
 
+/// How the server ends its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    CloseNotify,
+    /// Closes TCP, and does not say so in TLS.
+    Drop,
+    /// Keeps the connection, whatever it was asked.
+    Stay,
+}
+
 /// How a scene is set.
 pub(crate) struct Setting {
     pub(crate) modes: Vec<AttestMode>,
     /// Whether the server speaks ChaCha20-Poly1305.
     pub(crate) chacha: bool,
     pub(crate) answer: Vec<u8>,
+    pub(crate) ending: Ending,
     pub(crate) bounds: Bounds,
     /// Whether the attestor is led to the server.
     pub(crate) led: bool,
@@ -96,13 +107,15 @@ impl Scene {
             modes: vec![AttestMode::ZktlsRequest],
             chacha: true,
             answer: response(200, r#"{"id":"acct-1"}"#),
+            ending: Ending::CloseNotify,
             bounds: Bounds { examining: Duration::from_secs(180), ..Bounds::default() },
             led: true,
             token: None,
         };
         change(&mut setting);
         let secrets = Secrets::default();
-        let (platform, root) = serve(setting.chacha, setting.answer, secrets.clone()).await;
+        let (platform, root) =
+            serve(setting.chacha, setting.answer, setting.ending, secrets.clone()).await;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
@@ -202,6 +215,7 @@ fn workers() -> PathBuf {
 pub(crate) async fn serve(
     chacha: bool,
     answer: Vec<u8>,
+    ending: Ending,
     secrets: Secrets,
 ) -> (SocketAddr, Vec<u8>) {
     let mut params = CertificateParams::new(vec![]).unwrap();
@@ -239,7 +253,12 @@ pub(crate) async fn serve(
                     asked.push(stream.read_u8().await.ok()?);
                 }
                 stream.write_all(&answer).await.ok()?;
-                stream.shutdown().await.ok()
+                stream.flush().await.ok()?;
+                match ending {
+                    Ending::CloseNotify => stream.shutdown().await.ok(),
+                    Ending::Drop => Some(()),
+                    Ending::Stay => std::future::pending().await,
+                }
             });
         }
     });
