@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use attestor::{Attestor, Config, EXAMINE, issuers, new_key, now};
+use attestor::{Attestor, Clients, Config, EXAMINE, issuers, new_key, now};
 use clap::{Parser, Subcommand};
 use tokio::{
     net::TcpListener,
@@ -19,6 +19,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 struct Order {
     #[arg(long, env = "AVOUCH_ATTESTOR_CONFIG", default_value = "attestor.toml")]
     config: PathBuf,
+    /// Serves everybody who knows the address; without it the configuration must have tokens
+    #[arg(long, env = "AVOUCH_ATTESTOR_OPEN_TO_EVERYONE")]
+    open_to_everyone: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn run(order: &Order) -> Result<(), Failure> {
-    let Config { listen, settings } = Config::load(&order.config, std::env::current_exe()?)?;
+    let Config { listen, mut settings } = Config::load(&order.config, std::env::current_exe()?)?;
     match order.command {
         Some(Command::NewKey { days }) => {
             println!("{}", new_key(&settings.keys, now(), days)?.display());
@@ -68,6 +71,13 @@ fn run(order: &Order) -> Result<(), Failure> {
                 .with_writer(std::io::stderr)
                 .with_ansi(false)
                 .init();
+            if order.open_to_everyone {
+                if settings.clients != Clients::Known(vec![]) {
+                    return Err("--open-to-everyone contradicts tokens_sha256".into());
+                }
+                tracing::warn!("everybody is served who knows the address");
+                settings.clients = Clients::Everyone;
+            }
             let attestor = Attestor::new(settings)?;
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             runtime.block_on(async {
