@@ -30,6 +30,7 @@ async fn fields(deployment: &Deployment) {
     let asked = json!({
         "location": { "country": "us", "region": "us-ca", "city": "Los Angeles" },
         "expiresInHours": 2, "preferredRegion": "europe-west", "generateAttestation": true,
+        "attestationChallenge": "Zm9vYg",
         "receiverData": { "name": "Ada", "email": "ada@example.com", "phone": "+14155550100",
             "locale": "en-US", "metadata": { "k": "v" }, "shoeSize": 39 },
         "senderName": "Lender", "externalReferenceId": "ref-1", "unknown": [1],
@@ -53,6 +54,8 @@ async fn fields(deployment: &Deployment) {
     assert_eq!((&made["location"], &made["preferredRegion"]), (&place, &json!("europe-west")));
     let span = moment(&made["expiresAt"]) - moment(&made["createdAt"]);
     assert_eq!(span, TimeDelta::hours(2));
+    let read = deployment.session(made["sessionId"].as_str().unwrap()).await;
+    assert_eq!(read["attestationChallenge"], "Zm9vYg");
     let link = made["embedUrl"].as_str().unwrap();
     assert!(link.contains("/embed/") && link.contains("?token="), "{link}");
 }
@@ -67,6 +70,9 @@ async fn defaults(deployment: &Deployment) {
 
     let read = deployment.session(bare["sessionId"].as_str().unwrap()).await;
     let every = [
+        "attestationChallenge",
+        "attestationType",
+        "attestedFields",
         "completedAt",
         "createdAt",
         "dataErasedAt",
@@ -91,13 +97,21 @@ async fn defaults(deployment: &Deployment) {
     for (name, value) in read.as_object().unwrap() {
         let open = ["completedAt", "dataErasedAt", "errorCode", "errorMessage", "extractedData"];
         let open = open.contains(&name.as_str());
-        let none = open || ["externalReferenceId", "nextAction", "streamUrl"].contains(&&**name);
+        let none = open
+            || [
+                "attestationChallenge",
+                "attestationType",
+                "externalReferenceId",
+                "nextAction",
+                "streamUrl",
+            ]
+            .contains(&&**name);
         assert_eq!(value.is_null(), none, "{name}: {value}");
     }
     let card = ["displayName", "icon", "id", "loginUrl", "name"];
     assert_eq!(keys_of(&read["platform"]), card);
     assert_eq!(read["platform"]["id"], read["platformId"]);
-    assert_eq!(read["hasAttestation"], false);
+    assert_eq!((&read["hasAttestation"], &read["attestedFields"]), (&json!(false), &json!([])));
 }
 
 /// Newest first, counted after the filter, nothing clamped.

@@ -183,9 +183,11 @@ async fn idempotency(deployment: &Deployment, doors: &Doors) {
     let again = create(doors.nth(1), "application-7", &order()).await;
     assert_eq!((again.status, &again.body), (201, first));
     assert_eq!(again.headers["idempotent-replayed"], "true");
-    let mut other = order();
-    other["externalReferenceId"] = "other".into();
-    assert_eq!(create(doors.nth(0), "application-7", &other).await.status, 422);
+    for (field, value) in [("externalReferenceId", "other"), ("attestationChallenge", "Zm9v")] {
+        let mut other = order();
+        other[field] = value.into();
+        assert_eq!(create(doors.nth(0), "application-7", &other).await.status, 422, "{field}");
+    }
     assert_eq!(create(doors.nth(0), "", &order()).await.status, 400);
     assert_eq!(create(doors.nth(0), &"x".repeat(256), &order()).await.status, 400);
     assert_eq!(doors.nth(0).get("browser-sessions").await.at("/data/total"), 1);

@@ -28,12 +28,14 @@ pub struct Partner {
     key: Option<String>,
 }
 
-/// An answer: its status, its headers and its body, which is always JSON.
+/// An answer: its status, its headers and its body, which is JSON but for files.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: hyper::HeaderMap,
     pub body: Value,
+    /// The body as it came.
+    pub bytes: Bytes,
 }
 
 impl Answer {
@@ -152,6 +154,11 @@ impl Partner {
         let response = self.client.request(request).await.expect("an answer");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = response.into_body().collect().await.expect("a whole body").to_bytes();
-        Answer { status, headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) }
+        Answer {
+            status,
+            headers,
+            body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+            bytes: body,
+        }
     }
 }

@@ -22,8 +22,8 @@ use ports::{
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
         Gate, Guise, Knock, Lookups, MailChoice, MailService, NotifyError, Once, PolledFace,
-        Recording, SessionError, SessionFace, SessionService, Viewing, WatchError, WatchService,
-        Watching,
+        PortableAttestation, Recording, SessionError, SessionFace, SessionService, Viewing,
+        WatchError, WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -123,6 +123,15 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         let (proof, data) = (proof.clone(), data.clone());
         whole(&self.runtime, async move { inner.compare(&caller, &proof, &data).await }).await
+    }
+
+    async fn attestation(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Option<PortableAttestation>, SessionError> {
+        let (inner, caller) = (self.inner.clone(), caller.clone());
+        whole(&self.runtime, async move { inner.attestation(&caller, id).await }).await
     }
 
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {

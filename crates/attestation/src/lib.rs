@@ -15,10 +15,13 @@ pub mod evidence;
 pub mod full_reveal;
 pub mod http;
 pub mod json;
+pub mod portable;
 pub mod protocol;
 mod refusal;
 pub mod signed;
+pub mod tlog;
 mod tls;
+pub mod trust_list;
 pub mod zk;
 pub mod zktls_request;
 

@@ -15,7 +15,8 @@ const SIGNED: &[u8] = b"avouch/zktls-attestation/v1\0";
 const KEY: &[u8] = b"avouch/attestation-key/v1\0";
 /// The longest attestation.
 pub const LONGEST: usize = 256 * 1024;
-const MOST_ISSUERS: usize = 1000;
+/// The most listings of keys that one verification reads.
+pub const MAX_ISSUERS: usize = 1000;
 
 /// The bytes of a body with their signature.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -43,11 +44,23 @@ pub struct Issuer {
     pub name: String,
     /// 32 bytes in lower-case hexadecimal.
     pub public_key: String,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970. It may sign from then on.
     pub valid_from: u64,
+    /// Milliseconds since 1970. It may not sign any more from then on.
     pub valid_to: u64,
+    /// Milliseconds since 1970; none where it was not revoked.
     #[serde(default)]
     pub revoked_at: Option<u64>,
+}
+
+/// What is done with an attestation whose key was revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevokedKeys {
+    /// It is refused, whenever it says that it was signed: whoever stole the key can write any time.
+    Refuse,
+    /// It is accepted if it says that it was signed before the revocation. That time is the word of
+    /// whoever held the key: for keys that were withdrawn without having been stolen.
+    AcceptSignedBefore,
 }
 
 /// Why an attestation is none.
@@ -61,6 +74,8 @@ pub enum BadAttestation {
     NotCanonical,
     #[error("it is of version {0}, signed with algorithm {1}; neither is known here")]
     Unknown(u8, u8),
+    #[error("more than {MAX_ISSUERS} keys are listed")]
+    TooManyIssuers,
     #[error("its key is none of those that are believed")]
     Issuer,
     #[error("its key was not valid when it was signed")]
@@ -87,11 +102,24 @@ pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, BadAttestation> {
     write(&Envelope { body, signature })
 }
 
-/// Reads an attestation and verifies its signature with one of these keys.
+/// Reads an attestation and verifies its signature with one of these keys. One that was signed
+/// with a revoked key is refused.
 ///
 /// # Errors
 /// The first check that fails.
 pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttestation> {
+    verify_with(bytes, issuers, RevokedKeys::Refuse)
+}
+
+/// [`verify`], with a choice for what a revoked key signed.
+///
+/// # Errors
+/// The first check that fails.
+pub fn verify_with(
+    bytes: &[u8],
+    issuers: &[Issuer],
+    revoked_keys: RevokedKeys,
+) -> Result<Attestation, BadAttestation> {
     if bytes.len() > LONGEST {
         return Err(BadAttestation::Long);
     }
@@ -100,19 +128,21 @@ pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttest
     if (body.version, body.algorithm) != (VERSION, ED25519) {
         return Err(BadAttestation::Unknown(body.version, body.algorithm));
     }
-    let known = issuers.iter().take(MOST_ISSUERS).find_map(|issuer| {
-        let key = issuer.key().filter(|key| key_id(key) == body.issuer)?;
-        Some((issuer, key))
-    });
-    let (issuer, key) = known.ok_or(BadAttestation::Issuer)?;
+    if issuers.len() > MAX_ISSUERS {
+        return Err(BadAttestation::TooManyIssuers);
+    }
+    let issuer = Issuer::find(issuers, &body.issuer).ok_or(BadAttestation::Issuer)?;
+    let key = issuer.key().ok_or(BadAttestation::Issuer)?;
     let signed = body.time.signed;
+    let refused = |revoked_at| match revoked_keys {
+        RevokedKeys::Refuse => true,
+        RevokedKeys::AcceptSignedBefore => signed >= revoked_at,
+    };
+    if issuer.revoked_at.is_some_and(refused) {
+        return Err(BadAttestation::Revoked);
+    }
     if !(issuer.valid_from..issuer.valid_to).contains(&signed) {
         return Err(BadAttestation::NotValid);
-    }
-    // A key that is stolen signs whatever time one likes: what it signed is worth nothing, early or
-    // late.
-    if issuer.revoked_at.is_some() {
-        return Err(BadAttestation::Revoked);
     }
     let message = signed_part(&envelope.body);
     let key = VerifyingKey::from_bytes(&key).map_err(|_| BadAttestation::Signature)?;
@@ -136,6 +166,20 @@ impl Issuer {
     #[must_use]
     pub fn key(&self) -> Option<[u8; 32]> {
         unhex(&self.public_key)?.try_into().ok()
+    }
+
+    /// What all listings of a key say together, by its [`key_id`]: valid while each of them says so,
+    /// and revoked at the earliest time that any of them names. Its name is that of the first.
+    /// None where the key is not listed.
+    #[must_use]
+    pub fn find(issuers: &[Self], id: &[u8; 32]) -> Option<Self> {
+        let of_key = |issuer: &&Self| issuer.key().is_some_and(|key| key_id(&key) == *id);
+        issuers.iter().filter(of_key).cloned().reduce(|all, other| Self {
+            valid_from: all.valid_from.max(other.valid_from),
+            valid_to: all.valid_to.min(other.valid_to),
+            revoked_at: all.revoked_at.into_iter().chain(other.revoked_at).min(),
+            ..all
+        })
     }
 }
 

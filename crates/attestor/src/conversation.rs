@@ -29,7 +29,7 @@ use crate::{
     clients::{Client, Place},
     examine::{Job, Result as Examined, random},
     keys::{Key, current, read_keys},
-    log::NotSigned,
+    log::{Logged, NotSigned},
     now,
     relay::{MOST_DOWN, MOST_UP, Recording, Relay, RelayError},
 };
@@ -237,9 +237,9 @@ impl Attestor {
         let result = self.examined(&job).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
-                let attestation =
+                let Logged { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
-                Ok(Attested { attestation, disclosure })
+                Ok(Attested { attestation, disclosure, inclusion })
             }
             Some(Examined::Refused(why)) => Err(Refused::Recording(why)),
             None => Err(Refused::Job(JobError::Died)),

@@ -1,38 +1,89 @@
 //! The keys that attestations are signed with: a folder of files that nobody else may read, each
-//! with the time that it may sign in, so that one follows the other.
+//! with the time that it may sign in, so that one follows the other. A revoked key stays listed
+//! without its secret, so that everybody learns of the revocation.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
+    ffi::OsStr,
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
-use attestation::signed::{hex, unhex};
+use attestation::signed::{hex, key_id, unhex};
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 
 use crate::examine::random;
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
-const LONGEST: u64 = 4096;
-const MOST: usize = 100;
+const MAX_FILE_BYTES: u64 = 4096;
+/// Files of keys in a folder. More are an error: one that is not read could be a revocation.
+const MAX_KEYS: usize = 100;
+/// The longest reason for a revocation.
+const MAX_REASON_BYTES: usize = 200;
 
-/// A key with when it may sign, in milliseconds since 1970.
+/// A key that was not revoked, with when it may sign, in milliseconds since 1970.
 pub(crate) struct Key {
     pub(crate) signing: SigningKey,
     pub(crate) valid_from: u64,
     pub(crate) valid_to: u64,
 }
 
-/// As a file has it.
-#[derive(Serialize, Deserialize)]
+/// What a folder says of one of its keys. Times are in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyEntry {
+    /// [`key_id`] in hexadecimal, by which attestations name the key.
+    pub key_id: String,
+    /// 32 bytes in hexadecimal.
+    pub public_key: String,
+    pub state: KeyState,
+    pub valid_from: u64,
+    pub valid_to: u64,
+    pub revoked_at: Option<u64>,
+    pub revocation_reason: Option<String>,
+    pub file: PathBuf,
+}
+
+/// What a key is used for at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum KeyState {
+    /// It signs.
+    Current,
+    /// It could sign, but a newer one does.
+    Valid,
+    NotYetValid,
+    Ended,
+    Revoked,
+}
+
+/// A file of the folder, and what it holds.
+struct Stored {
+    path: PathBuf,
+    content: Content,
+    public_key: [u8; 32],
+    /// None where the key was revoked.
+    signing: Option<SigningKey>,
+}
+
+/// As a file has it. A revoked key has `publicKey` in the place of `secret`.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct File {
+struct Content {
     /// 32 bytes in lower-case hexadecimal.
-    secret: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+    /// 32 bytes in lower-case hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    public_key: Option<String>,
     valid_from: u64,
     valid_to: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revocation_reason: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,58 +96,133 @@ pub enum KeyError {
     Form(PathBuf, String),
     #[error("no key in {0} is valid now: `avouch-attestor new-key` makes one")]
     None(PathBuf),
+    #[error("{0} has more than {MAX_KEYS} keys: move some that have ended elsewhere")]
+    TooMany(PathBuf),
+    #[error("{0} has no such key: `avouch-attestor list-keys` prints their ids")]
+    Unknown(PathBuf),
+    #[error("a revocation cannot be in the future: it holds from when it is published")]
+    Future,
+    #[error("the reason is longer than {MAX_REASON_BYTES} bytes, or has control characters")]
+    Reason,
 }
 
-/// Makes a key that may sign from now on.
+/// Makes a key that may sign from now on, for that many days.
 ///
 /// # Errors
 /// The file is there already, or cannot be written.
 pub fn new_key(folder: &Path, now: u64, days: u64) -> Result<PathBuf, KeyError> {
     let secret: [u8; 32] = random();
-    let file = File { secret: hex(&secret), valid_from: now, valid_to: now + days * DAY };
+    let valid_to = now.saturating_add(days.saturating_mul(DAY));
+    let content = Content {
+        secret: Some(hex(&secret)),
+        public_key: None,
+        valid_from: now,
+        valid_to,
+        revoked_at: None,
+        revocation_reason: None,
+    };
     let path = folder.join(format!("{now}.json"));
     let failed = |error| KeyError::File(path.clone(), error);
     fs::create_dir_all(folder).map_err(failed)?;
-    let text = serde_json::to_string(&file).unwrap_or_default();
-    let mut out =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-    out.write_all(text.as_bytes()).and_then(|()| out.sync_all()).map_err(failed)?;
+    let temporary = write_temporary(&path, &content).map_err(failed)?;
+    // A link, unlike a renamed file, does not replace what is there.
+    let linked = fs::hard_link(&temporary, &path);
+    fs::remove_file(&temporary).and(linked).and_then(|()| sync(folder)).map_err(failed)?;
     Ok(path)
 }
 
-/// All keys of a folder, the newest last.
+/// Revokes a key, named by its id or its public key in hexadecimal, and takes its secret out of
+/// the folder. A revocation that is there already is only ever moved to an earlier time.
+///
+/// # Errors
+/// The key is not there, the time is in the future, the reason is too long, or a file cannot be
+/// read or written.
+pub fn revoke_key(
+    folder: &Path,
+    key: &str,
+    at: u64,
+    reason: Option<&str>,
+    now: u64,
+) -> Result<KeyEntry, KeyError> {
+    if at > now {
+        return Err(KeyError::Future);
+    }
+    if reason.is_some_and(|reason| !is_reason(reason)) {
+        return Err(KeyError::Reason);
+    }
+    let failed = |error| KeyError::File(folder.to_owned(), error);
+    // Held until the end, so that of two revocations the earlier time stays.
+    let lock = File::open(folder).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let all = read_folder(folder)?;
+    let named = |stored: &&Stored| {
+        [hex(&key_id(&stored.public_key)), hex(&stored.public_key)].iter().any(|name| name == key)
+    };
+    let found: Vec<_> = all.iter().filter(named).collect();
+    let public_key = found.first().ok_or_else(|| KeyError::Unknown(folder.to_owned()))?.public_key;
+    for stored in found {
+        let earlier = stored.content.revoked_at;
+        let content = Content {
+            secret: None,
+            public_key: Some(hex(&public_key)),
+            revoked_at: Some(earlier.map_or(at, |earlier| earlier.min(at))),
+            revocation_reason: reason
+                .map(str::to_owned)
+                .or_else(|| stored.content.revocation_reason.clone()),
+            ..stored.content.clone()
+        };
+        let failed = |error| KeyError::File(stored.path.clone(), error);
+        let temporary = write_temporary(&stored.path, &content).map_err(failed)?;
+        fs::rename(&temporary, &stored.path).and_then(|()| sync(folder)).map_err(failed)?;
+    }
+    let public_key = hex(&public_key);
+    let entry = list_keys(folder, now)?.into_iter().find(|entry| entry.public_key == public_key);
+    entry.ok_or_else(|| KeyError::Unknown(folder.to_owned()))
+}
+
+/// All keys of a folder and what they are used for now, the newest last.
+///
+/// # Errors
+/// One of them cannot be read, or is open to others.
+pub fn list_keys(folder: &Path, now: u64) -> Result<Vec<KeyEntry>, KeyError> {
+    let all = read_folder(folder)?;
+    let revoked = revoked(&all);
+    let usable = usable(&all);
+    let signs = current(&usable, now).map(|key| key.signing.verifying_key().to_bytes());
+    let entry = |stored: &Stored| {
+        let Content { valid_from, valid_to, revoked_at, revocation_reason, .. } =
+            stored.content.clone();
+        let state = if revoked.contains(&stored.public_key) {
+            KeyState::Revoked
+        } else if now < valid_from {
+            KeyState::NotYetValid
+        } else if now >= valid_to {
+            KeyState::Ended
+        } else if signs == Some(stored.public_key) {
+            KeyState::Current
+        } else {
+            KeyState::Valid
+        };
+        KeyEntry {
+            key_id: hex(&key_id(&stored.public_key)),
+            public_key: hex(&stored.public_key),
+            state,
+            valid_from,
+            valid_to,
+            revoked_at,
+            revocation_reason,
+            file: stored.path.clone(),
+        }
+    };
+    Ok(all.iter().map(entry).collect())
+}
+
+/// The keys of a folder that were not revoked, the newest last.
 ///
 /// # Errors
 /// One of them cannot be used, or is open to others.
 pub(crate) fn read_keys(folder: &Path) -> Result<Vec<Key>, KeyError> {
-    let failed = |error| KeyError::File(folder.to_owned(), error);
-    let mut keys = vec![];
-    for entry in fs::read_dir(folder).map_err(failed)?.take(MOST) {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            keys.push(read_key(&path)?);
-        }
-    }
-    keys.sort_by_key(|key| key.valid_from);
-    Ok(keys)
-}
-
-fn read_key(path: &Path) -> Result<Key, KeyError> {
-    let failed = |error| KeyError::File(path.to_owned(), error);
-    let meta = fs::metadata(path).map_err(failed)?;
-    if meta.mode() & 0o077 != 0 {
-        return Err(KeyError::Open(path.to_owned()));
-    }
-    let form = |why: &str| KeyError::Form(path.to_owned(), why.to_owned());
-    if meta.len() > LONGEST {
-        return Err(form("it is too long"));
-    }
-    let file: File = serde_json::from_slice(&fs::read(path).map_err(failed)?)
-        .map_err(|error| form(&error.to_string()))?;
-    let secret = unhex(&file.secret).and_then(|secret| secret.try_into().ok());
-    let secret = secret.ok_or_else(|| form("its secret is not 64 hexadecimal digits"))?;
-    let (valid_from, valid_to) = (file.valid_from, file.valid_to);
-    Ok(Key { signing: SigningKey::from_bytes(&secret), valid_from, valid_to })
+    Ok(usable(&read_folder(folder)?))
 }
 
 /// The newest key that may sign now.
@@ -104,42 +230,125 @@ pub(crate) fn current(keys: &[Key], now: u64) -> Option<&Key> {
     keys.iter().rev().find(|key| (key.valid_from..key.valid_to).contains(&now))
 }
 
-/// What others are told of the keys.
-pub(crate) fn issuers(name: &str, keys: &[Key]) -> Vec<serde_json::Value> {
-    let issuer = |key: &Key| {
-        serde_json::json!({
+/// What others are told of the keys, revoked ones too: the list that `avouch-verify --keys` takes.
+pub(crate) fn issuers(name: &str, folder: &Path) -> Result<Vec<serde_json::Value>, KeyError> {
+    let issuer = |stored: &Stored| {
+        let mut issuer = serde_json::json!({
             "name": name,
-            "publicKey": hex(&key.signing.verifying_key().to_bytes()),
-            "validFrom": key.valid_from,
-            "validTo": key.valid_to,
-        })
+            "publicKey": hex(&stored.public_key),
+            "validFrom": stored.content.valid_from,
+            "validTo": stored.content.valid_to,
+        });
+        if let (Some(at), Some(fields)) = (stored.content.revoked_at, issuer.as_object_mut()) {
+            fields.insert("revokedAt".to_owned(), at.into());
+        }
+        issuer
     };
-    keys.iter().map(issuer).collect()
+    Ok(read_folder(folder)?.iter().map(issuer).collect())
+}
+
+fn revoked(all: &[Stored]) -> Vec<[u8; 32]> {
+    let revoked = all.iter().filter(|stored| stored.content.revoked_at.is_some());
+    revoked.map(|stored| stored.public_key).collect()
+}
+
+/// A key that is in two files is revoked if one of them says so.
+fn usable(all: &[Stored]) -> Vec<Key> {
+    let revoked = revoked(all);
+    let kept = all.iter().filter(|stored| !revoked.contains(&stored.public_key));
+    let key = |stored: &Stored| {
+        let (valid_from, valid_to) = (stored.content.valid_from, stored.content.valid_to);
+        stored.signing.clone().map(|signing| Key { signing, valid_from, valid_to })
+    };
+    kept.filter_map(key).collect()
+}
+
+fn read_folder(folder: &Path) -> Result<Vec<Stored>, KeyError> {
+    let failed = |error| KeyError::File(folder.to_owned(), error);
+    let mut keys = vec![];
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            if keys.len() == MAX_KEYS {
+                return Err(KeyError::TooMany(folder.to_owned()));
+            }
+            keys.push(read_key(path)?);
+        }
+    }
+    keys.sort_by(|one, other| {
+        let order = |stored: &Stored| (stored.content.valid_from, stored.path.clone());
+        order(one).cmp(&order(other))
+    });
+    Ok(keys)
+}
+
+fn read_key(path: PathBuf) -> Result<Stored, KeyError> {
+    let failed = |error| KeyError::File(path.clone(), error);
+    let file = File::open(&path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        return Err(KeyError::Open(path));
+    }
+    let mut bytes = vec![];
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let form = |why: String| KeyError::Form(path.clone(), why);
+    let (content, public_key, signing) = parse_key(&bytes).map_err(form)?;
+    Ok(Stored { path, content, public_key, signing })
+}
+
+/// A file's content, its public key, and the key that signs where it was not revoked.
+fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<SigningKey>), String> {
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
+        return Err("it is too long".into());
+    }
+    let content: Content = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if content.valid_from >= content.valid_to {
+        return Err("validTo is not after validFrom".into());
+    }
+    if content.revocation_reason.as_deref().is_some_and(|reason| !is_reason(reason)) {
+        return Err(KeyError::Reason.to_string());
+    }
+    let digits = |text: &str, what: &str| -> Result<[u8; 32], String> {
+        let bytes = unhex(text).and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| format!("its {what} is not 64 hexadecimal digits"))
+    };
+    match (&content.secret, &content.public_key, content.revoked_at) {
+        (Some(secret), None, revoked_at) => {
+            let signing = SigningKey::from_bytes(&digits(secret, "secret")?);
+            let public_key = signing.verifying_key().to_bytes();
+            Ok((content, public_key, revoked_at.is_none().then_some(signing)))
+        }
+        (None, Some(public_key), Some(_)) => {
+            let public_key = digits(public_key, "publicKey")?;
+            Ok((content, public_key, None))
+        }
+        (Some(_), Some(_), _) => Err("it has both secret and publicKey".into()),
+        (None, _, _) => Err("it has no secret, and is not revoked".into()),
+    }
+}
+
+fn is_reason(text: &str) -> bool {
+    text.len() <= MAX_REASON_BYTES && !text.chars().any(char::is_control)
+}
+
+/// Writes a file that only its owner may read beside another, and waits until it is on the disk.
+fn write_temporary(beside: &Path, content: &Content) -> io::Result<PathBuf> {
+    let name = beside.file_name().unwrap_or(OsStr::new("key"));
+    let number = u64::from_ne_bytes(random());
+    let path = beside.with_file_name(format!("{}.{number}.tmp", name.display()));
+    let text = serde_json::to_string(content).map_err(io::Error::other)?;
+    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.sync_all());
+    if let Err(error) = written {
+        let _ = fs::remove_file(&path);
+        return Err(error);
+    }
+    Ok(path)
+}
+
+/// Waits until a folder's names are on the disk.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
-
-    use super::*;
-
-    #[test]
-    fn one_key_follows_the_other() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = new_key(folder.path(), 1000, 2).unwrap();
-        new_key(folder.path(), 1000 + DAY, 1).unwrap();
-        let keys = read_keys(folder.path()).unwrap();
-        let from = |now| current(&keys, now).map(|key| key.valid_from);
-        assert_eq!(from(999), None);
-        assert_eq!(from(1000), Some(1000));
-        assert_eq!(from(1000 + DAY), Some(1000 + DAY), "the newest");
-        assert_eq!(from(1000 + 2 * DAY), None, "both have ended");
-        assert_eq!(issuers("us", &keys).len(), 2);
-        assert!(matches!(new_key(folder.path(), 1000, 1), Err(KeyError::File(..))));
-        fs::set_permissions(&first, Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(read_keys(folder.path()), Err(KeyError::Open(path)) if path == first));
-        fs::set_permissions(&first, Permissions::from_mode(0o600)).unwrap();
-        fs::write(&first, "{\"secret\":\"00\",\"validFrom\":1,\"validTo\":2}").unwrap();
-        assert!(matches!(read_keys(folder.path()), Err(KeyError::Form(..))));
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ mod conversation;
 mod examine;
 mod keys;
 mod log;
+mod monitor;
 mod relay;
 
 use std::{
@@ -22,7 +23,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use attestation::{body::Build, descriptor::Descriptor};
+use attestation::{body::Build, descriptor::Descriptor, signed::Issuer};
 use domain::egress::Egress;
 use minicbor::bytes::ByteVec;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
@@ -41,8 +42,9 @@ pub use self::{
     clients::Clients,
     config::{BadConfig, Config},
     examine::work,
-    keys::{KeyError, new_key},
-    log::LogError,
+    keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
+    log::{LogError, default_origin, log_key},
+    monitor::{Finding, Monitor, Seen},
 };
 
 /// What the examining process is started with: the first argument of a program that calls
@@ -59,8 +61,10 @@ pub struct Settings {
     pub name: String,
     /// The folder of the keys.
     pub keys: PathBuf,
-    /// The file of the log.
+    /// The folder of the log.
     pub log: PathBuf,
+    /// The name of the log, by which monitors know it; it never changes.
+    pub log_origin: String,
     /// What may be attested.
     pub descriptors: Vec<Descriptor>,
     /// Certificates, DER, that servers' chains may end at.
@@ -164,10 +168,13 @@ impl Attestor {
         if settings.clients == Clients::Known(vec![]) {
             return Err(StartError::Clients);
         }
-        if current(&read_keys(&settings.keys)?, now()).is_none() {
-            return Err(KeyError::None(settings.keys.clone()).into());
-        }
-        let log = Mutex::new(Log::open(&settings.log)?);
+        let keys = read_keys(&settings.keys)?;
+        let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
+        let issuers = keys::issuers(&settings.name, &settings.keys)?;
+        let issuers: Vec<Issuer> = serde_json::from_value(issuers.into()).unwrap_or_default();
+        let origin = &settings.log_origin;
+        let log = Log::open(&settings.log, origin, &issuers, Some(&key.signing))?;
+        let log = Mutex::new(log);
         let program = fs::read(&settings.program).map_err(StartError::Program)?;
         let build = Build {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -235,7 +242,7 @@ impl Attestor {
         issuers(&self.settings.name, &self.settings.keys)
     }
 
-    /// The public keys themselves.
+    /// The public keys themselves, without those that were revoked.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -257,12 +264,12 @@ impl Attestor {
     }
 }
 
-/// The public keys of a folder.
+/// The public keys of a folder, revoked ones too.
 ///
 /// # Errors
 /// The keys cannot be read.
 pub fn issuers(name: &str, keys: &std::path::Path) -> Result<serde_json::Value, KeyError> {
-    Ok(serde_json::json!({ "issuers": keys::issuers(name, &read_keys(keys)?) }))
+    Ok(serde_json::json!({ "issuers": keys::issuers(name, keys)? }))
 }
 
 /// Of all of them in order, each with its length in 4 bytes before it.

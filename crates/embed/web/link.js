@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{ kind: string, text: string, left: number, share: [string, string][] }} Prompt
- * @typedef {{ text: string, code: string | null, shared: string[] }} Outcome
+ * @typedef {{ text: string, code: string | null, shared: string[], attested: (boolean | null)[] }} Outcome
  * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog

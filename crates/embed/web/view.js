@@ -205,9 +205,11 @@ export class View {
     element('note').hidden = true;
     element('outcome-title').textContent = words[TITLES[state.status] ?? 'ended'];
     element('outcome-text').textContent = this.#why(state);
-    element('outcome-shared').replaceChildren(...(state.outcome?.shared ?? []).map((label) => {
+    element('outcome-shared').replaceChildren(...(state.outcome?.shared ?? []).map((label, at) => {
       const item = document.createElement('li');
       item.textContent = label;
+      const attested = state.outcome?.attested[at] ?? null;
+      if (attested !== null) item.append(' ', proof(attested));
       return item;
     }));
     element('outcome').focus();
@@ -226,4 +228,12 @@ export class View {
     for (const name of ['ask', 'handover']) /** @type {HTMLDialogElement} */ (element(name)).close();
     element('phone').hidden = true;
   }
+}
+
+/** Says whether a shared value is proved. @param {boolean} attested */
+function proof(attested) {
+  const mark = document.createElement('small');
+  mark.className = attested ? 'attested' : 'unattested';
+  mark.textContent = attested ? words.attested : words.unattested;
+  return mark;
 }

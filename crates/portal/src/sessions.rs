@@ -1,10 +1,15 @@
 //! The team's sessions: a list, and what happened to each.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
+    web,
+};
 use domain::{
     id::SessionId,
     request::{ListQuery, Page as Part},
-    session::Status,
+    session::{IssuedAttestation, Outcome, Status},
+    workflow::AttestMode,
 };
 use ports::{
     driving::{PortalError, Recording, TeamSession, WholeSession},
@@ -31,6 +36,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
         .route("/portal/sessions", web::get().to(list))
         .route("/portal/sessions/{id}", web::get().to(show))
+        .route("/portal/sessions/{id}/attestation", web::get().to(attestation))
         .route("/portal/sessions/{id}/end", web::post().to(end));
 }
 
@@ -124,6 +130,25 @@ struct Face {
     expires: Moment,
     closed: Option<Moment>,
     erased: bool,
+    attestation: Option<Attested>,
+}
+
+/// What a session's page says of its attestation.
+#[derive(Serialize)]
+struct Attested {
+    proof: String,
+    fields: Vec<String>,
+    mode: &'static str,
+}
+
+impl From<&IssuedAttestation> for Attested {
+    fn from(attestation: &IssuedAttestation) -> Self {
+        Self {
+            proof: attestation.proof.as_str().to_owned(),
+            fields: attestation.fields.clone(),
+            mode: attestation.mode.map_or("", AttestMode::as_str),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -179,6 +204,7 @@ async fn show(
     let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
     let told: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
     let WholeSession { session, platform, key, timeline, recording } = whole;
+    let attestation = session.state.outcome().and_then(Outcome::attestation);
     let face = Face {
         id: session.id.to_string(),
         status: session.status().as_str(),
@@ -193,6 +219,7 @@ async fn show(
         expires: session.expires_at.into(),
         closed: session.closed_at.map(Moment::from),
         erased: session.erased_at.is_some(),
+        attestation: attestation.map(Attested::from),
     };
     let lines: Vec<_> = timeline.into_iter().map(Line::from).collect();
     let page = Page::of_team("session.html", "Session", "sessions", &signed.0);
@@ -209,6 +236,22 @@ async fn show(
         .with("deliveries", told)
         .with("film", film)
         .shown())
+}
+
+/// The portable attestation, as the partner API answers it.
+async fn attestation(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    signed: Signed,
+) -> Result<HttpResponse, Failure> {
+    let id = read(&id)?;
+    let found = portal.sessions.team_attestation(&signed.0, id).await?;
+    let name = format!("attachment; filename=\"attestation-{id}.cbor\"");
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/cbor"))
+        .insert_header((CONTENT_DISPOSITION, name))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(found.file))
 }
 
 async fn end(

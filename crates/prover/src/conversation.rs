@@ -8,7 +8,8 @@ use attestation::{
     evidence::Evidence,
     http::response::BadResponse,
     protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
-    signed::{self, hex},
+    signed::{self, Attestation, hex},
+    tlog::{BadLog, LogProof},
 };
 use domain::{
     session::{Certifying, ExtractedData, ProofHash},
@@ -107,8 +108,10 @@ impl Prover {
         };
         let (proof, values) =
             verified(&given, &issuer, (&recorded, &ordered, descriptor), mode(planned))?;
-        let (attestation, disclosure) = (given.attestation, given.disclosure);
-        let package = Package { mode: planned, salt, attestation, disclosure, evidence, issuer };
+        let attestation::protocol::Attested { attestation, disclosure, inclusion } = given;
+        let inclusion = Some(inclusion);
+        let package =
+            Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
         Ok(Attested { proof, values, package })
     }
 
@@ -224,6 +227,7 @@ fn verified(
     };
     let attestation = signed::verify(&given.attestation, &[known]);
     let attestation = attestation.map_err(|error| untrue(&error.to_string()))?;
+    logged(&given.inclusion, &attestation, issuer).map_err(|error| untrue(&error.to_string()))?;
     let body = &attestation.body;
     let disclosure = Disclosure::read(&given.disclosure);
     let disclosure = disclosure.map_err(|error| untrue(&error.to_string()))?;
@@ -240,4 +244,11 @@ fn verified(
     let values = disclosure.claims(body).ok_or_else(|| untrue("it does not open its claims"))?;
     let proof = ProofHash::new(&attestation.proof_hash);
     Ok((proof.ok_or_else(|| untrue("its hash is none"))?, values))
+}
+
+/// Whether an attestation is in the attestor's log, by a checkpoint that its key signed.
+fn logged(inclusion: &[u8], attestation: &Attestation, issuer: &Issuer) -> Result<(), BadLog> {
+    let proof = LogProof::read(inclusion)?;
+    let key = proof.key_of(&issuer.public_key)?;
+    proof.verify_attestation(attestation, &key).map(|_| ())
 }

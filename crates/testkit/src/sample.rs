@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, BrowserId, DeliveryId, NodeId, PlatformId, SessionId, TeamId, WebhookId},
-    request::{Attestation, Location, Order},
+    request::{Attestation, Challenge, Location, Order},
     secret::Secret,
     session::{Change, Event, Lease, Progress, Session, State, Version},
     webhook::{Header, Webhook},
@@ -117,6 +117,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
+            attestation_challenge: Challenge::new("bm9uY2U"),
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -1,62 +1,86 @@
 //! `avouch-verify`: checks an attestation, offline, and says what it proves and what it assumes.
 
+mod expectations;
+mod failure;
+mod input;
 mod report;
 
 use std::{
-    fs::File,
-    io::Read as _,
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use attestation::{
-    attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE, session_name},
-    evidence::{self, BadEvidence, Evidence},
+    attest::{Disclosure, session_name},
+    evidence::Evidence,
     full_reveal::Findings,
-    signed::{self, Attestation, BadAttestation, Issuer},
+    signed::{self, Attestation, Issuer, RevokedKeys},
+    trust_list::{MAX_TRUST_LIST_BYTES, parse_trust_list},
     zk::Spartan,
 };
 use clap::Parser;
 use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// The longest files of keys, of roots, and of what a session is.
-const LONGEST_KEYS: usize = 1024 * 1024;
+use self::{
+    expectations::{Expectations, Level},
+    failure::{EXIT_CODES, Failure},
+    input::{Input, read},
+    report::Shown,
+};
+
+/// The longest files of roots and of what a session is, in bytes.
 const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
 const LONGEST_SESSION: usize = 4096;
+/// The most lists of keys.
+const MAX_KEY_FILES: usize = 16;
 /// Seconds that clocks may differ.
 const CLOCKS: i64 = 120;
 
 /// Checks an attestation offline; prints what is proved and what is assumed as JSON
 #[derive(Debug, Parser)]
-#[command(name = "avouch-verify", version)]
+#[command(name = "avouch-verify", version, after_help = EXIT_CODES)]
 struct Order {
-    /// The attestation, as it was exported
+    /// The attestation: a portable one, with all that belongs to it, or as it was exported
     file: PathBuf,
     /// The keys that are believed, as JSON: {"issuers": [{"name", "publicKey", "validFrom",
-    /// "validTo", "revokedAt"}]}
+    /// "validTo", "revokedAt"}]}; may be given more than once, and each listing of a key counts
+    #[arg(long, required = true, value_name = "ISSUERS.json")]
+    keys: Vec<PathBuf>,
+    /// Accept a revoked key for what it says that it signed before it was revoked; safe only for
+    /// keys that were not stolen, since who has the key writes any time
     #[arg(long)]
-    keys: PathBuf,
+    accept_signed_before_revocation: bool,
     /// The proofHash that a session told
     #[arg(long, value_name = "HEX")]
     expect_proof_hash: Option<String>,
     /// What opens the attestation's values
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     disclosure: Option<PathBuf>,
     /// The recording, to be examined again; takes seconds and 2 GB
-    #[arg(long, requires = "roots")]
+    #[arg(long, requires = "roots", value_name = "FILE")]
     evidence: Option<PathBuf>,
     /// The certificates that the server's chain may end at
     #[arg(long, value_name = "CERTS.pem")]
     roots: Option<PathBuf>,
     /// Whose the attestation is: {"sessionId", "salt"}
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     session: Option<PathBuf>,
     /// How old it may be: a number with s, m, h or d
-    #[arg(long, value_parser = age)]
+    #[arg(long, value_parser = age, value_name = "AGE")]
     max_age: Option<Duration>,
+    #[command(flatten)]
+    expected: Expectations,
+    /// Print why it is refused as JSON too, also where there is no report
+    #[arg(long)]
+    json: bool,
+    /// Put the request, the response's head and its body in the report, undeclared data included
+    #[arg(long)]
+    show_transcript: bool,
 }
 
 fn age(text: &str) -> Result<Duration, String> {
@@ -81,53 +105,6 @@ struct Session {
     salt: String,
 }
 
-/// The keys that are believed.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Keys {
-    issuers: Vec<Issuer>,
-}
-
-/// Why nothing is verified. Each kind has an exit code of its own.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("{0}")]
-    File(String),
-    #[error("the attestation is refused: {0}")]
-    Attestation(#[from] BadAttestation),
-    #[error("the proof hash is {0}, not the expected one")]
-    ProofHash(String),
-    #[error("the disclosure is refused: {0}")]
-    Disclosure(#[from] BadDisclosure),
-    #[error("the evidence is refused: {0}")]
-    Evidence(#[from] BadEvidence),
-    #[error("it is the attestation of another session")]
-    Session,
-    #[error("it was signed {0} s ago, or its time is to come")]
-    Age(i64),
-}
-
-impl Failure {
-    const fn code(&self) -> u8 {
-        match self {
-            Self::File(_) => 1,
-            Self::Attestation(error) => match error {
-                BadAttestation::Long
-                | BadAttestation::Form(_)
-                | BadAttestation::NotCanonical
-                | BadAttestation::Unknown(..) => 2,
-                BadAttestation::Issuer | BadAttestation::NotValid | BadAttestation::Revoked => 3,
-                BadAttestation::Signature => 4,
-            },
-            Self::ProofHash(_) => 5,
-            Self::Disclosure(_) => 6,
-            Self::Evidence(_) => 7,
-            Self::Session => 8,
-            Self::Age(_) => 9,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let order = match Order::try_parse() {
         Ok(order) => order,
@@ -136,51 +113,110 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(error.use_stderr()));
         }
     };
-    match verify(&order) {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::from(failure.code())
+    let mut verified = None;
+    let refused = verify(&order, &mut verified).err();
+    // A report only of what is genuine: of anything else there is nothing to be said.
+    let genuine = matches!(refused, None | Some(Failure::Unexpected(_)));
+    let mut report = match verified.filter(|_| genuine) {
+        Some(report) => report,
+        None => json!({}),
+    };
+    if let Value::Object(fields) = &mut report {
+        fields.insert("accepted".to_owned(), refused.is_none().into());
+        if let Some(failure) = &refused {
+            fields.insert("refused".to_owned(), failure.json());
         }
     }
+    if genuine || order.json {
+        println!("{report}");
+    }
+    let Some(failure) = refused else { return ExitCode::SUCCESS };
+    eprintln!("{failure}");
+    ExitCode::from(failure.class().0)
 }
 
-fn verify(order: &Order) -> Result<serde_json::Value, Failure> {
-    let keys = read(&order.keys, LONGEST_KEYS)?;
-    let keys: Keys = serde_json::from_slice(&keys).map_err(|error| {
-        Failure::File(format!("{} is no list of keys: {error}", order.keys.display()))
-    })?;
-    let bytes = read(&order.file, signed::LONGEST)?;
-    let attestation = signed::verify(&bytes, &keys.issuers)?;
+/// Checks everything in the order of the exit codes, but for what takes seconds, which is last.
+/// From the signature on there is a report of what was verified so far.
+fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
+    let issuers = issuers(&order.keys)?;
+    let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
+    let input = Input::read(&order.file, disclosure, evidence)?;
+    let revoked_keys = if order.accept_signed_before_revocation {
+        RevokedKeys::AcceptSignedBefore
+    } else {
+        RevokedKeys::Refuse
+    };
+    let attestation = signed::verify_with(&input.attestation, &issuers, revoked_keys)?;
+    let body = &attestation.body;
     if let Some(expected) = &order.expect_proof_hash
         && !expected.trim().eq_ignore_ascii_case(&attestation.proof_hash)
     {
         return Err(Failure::ProofHash(attestation.proof_hash));
     }
-    let disclosure = order.disclosure.as_deref().map(|file| disclosed(file, &attestation));
+    let disclosure = input.disclosure.as_deref().map(|bytes| disclosed(bytes, &attestation));
     let disclosure = disclosure.transpose()?;
-    if let Some(file) = &order.session {
-        is_of(file, &attestation)?;
-    }
+    let carried = input.is_of_its_subject(body)?;
+    let salt = order.session.as_deref().map(|file| is_of(file, &attestation)).transpose()?;
+    let salt = salt.or(carried);
+    let issuer = Issuer::find(&issuers, &body.issuer);
+    let checked = order.checked();
+    let mut shown = Shown {
+        disclosure: disclosure.as_ref(),
+        found: None,
+        subject: input.subject.as_ref(),
+        issuer: issuer.as_ref(),
+        checked: &checked,
+        transcript: order.show_transcript,
+    };
+    *report = Some(report::report(&attestation, &shown));
+    order.expected.hold(body, salt.as_ref())?;
     if let Some(most) = order.max_age {
         is_fresh(most, &attestation)?;
     }
-    let files = order.evidence.as_deref().zip(order.roots.as_deref());
-    let found = files.map(|files| examined(files, &attestation, disclosure.as_ref()));
-    let shown = report::Shown { disclosure: disclosure.as_ref(), found: found.transpose()? };
-    Ok(report::report(&attestation, &shown, &keys.issuers))
+    let files = input.evidence.as_deref().zip(order.roots.as_deref());
+    shown.found = files.map(|files| examined(files, &attestation, shown.disclosure)).transpose()?;
+    *report = Some(report::report(&attestation, &shown));
+    if shown.level() > Level::Signature {
+        order.expected.are_opened(|field| shown.is_opened(body, field))?;
+    }
+    Ok(order.expected.is_enough(shown.level())?)
 }
 
-fn is_of(file: &Path, attestation: &Attestation) -> Result<(), Failure> {
+impl Order {
+    /// Names of everything that the attestation is held against, as the exit codes have them.
+    fn checked(&self) -> Vec<&'static str> {
+        let files = [
+            (self.expect_proof_hash.is_some(), "proofHash"),
+            (self.session.is_some(), "session"),
+            (self.max_age.is_some(), "age"),
+        ];
+        let files = files.into_iter().filter_map(|(given, name)| given.then_some(name));
+        files.chain(self.expected.given()).collect()
+    }
+}
+
+fn issuers(files: &[PathBuf]) -> Result<Vec<Issuer>, Failure> {
+    if files.len() > MAX_KEY_FILES {
+        return Err(Failure::File(format!("more than {MAX_KEY_FILES} lists of keys")));
+    }
+    let mut issuers = vec![];
+    for file in files {
+        let listed = parse_trust_list(&read(file, MAX_TRUST_LIST_BYTES)?);
+        issuers.extend(listed.map_err(|error| {
+            Failure::File(format!("{} is no list of keys: {error}", file.display()))
+        })?);
+    }
+    Ok(issuers)
+}
+
+/// Whether it is the session's in this file; the salt of the session's names.
+fn is_of(file: &Path, attestation: &Attestation) -> Result<[u8; 32], Failure> {
     let session: Session = serde_json::from_slice(&read(file, LONGEST_SESSION)?)
         .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
     let salt = signed::unhex(&session.salt).and_then(|salt| salt.try_into().ok());
     let salt = salt.ok_or_else(|| Failure::File(format!("{}: bad salt", file.display())))?;
     let name = session_name(&salt, session.session_id.as_bytes());
-    if name == attestation.body.session { Ok(()) } else { Err(Failure::Session) }
+    if name == attestation.body.session { Ok(salt) } else { Err(Failure::Session) }
 }
 
 fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {
@@ -192,11 +228,10 @@ fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {
 }
 
 fn examined(
-    (evidence, roots): (&Path, &Path),
+    (evidence, roots): (&[u8], &Path),
     attestation: &Attestation,
     disclosure: Option<&Disclosure>,
 ) -> Result<Findings, Failure> {
-    let evidence = Evidence::read(&read(evidence, evidence::LONGEST)?)?;
     let bad = |error: &dyn std::fmt::Display| {
         Failure::File(format!("{} has no certificates: {error}", roots.display()))
     };
@@ -209,21 +244,55 @@ fn examined(
     if anchors.is_empty() {
         return Err(bad(&"none of them can be read"));
     }
-    let backend = Spartan::default();
-    Ok(evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?)
+    unless_it_panics(|| {
+        let evidence = Evidence::read(evidence)?;
+        let backend = Spartan::default();
+        Ok(evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?)
+    })
 }
 
-fn disclosed(file: &Path, attestation: &Attestation) -> Result<Disclosure, Failure> {
-    let disclosure = Disclosure::read(&read(file, LONGEST_DISCLOSURE)?)?;
+/// Evidence is somebody else's, and the proof in it is read by code that is not all ours: a panic
+/// there is a refusal with its exit code, in one line as any other.
+fn unless_it_panics<T>(examine: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ()));
+    let result = panic::catch_unwind(AssertUnwindSafe(examine));
+    panic::set_hook(hook);
+    result.unwrap_or(Err(Failure::Panic))
+}
+
+fn disclosed(bytes: &[u8], attestation: &Attestation) -> Result<Disclosure, Failure> {
+    let disclosure = Disclosure::read(bytes)?;
     disclosure.opens(&attestation.body)?;
     Ok(disclosure)
 }
 
-/// A file that is not longer than that; one byte more is read to tell.
-fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| Failure::File(format!("{} cannot be read: {error}", file.display()));
-    let mut bytes = vec![];
-    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(bytes)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_the_examination_is_a_refusal_of_the_evidence() {
+        let threaded = || {
+            std::thread::scope(|scope| match scope.spawn(|| panic!("in a worker")).join() {
+                Ok(()) => Ok(()),
+                Err(payload) => panic::resume_unwind(payload),
+            })
+        };
+        for refused in [unless_it_panics::<()>(|| panic!("at once")), unless_it_panics(threaded)] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.class(), (7, "evidence"));
+            assert_eq!(refused.to_string().lines().count(), 1);
+        }
+        assert_eq!(unless_it_panics(|| Ok(5)).unwrap(), 5);
+    }
+
+    #[test]
+    fn ages_are_numbers_with_a_unit() {
+        assert_eq!(age("90m"), Ok(Duration::from_secs(5400)));
+        for text in ["", "h", "1", "-1h", "1.5h", "1w", "1 h", "é", "999999999999999999999d"] {
+            assert!(age(text).is_err(), "{text}");
+        }
+        assert!(age(&format!("{}d", u64::MAX)).is_err());
+    }
 }

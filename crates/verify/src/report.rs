@@ -1,56 +1,88 @@
 //! What a verified attestation says, and what one has to believe for it to be so.
 
+use std::net::IpAddr;
+
 use attestation::{
     attest::Disclosure,
-    body::Body,
+    body::{Body, Server},
     descriptor::Mode,
     full_reveal::Findings,
-    signed::{Attestation, Issuer, hex, key_id},
+    portable::Subject,
+    signed::{Attestation, Issuer, hex},
 };
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::expectations::{Level, mode_name};
 
 /// What was shown beside an attestation.
 pub(crate) struct Shown<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
     /// What its evidence was found to say.
     pub(crate) found: Option<Findings>,
+    /// Whose a portable attestation was found to be.
+    pub(crate) subject: Option<&'a Subject>,
+    /// What the lists of keys say of its key.
+    pub(crate) issuer: Option<&'a Issuer>,
+    /// Names of what it is held against.
+    pub(crate) checked: &'a [&'static str],
+    /// Whether the request and the response are told too.
+    pub(crate) transcript: bool,
 }
 
-pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>, issuers: &[Issuer]) -> Value {
+impl Shown<'_> {
+    /// How much was verified.
+    pub(crate) const fn level(&self) -> Level {
+        match self {
+            Shown { found: Some(_), .. } => Level::Evidence,
+            Shown { disclosure: Some(_), .. } => Level::Disclosure,
+            Shown { .. } => Level::Signature,
+        }
+    }
+
+    /// Whether a field's value is known.
+    pub(crate) fn is_opened(&self, body: &Body, field: &str) -> bool {
+        let place = body.claims.iter().position(|claim| claim.field == field);
+        place.is_some_and(|at| self.value(at).is_some())
+    }
+
+    fn value(&self, at: usize) -> Option<Value> {
+        let opened = || self.disclosure?.claim(u32::try_from(at).ok()?);
+        let found = || self.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
+        serde_json::from_str(opened().or_else(found)?).ok()
+    }
+}
+
+pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
     let body = &attestation.body;
-    let issuer = issuers.iter().find(|issuer| signed_by(issuer) == Some(body.issuer));
-    let level = match shown {
-        Shown { found: Some(_), .. } => "evidence",
-        Shown { disclosure: Some(_), .. } => "disclosure",
-        Shown { .. } => "signature",
-    };
-    let claims: Vec<_> = body
-        .claims
-        .iter()
-        .enumerate()
-        .map(|(at, claim)| {
-            json!({
-                "field": claim.field, "pointer": claim.pointer,
-                "value": value(shown, at),
-            })
-        })
-        .collect();
+    let claims = body.claims.iter().enumerate().map(|(at, claim)| {
+        json!({ "field": claim.field, "pointer": claim.pointer, "value": shown.value(at) })
+    });
     json!({
-        "level": level,
+        "level": shown.level().name(),
+        "checked": shown.checked,
         "proofHash": attestation.proof_hash,
         "attestationId": hex(&body.id),
-        "attestationType": mode(body),
-        "issuer": {
-            "name": issuer.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),
-            "version": body.attestor.version, "binarySha256": hex(&body.attestor.sha256),
-        },
+        "attestationType": mode_name(body.mode),
+        "subject": shown.subject.map(|subject| json!({
+            "sessionId": Uuid::from_bytes(subject.session),
+            "teamId": Uuid::from_bytes(subject.partner),
+        })),
+        "session": hex(&body.session),
+        "partner": hex(&body.partner),
+        "attempt": body.attempt,
+        "challenge": challenge(body),
+        "issuer": issuer(body, shown.issuer),
         "descriptor": {
             "platform": body.descriptor.platform, "version": body.descriptor.version,
             "sha256": hex(&body.descriptor.sha256),
         },
         "server": {
             "name": body.server.name, "port": body.server.port,
+            "address": address(&body.server), "resolver": resolver(&body.server),
+            "egress": egress(&body.server),
             "certificateChainSha256": hex(&body.tls.chain_sha256),
             "leafKeySha256": hex(&body.tls.leaf_key_sha256),
             "cipherSuite": format!("{:#06x}", body.tls.suite),
@@ -70,47 +102,74 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>, issuers: &[Is
             "status": body.response.status, "contentType": body.response.content_type,
             "bodyLength": body.response.body_length,
         },
-        "claims": claims,
+        "claims": claims.collect::<Vec<_>>(),
         "log": { "index": body.log.index, "before": hex(&body.log.before) },
-        "evidence": shown.found.as_ref().map(evidence),
+        "evidence": shown.found.as_ref().map(|found| evidence(found, shown.transcript)),
         "proves": proves(body, shown),
-        "assumes": assumes(body, shown.found.is_some()),
+        "assumes": assumes(body, shown),
     })
 }
 
-fn signed_by(issuer: &Issuer) -> Option<[u8; 32]> {
-    issuer.key().map(|key| key_id(&key))
+/// As the partner set it; none where it set none.
+fn challenge(body: &Body) -> Option<String> {
+    let set = !body.challenge.is_empty();
+    set.then(|| URL_SAFE_NO_PAD.encode(&body.challenge))
 }
 
-fn value(shown: &Shown<'_>, at: usize) -> Option<Value> {
-    let opened = || shown.disclosure?.claim(u32::try_from(at).ok()?);
-    let found = || shown.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
-    serde_json::from_str(opened().or_else(found)?).ok()
-}
-
-/// What somebody else can compute again from the evidence, by other means.
-fn evidence(found: &Findings) -> Value {
-    let (connection, response) = (&found.connection, &found.response);
-    let head: Vec<_> = response.lines.iter().map(|line| hex(line)).collect();
+/// The key that signed, and what the lists of keys say of it.
+fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
     json!({
+        "name": listed.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),
+        "validFrom": listed.and_then(|issuer| time(issuer.valid_from)),
+        "validTo": listed.and_then(|issuer| time(issuer.valid_to)),
+        "revokedAt": listed.and_then(|issuer| issuer.revoked_at).and_then(time),
+        "version": body.attestor.version, "binarySha256": hex(&body.attestor.sha256),
+    })
+}
+
+/// Where the attestor connected to; none where these are not 4 or 16 bytes.
+fn address(server: &Server) -> Option<String> {
+    let four = <[u8; 4]>::try_from(server.address.as_slice()).map(IpAddr::from);
+    let sixteen = || <[u8; 16]>::try_from(server.address.as_slice()).map(IpAddr::from);
+    four.or_else(|_| sixteen()).ok().map(|address| address.to_string())
+}
+
+/// How the attestor came by that address.
+fn resolver(server: &Server) -> &'static str {
+    match server.resolver {
+        0 => "dns",
+        1 => "configuration",
+        _ => "unknown",
+    }
+}
+
+fn egress(server: &Server) -> &'static str {
+    match server.egress {
+        0 => "direct",
+        1 => "proxy",
+        _ => "unknown",
+    }
+}
+
+/// What somebody else can compute again from the evidence, by other means. The bytes that were
+/// exchanged are in it only on request: they hold more than was declared.
+fn evidence(found: &Findings, transcript: bool) -> Value {
+    let (connection, response) = (&found.connection, &found.response);
+    let mut evidence = json!({
         "cipherSuite": format!("{:#06x}", connection.suite.number()),
         "group": format!("{:#06x}", connection.group),
         "signatureScheme": format!("{:#06x}", connection.scheme),
         "leafKeySha256": hex(&connection.leaf_key_sha256),
         "certificateChainSha256": hex(&connection.chain_sha256),
         "transcript": hex(&connection.transcript),
-        "request": hex(&found.said),
-        "responseHead": head,
-        "responseBody": hex(&response.body),
-    })
-}
-
-fn mode(body: &Body) -> &'static str {
-    match body.mode {
-        mode if mode == Mode::FullReveal.number() => "full-reveal",
-        mode if mode == Mode::ZktlsRequest.number() => "zktls-request",
-        _ => "unknown",
+    });
+    if let (true, Some(fields)) = (transcript, evidence.as_object_mut()) {
+        let head: Vec<_> = response.lines.iter().map(|line| hex(line)).collect();
+        fields.insert("request".to_owned(), hex(&found.said).into());
+        fields.insert("responseHead".to_owned(), head.into());
+        fields.insert("responseBody".to_owned(), hex(&response.body).into());
     }
+    evidence
 }
 
 /// RFC 3339; none for a time that no calendar has.
@@ -141,9 +200,9 @@ fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     lines
 }
 
-fn assumes(body: &Body, examined: bool) -> Vec<String> {
+fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     let host = &body.server.name;
-    let honest = if examined {
+    let honest = if shown.found.is_some() {
         "the attestor recorded these bytes on its own way to the server, and its key is held by \
          nobody who gains from a false attestation"
     } else {
@@ -160,7 +219,24 @@ fn assumes(body: &Body, examined: bool) -> Vec<String> {
         "SHA-256, Ed25519 and the ciphers of TLS 1.3 hold".to_owned(),
         "the account is that of whoever's credentials were used; that it was the applicant is not shown"
             .to_owned(),
+        "no key was revoked since the lists of keys were fetched".to_owned(),
     ];
+    if !shown.checked.contains(&"challenge") {
+        lines.push(
+            "nothing of the verifier's own is held against it (--challenge): it may have been made \
+             for another purpose, or be shown again"
+                .into(),
+        );
+    }
+    if body.server.resolver != 0 {
+        lines.push(format!("the attestor's own configuration gave {host}'s address, not the DNS"));
+    }
+    if let Some(at) = shown.issuer.and_then(|issuer| issuer.revoked_at) {
+        lines.push(format!(
+            "the key was revoked ({}); that this was signed before is the word of whoever held it",
+            time(at).unwrap_or_default()
+        ));
+    }
     if body.mode == Mode::ZktlsRequest.number() {
         lines.push(
             "discrete logarithms on the curve T256 are hard, and the proof system holds".into(),

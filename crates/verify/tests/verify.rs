@@ -16,6 +16,8 @@ use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Accepts what the attestation below is.
+const FULL: &[&str] = &["--mode", "full-reveal"];
 const NOON: u64 = 1_790_000_000_000;
 
 /// A folder with an attestation, what opens it, and the keys that are believed.
@@ -149,7 +151,7 @@ fn tls() -> Tls {
 #[test]
 fn what_is_proved_and_assumed_is_told() {
     let files = Files::new();
-    let report = files.report(&[]);
+    let report = files.report(FULL);
     assert_eq!(
         (&report["level"], &report["attestationType"]),
         (&json!("signature"), &json!("full-reveal"))
@@ -157,14 +159,140 @@ fn what_is_proved_and_assumed_is_told() {
     assert_eq!(report["claims"][0]["value"], Value::Null);
     assert_eq!(report["issuer"]["name"], "the test's");
     assert!(report["assumes"].as_array().unwrap().len() >= 5);
-    let opened = files.report(&["--disclosure", "disclosure.cbor"]);
+    let opened = files.report(&[FULL, &["--disclosure", "disclosure.cbor"]].concat());
     assert_eq!(
         (&opened["level"], &opened["claims"][0]["value"]),
         (&json!("disclosure"), &json!("a"))
     );
     let hash = report["proofHash"].as_str().unwrap();
-    files.report(&["--expect-proof-hash", hash]);
+    files.report(&[FULL, &["--expect-proof-hash", hash]].concat());
     assert_eq!(hash.len(), 64);
+    assert_eq!(report["accepted"], true);
+    assert_eq!(report["server"]["address"], "192.0.2.1");
+    assert_eq!(report["server"]["resolver"], "dns");
+    assert_eq!(report["issuer"]["keyId"], hex(&key_id(key().verifying_key().as_bytes())));
+    assert_eq!(report["issuer"]["validFrom"], "2026-09-21T14:13:19.999Z");
+    assert_eq!(report["issuer"]["revokedAt"], Value::Null);
+    assert_eq!((&report["attempt"], &report["challenge"]), (&json!(1), &Value::Null));
+    assert_eq!(report["log"]["index"], 4);
+}
+
+/// Finding 7: the attestor's word on what it has seen in full is no proof, and was taken for one.
+#[test]
+fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
+    let files = Files::new();
+    let is = |more: &[&str], expected: i32| {
+        let (code, text) = files.verify(more);
+        assert_eq!(code, expected, "{more:?}: {text}");
+    };
+    is(&[], 13);
+    is(&["--disclosure", "disclosure.cbor"], 13);
+    is(&["--mode", "zktls-request"], 13);
+    is(&["--level", "evidence"], 13);
+    is(FULL, 0);
+    is(&["--level", "signature"], 0);
+    is(&["--level", "disclosure"], 14);
+    is(&["--level", "disclosure", "--disclosure", "disclosure.cbor"], 0);
+    is(&["--mode", "full-reveal", "--level", "evidence"], 14);
+    // The other mode has evidence, which the signature does not stand for.
+    let (mut body, _) = attested();
+    body.mode = 1;
+    files.write("attestation.cbor", &sign(&body, &key()).unwrap());
+    is(&[], 14);
+    is(&["--disclosure", "disclosure.cbor"], 14);
+    is(&["--mode", "zktls-request"], 14);
+    is(FULL, 13);
+    is(&["--level", "signature"], 0);
+    is(&["--level", "signature", "--mode", "full-reveal"], 13);
+    body.mode = 9;
+    files.write("attestation.cbor", &sign(&body, &key()).unwrap());
+    is(&["--level", "signature"], 13);
+}
+
+#[test]
+fn what_is_genuine_but_not_accepted_is_reported_as_such() {
+    let files = Files::new();
+    let (code, text) = files.verify(&["--host", "other.test"]);
+    let (json, line) = text.trim_end().split_once('\n').unwrap();
+    let report: Value = serde_json::from_str(json).unwrap();
+    assert_eq!((code, &report["accepted"]), (10, &json!(false)));
+    assert_eq!(report["refused"], json!({ "code": 10, "class": "host", "message": line }));
+    assert_eq!(report["server"]["name"], "platform.test");
+    // What is not genuine is not reported, and said as JSON only on request.
+    files.write("attestation.cbor", b"x");
+    let (code, text) = files.verify(&["--json"]);
+    let (json, line) = text.trim_end().split_once('\n').unwrap();
+    let refused: Value = serde_json::from_str(json).unwrap();
+    let expected = json!({ "code": 2, "class": "attestation", "message": line });
+    assert_eq!((code, refused), (2, json!({ "accepted": false, "refused": expected })));
+}
+
+#[test]
+fn a_revocation_in_any_list_counts() {
+    let files = Files::new();
+    let listed = |changes: &Value| {
+        files.issue(changes);
+        fs::read(files.folder.path().join("keys.json")).unwrap()
+    };
+    files.write("revoked.json", &listed(&json!({ "revokedAt": NOON + 1 })));
+    files.issue(&json!({}));
+    let code = |more: &[&str]| files.verify(&[FULL, more].concat()).0;
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--keys", "revoked.json"]), 3);
+    let before = "--accept-signed-before-revocation";
+    assert_eq!(code(&["--keys", "revoked.json", before]), 0);
+    let report = files.report(&[FULL, &["--keys", "revoked.json", before]].concat());
+    assert_eq!(report["issuer"]["revokedAt"], "2026-09-21T14:13:20.001Z");
+    assert!(report["assumes"].to_string().contains("the word of whoever held it"));
+    files.write("revoked.json", &listed(&json!({ "revokedAt": NOON })));
+    assert_eq!(code(&["--keys", "revoked.json", before]), 3, "signed at that time");
+    // An entry that cannot be read could be the revocation.
+    let upper = hex(key().verifying_key().as_bytes()).to_ascii_uppercase();
+    files.write("revoked.json", &listed(&json!({ "publicKey": upper, "revokedAt": NOON })));
+    files.issue(&json!({}));
+    assert_eq!(code(&["--keys", "revoked.json"]), 1);
+    let many = ["--keys", "keys.json"].repeat(16);
+    assert_eq!(code(&many), 1, "seventeen lists");
+}
+
+#[test]
+fn options_that_are_malformed_are_wrong_usage() {
+    let files = Files::new();
+    let long = "A".repeat(87);
+    let name = "a".repeat(101);
+    for (option, values) in [
+        ("--host", &["", "a b", "a..b", ".", "a:", "a:0", "a:65536", "a:b", "https://a"][..]),
+        ("--platform", &["", "-1", "x", "4294967296", "1.0"]),
+        ("--mode", &["", "full", "ZKTLS-REQUEST", "0"]),
+        ("--level", &["", "proof", "Evidence"]),
+        ("--challenge", &["", "A", "AA==", "+A", "/A", "A A", "AB", "é", &long]),
+        ("--require-field", &["", &name]),
+        ("--max-attempt", &["", "0", "-1", "x", "4294967296"]),
+        ("--max-age", &["", "1", "h", "-1h", "1y"]),
+        ("--partner", &["", "x", "0", "00000000-0000-0000-0000-00000000000g"]),
+    ] {
+        for value in values {
+            let option = format!("{option}={value}");
+            let (code, text) = files.verify(&["--session", "session.json", &option]);
+            assert_eq!(code, 1, "{option}: {text}");
+            assert!(text.starts_with("error: "), "{option}: {text}");
+        }
+    }
+    for arguments in [
+        &["--evidence", "evidence.cbor"][..],
+        &["--host", "a.test", "--host", "b.test"],
+        &["--json=yes"],
+    ] {
+        let (code, text) = files.verify(arguments);
+        assert_eq!(code, 1, "{arguments:?}: {text}");
+        assert!(text.starts_with("error: "), "{text}");
+    }
+    // Read as a file where it is no hash.
+    for (name, bytes) in [("empty", &b""[..]), ("other", b"{}"), ("long", &b" ".repeat(65537))] {
+        files.write(name, bytes);
+        assert_eq!(files.verify(&["--descriptor", name]).0, 1, "{name}");
+    }
+    assert_eq!(files.verify(&["--descriptor", &"0".repeat(63)]).0, 1);
 }
 
 #[test]
@@ -177,6 +305,7 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     };
     fails(&["--expect-proof-hash", &"0".repeat(64)], 5);
     fails(&["--disclosure", "nowhere.cbor"], 1);
+    fails(&["--partner", "00000000-0000-0000-0000-000000000000"], 1);
     files.write("disclosure.cbor", b"x");
     fails(&["--disclosure", "disclosure.cbor"], 6);
     let (body, mut disclosure) = attested();

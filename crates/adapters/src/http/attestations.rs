@@ -7,7 +7,7 @@ use domain::{
     id::SessionId,
     request::{Invalid, read_comparison},
 };
-use ports::driving::{Held, SessionError, SessionService};
+use ports::driving::{Coverage, Held, SessionError, SessionService};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -29,9 +29,10 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 
 /// Compare data with an attestation
 ///
-/// Says whether the given data is what the attestation with this hash holds. Fields that were not
-/// attested are told apart; they change nothing. Whoever does not want to believe this service uses
-/// `avouch-verify` with the exported attestation.
+/// Compares the given data field by field with what the attestation with this hash proves.
+/// `matches` covers the attested fields only; `coverage` says whether that is all that was given.
+/// A field that is `not_attested` may have any value: nothing was proved about it. To check the
+/// attestation without relying on this service, use `avouch-verify`.
 #[utoipa::path(
     post,
     path = "/partner/attestations/verify",
@@ -39,7 +40,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
     operation_id = "verifyAttestation",
     request_body(content = Comparison),
     responses(
-        (status = 200, description = "What came of it.", body = Envelope<Compared>),
+        (status = 200, description = "The result of the comparison.", body = Envelope<Compared>),
         (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
         (status = 404, description = "There is no such attestation, it is of another key's session, or it was erased.", body = Body),
         (status = 408, description = "The body did not arrive in time.", body = Body),
@@ -59,7 +60,12 @@ pub(in crate::http) async fn verify(
         error @ (SessionError::Busy | SessionError::Store(_)) => error.into(),
     })?;
     let fields = found.fields.into_iter().map(|(field, held)| (field, word(held)));
-    Ok(ok(Compared { session_id: found.session, matches: found.matches, fields: fields.collect() }))
+    Ok(ok(Compared {
+        session_id: found.session,
+        matches: found.matches,
+        coverage: found.coverage.into(),
+        fields: fields.collect(),
+    }))
 }
 
 const fn word(held: Held) -> &'static str {
@@ -67,7 +73,7 @@ const fn word(held: Held) -> &'static str {
         Held::Matches => "matches",
         Held::Differs => "differs",
         Held::Missing => "missing",
-        Held::NotAttested => "notAttested",
+        Held::NotAttested => "not_attested",
     }
 }
 
@@ -83,13 +89,35 @@ pub(in crate::http) struct Comparison {
     extracted_data: Map<String, Value>,
 }
 
+/// What `matches` covers: `all_given_fields` where every given field is attested,
+/// `attested_fields_only` where at least one is not.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = AttestationCoverage)]
+enum WireCoverage {
+    AllGivenFields,
+    AttestedFieldsOnly,
+}
+
+impl From<Coverage> for WireCoverage {
+    fn from(coverage: Coverage) -> Self {
+        match coverage {
+            Coverage::AllGivenFields => Self::AllGivenFields,
+            Coverage::AttestedFieldsOnly => Self::AttestedFieldsOnly,
+        }
+    }
+}
+
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct Compared {
     #[schema(value_type = Uuid)]
     session_id: SessionId,
-    /// Whether every attested field was given, with the value that was attested.
+    /// Whether every attested field was given, with the value that was attested. Covers attested
+    /// fields only: it can be true while a field that is `not_attested` was altered.
     matches: bool,
-    /// By field: `matches`, `differs`, `missing` (attested, not given) or `notAttested`.
+    coverage: WireCoverage,
+    /// By field: `matches`, `differs`, `missing` (attested, not given) or `not_attested` (given, and
+    /// not proved by the attestation).
     fields: BTreeMap<String, &'static str>,
 }

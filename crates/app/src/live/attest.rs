@@ -4,7 +4,7 @@
 use std::pin::pin;
 
 use domain::{
-    session::{Certifying, Collected, Event, Phase, ProofHash, State},
+    session::{Certifying, Collected, Event, IssuedAttestation, Phase, Session, State},
     workflow::Attest,
 };
 use ports::{
@@ -73,7 +73,7 @@ impl Conductor {
             }
         };
         let news = match attested {
-            Ok(proof) => Event::AttestationIssued { proof },
+            Ok(attestation) => Event::AttestationIssued { attestation },
             Err(error) => {
                 tracing::warn!(session.id = %self.id, %error, "session {} is not attested", self.id);
                 Event::AttestationRefused
@@ -86,7 +86,7 @@ impl Conductor {
         &self,
         collected: &Collected,
         reached: Reached<'_>,
-    ) -> Result<ProofHash, NotAttested> {
+    ) -> Result<IssuedAttestation, NotAttested> {
         let order = self.order().await?;
         let attested = self.core.witness.attestor.attest(order, reached).await?;
         for (field, value) in &attested.values {
@@ -96,7 +96,11 @@ impl Conductor {
         }
         let store = &self.core.witness.attestations;
         if store.keep(self.id, &attested.proof, &attested.package).await? {
-            Ok(attested.proof)
+            Ok(IssuedAttestation {
+                proof: attested.proof,
+                fields: attested.values.keys().cloned().collect(),
+                mode: Some(attested.package.mode),
+            })
         } else {
             Err(NotAttested::Over)
         }
@@ -107,13 +111,13 @@ impl Conductor {
         let request = self.definition.requests.get(&plan.request).ok_or(NotAttested::NoPlan)?;
         let url = request.url.clone();
         let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
-        let owner = self.room.inside.borrow().session.as_ref().map(|session| session.owner);
-        let owner = owner.ok_or(NotAttested::Over)?;
+        let session = self.room.inside.borrow().session.clone();
+        let Session { owner, order: terms, .. } = session.ok_or(NotAttested::Over)?;
         let key = self.core.witness.keys.key(owner).await?.ok_or(NotAttested::Over)?;
         Ok(AttestOrder {
             session: self.id,
             partner: key.team,
-            challenge: vec![],
+            challenge: terms.attestation_challenge.map_or_else(Vec::new, |it| it.bytes()),
             url,
             plan: plan.clone(),
             cookies,

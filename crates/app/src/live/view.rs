@@ -18,7 +18,9 @@ use ports::{
     StoreError,
     brand_store::BrandStore,
     browser::{Device, Input},
-    driving::{Act, ApplicantError, ApplicantService, Guise, Outcome, Show, View, Viewing},
+    driving::{
+        Act, ApplicantError, ApplicantService, Guise, Outcome, SharedItem, Show, View, Viewing,
+    },
 };
 use uuid::Uuid;
 
@@ -281,7 +283,12 @@ fn outcome(
         let field = definition.and_then(|d| Some((d, d.output.get(name)?)));
         field.map_or_else(|| name.clone(), |(d, field)| d.text(language, &field.label_key).into())
     };
-    let shared = outcome.data().map(|data| data.keys().map(label).collect());
+    let attestation = outcome.attestation();
+    let item = |name: &String| SharedItem {
+        label: label(name),
+        attested: attestation.map(|attestation| attestation.fields.contains(name)),
+    };
+    let shared = outcome.data().map(|data| data.keys().map(item).collect());
     let code = outcome.error_code();
     Some(Outcome { text: text.to_owned(), code, shared: shared.unwrap_or_default() })
 }

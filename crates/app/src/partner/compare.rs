@@ -5,7 +5,7 @@ use domain::session::{ExtractedData, ProofHash};
 use ports::{
     StoreError,
     attestor::Package,
-    driving::{Caller, Comparison, Held, SessionError},
+    driving::{Caller, Comparison, Coverage, Held, SessionError},
 };
 
 use super::Partners;
@@ -27,20 +27,38 @@ impl Partners {
         }
         let claims = claims(&package)
             .ok_or_else(|| StoreError::new("read an attestation", "it does not open"))?;
-        let compared = claims.iter().map(|(field, value)| {
-            let held = match data.get(field) {
-                None => Held::Missing,
-                Some(given) if given == value => Held::Matches,
-                Some(_) => Held::Differs,
-            };
-            (field.clone(), held)
-        });
-        let mut fields: Vec<_> = compared.collect();
-        let matches = fields.iter().all(|(_, held)| *held == Held::Matches);
-        let others = data.keys().filter(|field| !claims.contains_key(*field));
-        fields.extend(others.map(|field| (field.clone(), Held::NotAttested)));
-        Ok(Comparison { session, matches, fields })
+        let (fields, coverage) = compared(&claims, data);
+        let matches = holds(&fields);
+        Ok(Comparison { session, matches, coverage, fields })
     }
+}
+
+/// How each attested field and each given one compares, and whether the comparison speaks for all
+/// that was given.
+fn compared(claims: &ExtractedData, data: &ExtractedData) -> (Vec<(String, Held)>, Coverage) {
+    let attested = claims.iter().map(|(field, value)| {
+        let held = match data.get(field) {
+            None => Held::Missing,
+            Some(given) if given == value => Held::Matches,
+            Some(_) => Held::Differs,
+        };
+        (field.clone(), held)
+    });
+    let mut fields: Vec<_> = attested.collect();
+    let others = data.keys().filter(|field| !claims.contains_key(*field));
+    fields.extend(others.map(|field| (field.clone(), Held::NotAttested)));
+    let coverage = if fields.iter().any(|(_, held)| *held == Held::NotAttested) {
+        Coverage::AttestedFieldsOnly
+    } else {
+        Coverage::AllGivenFields
+    };
+    (fields, coverage)
+}
+
+/// Whether every attested field was given with its attested value.
+fn holds(fields: &[(String, Held)]) -> bool {
+    let attested = fields.iter().filter(|(_, held)| *held != Held::NotAttested);
+    attested.into_iter().all(|(_, held)| *held == Held::Matches)
 }
 
 /// The attested values; none where the package is not whole.
@@ -49,4 +67,48 @@ fn claims(package: &Package) -> Option<ExtractedData> {
     let disclosure = Disclosure::read(&package.disclosure).ok()?;
     disclosure.opens(&body).ok()?;
     disclosure.claims(&body)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use Coverage::{AllGivenFields, AttestedFieldsOnly};
+    use Held::{Differs, Matches, Missing, NotAttested};
+
+    fn object(value: Value) -> ExtractedData {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_field_without_a_proof_never_passes_for_a_proved_one() {
+        let claims = object(json!({ "accountId": "4711", "name": "Ada" }));
+        let result = |data: Value| {
+            let (fields, coverage) = compared(&claims, &object(data));
+            (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect::<Vec<_>>())
+        };
+        let table = [
+            (
+                json!({ "accountId": "4711", "name": "Ada" }),
+                (true, AllGivenFields, vec![Matches, Matches]),
+            ),
+            (
+                json!({ "accountId": "4711", "name": "Ada", "tier": "whatever" }),
+                (true, AttestedFieldsOnly, vec![Matches, Matches, NotAttested]),
+            ),
+            (
+                json!({ "accountId": "4712", "name": "Ada", "tier": "gold" }),
+                (false, AttestedFieldsOnly, vec![Differs, Matches, NotAttested]),
+            ),
+            (json!({ "name": "Ada" }), (false, AllGivenFields, vec![Missing, Matches])),
+            (
+                json!({ "tier": "gold" }),
+                (false, AttestedFieldsOnly, vec![Missing, Missing, NotAttested]),
+            ),
+        ];
+        for (data, expected) in table {
+            assert_eq!(result(data.clone()), expected, "{data}");
+        }
+    }
 }

@@ -82,6 +82,7 @@ impl Partners {
                 worker_region,
                 attestation: request.attestation,
                 invitation: invitation(&self.channels, &request, template).ok().flatten(),
+                attestation_challenge: request.attestation_challenge,
                 receiver: request.receiver,
                 receiver_id,
                 external_reference: request.external_reference,

@@ -3,6 +3,7 @@
 mod compare;
 mod create;
 mod gate;
+mod portable;
 mod read;
 
 use std::sync::Arc;

@@ -14,8 +14,8 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Caller, Comparison, CreateError, Creation, Lookups, NotifyError, Once, Recording,
-        SessionError, SessionFace, SessionService,
+        Caller, Comparison, CreateError, Creation, Lookups, NotifyError, Once, PortableAttestation,
+        Recording, SessionError, SessionFace, SessionService,
     },
     notifier::NotifiedAgain,
     places::Country,
@@ -78,6 +78,14 @@ impl SessionService for Partners {
         data: &ExtractedData,
     ) -> Result<Comparison, SessionError> {
         self.compare_data(caller, proof, data).await
+    }
+
+    async fn attestation(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Option<PortableAttestation>, SessionError> {
+        self.portable(caller, id).await
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {

@@ -14,8 +14,8 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        FailingNode, Overview, PortalError, SessionError, TeamSession, TeamSessionService, Visitor,
-        WholeSession,
+        FailingNode, Overview, PortableAttestation, PortalError, SessionError, TeamSession,
+        TeamSessionService, Visitor, WholeSession,
     },
 };
 
@@ -86,6 +86,19 @@ impl TeamSessionService for People {
         let platform = self.platform(session.order.platform).await?;
         let key = label.map_or_else(String::new, |kept| kept.label);
         Ok(WholeSession { session, platform, key, timeline, recording })
+    }
+
+    async fn team_attestation(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<PortableAttestation, PortalError> {
+        visitor.must(Right::Work)?;
+        let (_, key) = self.of_team(visitor, id).await?;
+        let found = self.partners.attestation(&key, id).await.map_err(told)?;
+        let attestation = found.ok_or(PortalError::NotFound("attestation"))?;
+        self.note(visitor, "session.attestation", &id.to_string()).await?;
+        Ok(attestation)
     }
 
     async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError> {

@@ -22,8 +22,8 @@ use ports::{
     driving::{
         AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService,
         EmbeddingService, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey,
-        NewMember, NewWebhook, Offer, Overview, PasskeyService, PortalError, Preview,
-        ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
+        NewMember, NewWebhook, Offer, Overview, PasskeyService, PortableAttestation, PortalError,
+        Preview, ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
         TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     identity::Arrival,
@@ -139,6 +139,7 @@ whole_for_visitors! { TeamSessionService:
     fn team_sessions(query: ListQuery, reference: Option<String>) -> Vec<TeamSession>;
     fn overview() -> Overview;
     fn team_session(id: SessionId) -> WholeSession;
+    fn team_attestation(id: SessionId) -> PortableAttestation;
     fn end_session(id: SessionId) -> ();
 }
 

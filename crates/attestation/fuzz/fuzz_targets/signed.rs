@@ -1,9 +1,10 @@
-//! Any bytes are refused in peace: nobody has a key that is believed here. A disclosure that is
-//! read has one form.
+//! Any bytes are refused in peace: nobody has a key that is believed here. A disclosure and a
+//! portable attestation that are read have one form.
 #![no_main]
 
 use attestation::{
     attest::Disclosure,
+    portable::Portable,
     signed::{Issuer, hex, verify},
 };
 use libfuzzer_sys::fuzz_target;
@@ -19,5 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(verify(bytes, &[issuer]).is_err());
     if let Ok(disclosure) = Disclosure::read(bytes) {
         assert_eq!(disclosure.write().as_deref(), Ok(bytes));
+    }
+    if let Ok(portable) = Portable::read(bytes) {
+        assert_eq!(portable.write().as_deref(), Ok(bytes));
+        assert!(Portable::is_meant_by(bytes));
     }
 });

@@ -15,6 +15,7 @@ mod handshake;
 mod hidden;
 mod messages;
 mod path;
+mod portable;
 mod scene;
 mod signed;
 mod target;

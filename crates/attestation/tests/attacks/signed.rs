@@ -7,7 +7,9 @@ use attestation::{
     body::{Body, Build, LogPlace, Time},
     commitment::Kind,
     full_reveal::Capture,
-    signed::{BadAttestation, Issuer, hex, key_id, sign, verify},
+    signed::{
+        BadAttestation, Issuer, MAX_ISSUERS, RevokedKeys, hex, key_id, sign, verify, verify_with,
+    },
 };
 use ed25519_dalek::SigningKey;
 
@@ -145,6 +147,56 @@ fn keys_that_are_not_believed_are_refused() {
     let other = SigningKey::from_bytes(&[9; 32]);
     let forged = sign(&body, &other).unwrap();
     assert_eq!(verify(&forged, &[issuer()]), Err(BadAttestation::Signature));
+}
+
+/// A list that says twice what it says of a key is as strict as both together: whoever withdraws a
+/// key must not depend on the order in which lists are joined.
+#[test]
+fn every_listing_of_a_key_counts() {
+    let (body, ..) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let revoked = Issuer { revoked_at: Some(NOON + 5), ..issuer() };
+    let ended = Issuer { valid_to: NOON, ..issuer() };
+    let later = Issuer { valid_from: NOON + 1, ..issuer() };
+    for (other, why) in [
+        (revoked, BadAttestation::Revoked),
+        (ended, BadAttestation::NotValid),
+        (later, BadAttestation::NotValid),
+    ] {
+        assert_eq!(verify(&bytes, &[other.clone(), issuer()]), Err(why.clone()));
+        assert_eq!(verify(&bytes, &[issuer(), other]), Err(why));
+    }
+    assert!(verify(&bytes, &[issuer(), issuer()]).is_ok());
+}
+
+/// A revocation behind the last entry that is read would not be seen.
+#[test]
+fn a_list_of_too_many_keys_is_refused_as_a_whole() {
+    let (body, ..) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let mut many = vec![issuer(); MAX_ISSUERS];
+    assert!(verify(&bytes, &many).is_ok());
+    many.push(Issuer { revoked_at: Some(NOON + 5), ..issuer() });
+    assert_eq!(verify(&bytes, &many), Err(BadAttestation::TooManyIssuers));
+}
+
+#[test]
+fn what_was_signed_before_a_revocation_is_accepted_only_on_request() {
+    let (body, ..) = attested();
+    let bytes = sign(&body, &key()).unwrap();
+    let revoked = |at| [Issuer { revoked_at: Some(at), ..issuer() }];
+    let lenient = |at| verify_with(&bytes, &revoked(at), RevokedKeys::AcceptSignedBefore);
+    assert!(lenient(NOON + 1).is_ok(), "signed a millisecond before");
+    assert_eq!(lenient(NOON), Err(BadAttestation::Revoked), "at that time");
+    assert_eq!(lenient(NOON - 1), Err(BadAttestation::Revoked));
+    assert_eq!(
+        verify_with(&bytes, &revoked(NOON + 1), RevokedKeys::Refuse),
+        Err(BadAttestation::Revoked)
+    );
+    // Of two revocations the earlier one counts.
+    let twice = [revoked(NOON + 1), revoked(NOON - 1)].concat();
+    let found = verify_with(&bytes, &twice, RevokedKeys::AcceptSignedBefore);
+    assert_eq!(found, Err(BadAttestation::Revoked));
 }
 
 /// Attacks 36 and 37.

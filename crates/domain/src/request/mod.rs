@@ -1,5 +1,6 @@
 //! What a partner asks for, parsed at the door: nothing behind it checks again.
 
+mod challenge;
 mod comparison;
 mod new_session;
 mod page;
@@ -10,6 +11,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    challenge::Challenge,
     comparison::read_comparison,
     new_session::{AskedLocation, NewSession},
     page::{ListQuery, Page},
@@ -59,6 +61,9 @@ pub struct Order {
     pub location: Location,
     pub worker_region: WorkerRegion,
     pub attestation: Attestation,
+    /// Repeated in the signed attestation, where there is one.
+    #[serde(default)]
+    pub attestation_challenge: Option<Challenge>,
     pub receiver: Option<Receiver>,
     /// Whom of those that the team has registered it is for.
     #[serde(default)]

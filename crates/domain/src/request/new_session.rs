@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Attestation, ExpiresIn, Invalid, Receiver, read::Reader};
+use super::{Attestation, Challenge, ExpiresIn, Invalid, Receiver, challenge, read::Reader};
 use crate::{id::PlatformId, worker_region::WorkerRegion};
 
 /// A create request whose fields are each in order. Whether the platform, channel, template and
@@ -15,6 +15,7 @@ pub struct NewSession {
     pub expires_in: ExpiresIn,
     pub preferred_region: Option<WorkerRegion>,
     pub attestation: Attestation,
+    pub attestation_challenge: Option<Challenge>,
     pub channel: Option<i64>,
     pub sender_name: Option<String>,
     pub email_template: Option<i64>,
@@ -49,6 +50,7 @@ impl NewSession {
             Some(true) => Attestation::Wanted,
             Some(false) | None => Attestation::NotWanted,
         };
+        let attestation_challenge = attestation_challenge(&mut reader);
         let channel = reader.integer("notificationPlatformId");
         if reader.has("notificationPlatformId") && receiver.is_none() {
             reader.finding("receiverData", "must be given with notificationPlatformId");
@@ -64,6 +66,7 @@ impl NewSession {
             expires_in,
             preferred_region,
             attestation,
+            attestation_challenge,
             channel,
             sender_name: reader.text("senderName", 100).map(str::to_owned),
             email_template: reader.integer("emailTemplateId"),
@@ -128,6 +131,16 @@ fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
         reader.finding("expiresInHours", "must be between 1 and 168");
         ExpiresIn::LONGEST
     })
+}
+
+fn attestation_challenge(reader: &mut Reader<'_>) -> Option<Challenge> {
+    let text = reader.text("attestationChallenge", challenge::MAX_CHARACTERS)?;
+    let challenge = Challenge::new(text);
+    if challenge.is_none() {
+        let rule = "must be 1 to 64 bytes in base64url without padding";
+        reader.finding("attestationChallenge", rule);
+    }
+    challenge
 }
 
 fn preferred_region(reader: &mut Reader<'_>) -> Option<WorkerRegion> {

@@ -58,6 +58,22 @@ fn refusals_name_the_field() {
             json!({"platformId": 1, "location": {"country": "US"}, "externalReferenceId": "a\u{0}"}),
             "externalReferenceId must not contain control characters",
         ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": 7}),
+            "attestationChallenge must be a string",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": "Zg=="}),
+            "attestationChallenge must be 1 to 64 bytes in base64url without padding",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": "A".repeat(87)}),
+            "attestationChallenge must be at most 86 characters long",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": ""}),
+            "attestationChallenge must not be empty",
+        ),
     ];
     for (body, message) in table {
         assert_eq!(refusal(&body), message, "{body}");

@@ -1,6 +1,6 @@
 //! What can happen to a session.
 
-use super::{Ask, Certifying, Collected, Lease, Pinned, ProofHash};
+use super::{Ask, Certifying, Collected, IssuedAttestation, Lease, Pinned};
 use crate::error_code::ErrorCode;
 
 macro_rules! events {
@@ -37,7 +37,7 @@ events! {
     DataCollected { collected: Collected },
     /// The attestation has come further; each step is told once, and none after a later one.
     AttestationAdvanced { to: Certifying },
-    AttestationIssued { proof: ProofHash },
+    AttestationIssued { attestation: IssuedAttestation },
     AttestationRefused,
     /// At this node of the workflow, if it had come to one.
     Failed { why: ErrorCode, node: Option<String> },

@@ -2,6 +2,7 @@
 
 mod effect;
 mod event;
+mod outcome;
 mod progress;
 mod state;
 mod status;
@@ -13,11 +14,9 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     effect::Effect,
     event::Event,
+    outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
-    state::{
-        Ask, CancelReason, Certifying, Collected, ExtractedData, LOSSES_ALLOWED, Lease, Outcome,
-        Phase, ProofHash, Resume, State,
-    },
+    state::{Ask, Certifying, LOSSES_ALLOWED, Lease, Phase, Resume, State},
     status::{Status, UnknownStatus},
     transition::{Rejected, Step, step},
 };

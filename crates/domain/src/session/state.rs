@@ -2,20 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use super::Status;
+use super::{Collected, Outcome, Status};
 use crate::{
-    error_code::ErrorCode,
     id::{BrowserId, NodeId},
     workflow::AskKind,
 };
 
 /// How many browsers a session may lose before it fails: the third loss ends it.
 pub const LOSSES_ALLOWED: u8 = 2;
-
-/// The data read from the applicant's account, as the platform's definition names it.
-pub type ExtractedData = Map<String, Value>;
 
 /// A browser under the name we gave it, and the process that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,50 +95,6 @@ pub enum Resume {
     CollectingData,
 }
 
-/// What was read from the account, and which of the optional fields could not be.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Collected {
-    pub data: ExtractedData,
-    pub missing: Vec<String>,
-}
-
-/// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
-    Completed { data: ExtractedData, proof: Option<ProofHash> },
-    PartialComplete { collected: Collected, why: ErrorCode, proof: Option<ProofHash> },
-    Error { why: ErrorCode },
-    Cancelled { why: CancelReason },
-    Terminated,
-}
-
-/// The SHA-256 hash that stands for an attestation: 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ProofHash(String);
-
-impl ProofHash {
-    #[must_use]
-    pub fn new(text: &str) -> Option<Self> {
-        let hex = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        hex.then(|| Self(text.to_owned()))
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The applicant's will not to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelReason {
-    Applicant,
-    ConsentDeclined,
-}
-
 impl State {
     pub const START: Self = Self::Created { losses: 0 };
 
@@ -212,72 +163,6 @@ impl Phase {
             Self::AwaitingUser { .. } => Status::AwaitingUser,
             Self::CollectingData => Status::CollectingData,
             Self::Verifying { .. } => Status::Verifying,
-        }
-    }
-}
-
-impl Outcome {
-    const fn status(&self) -> Status {
-        match self {
-            Self::Completed { .. } => Status::Completed,
-            Self::PartialComplete { .. } => Status::PartialComplete,
-            Self::Error { .. } => Status::Error,
-            Self::Cancelled { .. } => Status::Cancelled,
-            Self::Terminated => Status::Terminated,
-        }
-    }
-
-    /// The catalogue's code for this ending, where it has one.
-    #[must_use]
-    pub const fn error_code(&self) -> Option<ErrorCode> {
-        match self {
-            Self::Completed { .. } | Self::Terminated => None,
-            Self::PartialComplete { why, .. } | Self::Error { why } => Some(*why),
-            Self::Cancelled { why: CancelReason::Applicant } => Some(ErrorCode::ApplicantCancelled),
-            Self::Cancelled { why: CancelReason::ConsentDeclined } => {
-                Some(ErrorCode::ConsentDeclined)
-            }
-        }
-    }
-
-    /// What the applicant agreed to share; only a session that reached its goal has it.
-    #[must_use]
-    pub const fn data(&self) -> Option<&ExtractedData> {
-        match self {
-            Self::Completed { data, .. } => Some(data),
-            Self::PartialComplete { collected, .. } => Some(&collected.data),
-            Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated => None,
-        }
-    }
-
-    pub(super) fn without_data(self) -> Self {
-        match self {
-            Self::Completed { proof, .. } => Self::Completed { data: Map::new(), proof },
-            Self::PartialComplete { collected, why, proof } => {
-                let collected = Collected { data: Map::new(), ..collected };
-                Self::PartialComplete { collected, why, proof }
-            }
-            other @ (Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated) => other,
-        }
-    }
-
-    /// The names of the fields that were asked for and could not be read.
-    #[must_use]
-    pub fn missing(&self) -> &[String] {
-        match self {
-            Self::PartialComplete { collected, .. } => &collected.missing,
-            Self::Completed { .. }
-            | Self::Error { .. }
-            | Self::Cancelled { .. }
-            | Self::Terminated => &[],
-        }
-    }
-
-    #[must_use]
-    pub const fn proof(&self) -> Option<&ProofHash> {
-        match self {
-            Self::Completed { proof, .. } | Self::PartialComplete { proof, .. } => proof.as_ref(),
-            Self::Error { .. } | Self::Cancelled { .. } | Self::Terminated => None,
         }
     }
 }

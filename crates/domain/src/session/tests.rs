@@ -14,7 +14,7 @@ use crate::{
     id::{BrowserId, NodeId, PlatformId},
     request::{Attestation, Location},
     worker_region::WorkerRegion,
-    workflow::AskKind,
+    workflow::{AskKind, AttestMode},
 };
 
 const LEASE: Lease = Lease {
@@ -55,7 +55,7 @@ fn states() -> Vec<(&'static str, State)> {
 
 fn events() -> Vec<Event> {
     let partly = Collected { data: ExtractedData::new(), missing: vec!["tier".into()] };
-    let proof = ProofHash::new(&"0a".repeat(32)).unwrap();
+    let attestation = attestation(&["accountId"], Some(AttestMode::ZktlsRequest));
     vec![
         Event::BrowserRequested { lease: LEASE },
         Event::BrowserStarted,
@@ -71,7 +71,7 @@ fn events() -> Vec<Event> {
         Event::DataCollected { collected: Collected::default() },
         Event::DataCollected { collected: partly },
         Event::AttestationAdvanced { to: Certifying::Recorded },
-        Event::AttestationIssued { proof },
+        Event::AttestationIssued { attestation },
         Event::AttestationRefused,
         Event::Failed { why: ErrorCode::UnexpectedPage, node: None },
         Event::ConsentDeclined,
@@ -184,7 +184,7 @@ fn erasing_leaves_how_the_session_went_and_nothing_of_the_applicant() {
     let open = session();
     assert_eq!(open.erase(open.created_at), None, "only a closed session is erased");
     let data = ExtractedData::from_iter([("accountId".to_owned(), json!("4711"))]);
-    let outcome = Outcome::Completed { data, proof: None };
+    let outcome = Outcome::Completed { data, attestation: None };
     let receiver = Some(crate::request::Receiver::default());
     let closed = Session {
         state: State::Closed { outcome, ran: None },
@@ -201,11 +201,37 @@ fn erasing_leaves_how_the_session_went_and_nothing_of_the_applicant() {
 }
 
 #[test]
+fn the_scope_of_an_attestation_is_stored_beside_its_hash() {
+    let data = ExtractedData::new();
+    let attested = attestation(&["accountId", "tier"], Some(AttestMode::FullReveal));
+    let outcome = Outcome::Completed { data: data.clone(), attestation: Some(attested) };
+    let stored = json!({
+        "outcome": "completed", "data": {}, "proof": "0a".repeat(32),
+        "attested_fields": ["accountId", "tier"], "attestation_mode": "full-reveal",
+    });
+    assert_eq!(json!(outcome), stored);
+    assert_eq!(serde_json::from_value::<Outcome>(stored).unwrap(), outcome);
+    // As it was stored before: nothing is claimed of what is not known.
+    let before = json!({ "outcome": "completed", "data": {}, "proof": "0a".repeat(32) });
+    let attestation = Some(attestation(&[], None));
+    let read: Outcome = serde_json::from_value(before).unwrap();
+    assert_eq!(read, Outcome::Completed { data: data.clone(), attestation });
+    let before = json!({ "outcome": "completed", "data": {}, "proof": null });
+    let read: Outcome = serde_json::from_value(before).unwrap();
+    assert_eq!(read, Outcome::Completed { data, attestation: None });
+}
+
+#[test]
 fn every_status_survives_the_wire() {
     for status in Status::ALL {
         assert_eq!(status.as_str().parse(), Ok(*status));
         assert_eq!(json!(status), json!(status.as_str()));
     }
+}
+
+fn attestation(fields: &[&str], mode: Option<AttestMode>) -> IssuedAttestation {
+    let fields = fields.iter().map(|&field| field.to_owned()).collect();
+    IssuedAttestation { proof: ProofHash::new(&"0a".repeat(32)).unwrap(), fields, mode }
 }
 
 fn session() -> Session {
@@ -219,6 +245,7 @@ fn session() -> Session {
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
             attestation: Attestation::NotWanted,
+            attestation_challenge: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

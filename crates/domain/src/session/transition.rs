@@ -1,8 +1,8 @@
 //! The transition function: the whole life of a session in one match.
 
 use super::{
-    CancelReason, Certifying, Collected, Effect, Event, LOSSES_ALLOWED, Lease, Outcome, Phase,
-    ProofHash, Resume, State, Status,
+    CancelReason, Certifying, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED, Lease,
+    Outcome, Phase, Resume, State, Status,
 };
 use crate::{error_code::ErrorCode, request::Attestation};
 
@@ -113,14 +113,14 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
         {
             to(Phase::Verifying { collected: collected.clone(), step: later })
         }
-        (Phase::Verifying { collected, .. }, Event::AttestationIssued { proof }) => {
-            end(reached(collected.clone(), Some(proof)))
+        (Phase::Verifying { collected, .. }, Event::AttestationIssued { attestation }) => {
+            end(reached(collected.clone(), Some(attestation)))
         }
         (Phase::Verifying { collected, .. }, Event::AttestationRefused) => {
             end(Outcome::PartialComplete {
                 collected: collected.clone(),
                 why: ErrorCode::AttestationFailed,
-                proof: None,
+                attestation: None,
             })
         }
         _ => None,
@@ -128,11 +128,11 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
 }
 
 /// The goal, wholly or but for optional data.
-fn reached(collected: Collected, proof: Option<ProofHash>) -> Outcome {
+fn reached(collected: Collected, attestation: Option<IssuedAttestation>) -> Outcome {
     if collected.missing.is_empty() {
-        Outcome::Completed { data: collected.data, proof }
+        Outcome::Completed { data: collected.data, attestation }
     } else {
-        Outcome::PartialComplete { collected, why: ErrorCode::DataIncomplete, proof }
+        Outcome::PartialComplete { collected, why: ErrorCode::DataIncomplete, attestation }
     }
 }
 

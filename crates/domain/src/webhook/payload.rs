@@ -25,8 +25,12 @@ pub fn payload(session: &Session) -> Option<Value> {
     if let Some(data) = session.data() {
         body.insert("extractedData".into(), json!(data));
     }
-    if let Some(proof) = outcome.proof() {
-        body.insert("proofHash".into(), json!(proof));
+    if let Some(attestation) = outcome.attestation() {
+        body.insert("proofHash".into(), json!(attestation.proof));
+        body.insert("attestedFields".into(), json!(attestation.fields));
+        if let Some(mode) = attestation.mode {
+            body.insert("attestationType".into(), json!(mode.as_str()));
+        }
     }
     if let Some(closed_at) = session.closed_at {
         body.insert("completedAt".into(), json!(wire_time(closed_at)));
@@ -82,8 +86,9 @@ mod tests {
         api_key::Environment,
         id::{ApiKeyId, PlatformId, SessionId},
         request::{Attestation, Location, Order, Receiver},
-        session::{Pinned, Progress, ProofHash, State, Version},
+        session::{IssuedAttestation, Pinned, Progress, ProofHash, State, Version},
         worker_region::WorkerRegion,
+        workflow::AttestMode,
     };
     use chrono::DateTime;
     use uuid::Uuid;
@@ -99,6 +104,7 @@ mod tests {
                 location: Location { country: "US".into(), region: None, city: None },
                 worker_region: WorkerRegion::closest_to("US"),
                 attestation: Attestation::Wanted,
+                attestation_challenge: None,
                 receiver: Some(Receiver {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),
@@ -124,8 +130,12 @@ mod tests {
     #[test]
     fn everything_that_there_is_goes_in_and_no_contact() {
         let data = json!({ "accountId": "acme-1" }).as_object().unwrap().clone();
-        let proof = ProofHash::new(&"0a".repeat(32));
-        let body = payload(&ended(Outcome::Completed { data, proof })).unwrap();
+        let attestation = Some(IssuedAttestation {
+            proof: ProofHash::new(&"0a".repeat(32)).unwrap(),
+            fields: vec!["accountId".to_owned()],
+            mode: Some(AttestMode::ZktlsRequest),
+        });
+        let body = payload(&ended(Outcome::Completed { data, attestation })).unwrap();
         let expected = json!({
             "sessionId": "00000000-0000-0000-0000-000000000001",
             "status": "COMPLETED",
@@ -133,6 +143,8 @@ mod tests {
             "externalReferenceId": "application-1",
             "extractedData": { "accountId": "acme-1" },
             "proofHash": "0a".repeat(32),
+            "attestedFields": ["accountId"],
+            "attestationType": "zktls-request",
             "completedAt": "2026-01-01T12:00:00.123Z",
             "metadata": { "loan": "4711", "environment": "development", "workflowVersion": "1.0.0" },
         });

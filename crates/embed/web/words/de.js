@@ -34,6 +34,8 @@ const words = {
   ended: 'Beendet',
   certifying: 'Ihre Daten werden beglaubigt. Sie können diese Seite schließen.',
   doneText: 'Ihre Daten wurden geteilt. Sie können diese Seite schließen.',
+  attested: 'An der Quelle bestätigt',
+  unattested: 'Nicht unabhängig bestätigt',
   endedText: 'Diese Bestätigung wurde beendet. Sie können diese Seite schließen.',
   minute: 'Für diesen Schritt bleibt noch eine Minute.',
   phone: 'Am Handy fortsetzen',

@@ -33,6 +33,8 @@ const words = {
   ended: 'Ended',
   certifying: 'Your data is being certified. You can close this page.',
   doneText: 'Your data was shared. You can close this page.',
+  attested: 'Verified at the source',
+  unattested: 'Not independently verified',
   endedText: 'This verification was ended. You can close this page.',
   minute: 'One minute is left for this step.',
   phone: 'Continue on your phone',

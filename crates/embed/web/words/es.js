@@ -34,6 +34,8 @@ const words = {
   ended: 'Finalizado',
   certifying: 'Sus datos se están certificando. Puede cerrar esta página.',
   doneText: 'Sus datos se han compartido. Puede cerrar esta página.',
+  attested: 'Verificado en la fuente',
+  unattested: 'Sin verificación independiente',
   endedText: 'Esta verificación ha finalizado. Puede cerrar esta página.',
   minute: 'Queda un minuto para este paso.',
   phone: 'Continuar en su teléfono',

@@ -34,6 +34,8 @@ const words = {
   ended: 'Arrêté',
   certifying: 'Vos données sont en cours de certification. Vous pouvez fermer cette page.',
   doneText: 'Vos données ont été partagées. Vous pouvez fermer cette page.',
+  attested: 'Vérifié à la source',
+  unattested: 'Non vérifié de façon indépendante',
   endedText: 'Cette vérification a été arrêtée. Vous pouvez fermer cette page.',
   minute: 'Il reste une minute pour cette étape.',
   phone: 'Continuer sur votre téléphone',

@@ -34,6 +34,8 @@ const words = {
   ended: 'Terminato',
   certifying: 'I tuoi dati vengono certificati. Puoi chiudere questa pagina.',
   doneText: 'I tuoi dati sono stati condivisi. Puoi chiudere questa pagina.',
+  attested: 'Verificato alla fonte',
+  unattested: 'Non verificato in modo indipendente',
   endedText: 'Questa verifica è terminata. Puoi chiudere questa pagina.',
   minute: 'Resta un minuto per questo passaggio.',
   phone: 'Continua sul telefono',

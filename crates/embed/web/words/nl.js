@@ -34,6 +34,8 @@ const words = {
   ended: 'Beëindigd',
   certifying: 'Uw gegevens worden gecertificeerd. U kunt deze pagina sluiten.',
   doneText: 'Uw gegevens zijn gedeeld. U kunt deze pagina sluiten.',
+  attested: 'Geverifieerd bij de bron',
+  unattested: 'Niet onafhankelijk geverifieerd',
   endedText: 'Deze controle is beëindigd. U kunt deze pagina sluiten.',
   minute: 'Er is nog een minuut voor deze stap.',
   phone: 'Doorgaan op uw telefoon',

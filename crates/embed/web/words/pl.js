@@ -34,6 +34,8 @@ const words = {
   ended: 'Zakończono',
   certifying: 'Trwa poświadczanie Twoich danych. Możesz zamknąć tę stronę.',
   doneText: 'Twoje dane zostały udostępnione. Możesz zamknąć tę stronę.',
+  attested: 'Zweryfikowano u źródła',
+  unattested: 'Bez niezależnej weryfikacji',
   endedText: 'Ta weryfikacja została zakończona. Możesz zamknąć tę stronę.',
   minute: 'Na ten krok została minuta.',
   phone: 'Kontynuuj na telefonie',

@@ -34,6 +34,8 @@ const words = {
   ended: 'Terminado',
   certifying: 'Os seus dados estão a ser certificados. Pode fechar esta página.',
   doneText: 'Os seus dados foram partilhados. Pode fechar esta página.',
+  attested: 'Verificado na origem',
+  unattested: 'Sem verificação independente',
   endedText: 'Esta verificação terminou. Pode fechar esta página.',
   minute: 'Resta um minuto para este passo.',
   phone: 'Continuar no telemóvel',

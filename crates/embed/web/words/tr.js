@@ -34,6 +34,8 @@ const words = {
   ended: 'Sona erdi',
   certifying: 'Verileriniz onaylanıyor. Bu sayfayı kapatabilirsiniz.',
   doneText: 'Verileriniz paylaşıldı. Bu sayfayı kapatabilirsiniz.',
+  attested: 'Kaynağında doğrulandı',
+  unattested: 'Bağımsız olarak doğrulanmadı',
   endedText: 'Bu doğrulama sona erdi. Bu sayfayı kapatabilirsiniz.',
   minute: 'Bu adım için bir dakika kaldı.',
   phone: 'Telefonunuzda sürdürün',

@@ -121,8 +121,17 @@ pub struct Outcome {
     /// In English.
     pub text: String,
     pub code: Option<ErrorCode>,
-    /// The labels of what was shared.
-    pub shared: Vec<String>,
+    /// What was shared.
+    pub shared: Vec<SharedItem>,
+}
+
+/// Something that was shared with the partner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedItem {
+    /// In the applicant's language, where the definition has it.
+    pub label: String,
+    /// Whether the session's attestation proves its value; none where there is no attestation.
+    pub attested: Option<bool>,
 }
 
 /// What the applicant does. **Invariant:** no `Debug`, since input may be a password.

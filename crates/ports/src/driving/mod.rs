@@ -11,13 +11,13 @@ pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{
         Act, ApplicantError, ApplicantService, Guise, MailChoice, MailService, Outcome, Prompt,
-        Show, View, Viewing,
+        SharedItem, Show, View, Viewing,
     },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{
-        Admission, Caller, Comparison, CreateError, Creation, Gate, Held, Knock, Lookups,
-        NotifyError, Once, PolledFace, Purpose, Recording, Refusal, SessionError, SessionFace,
-        SessionService,
+        Admission, Caller, Comparison, Coverage, CreateError, Creation, Gate, Held, Knock, Lookups,
+        NotifyError, Once, PolledFace, PortableAttestation, Purpose, Recording, Refusal,
+        SessionError, SessionFace, SessionService,
     },
     portal::{
         AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService, Day,

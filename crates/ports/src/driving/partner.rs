@@ -137,6 +137,14 @@ pub trait SessionService: Send + Sync {
         data: &ExtractedData,
     ) -> Result<Comparison, SessionError>;
 
+    /// The portable attestation of a session of the caller's; none where the session has no
+    /// attestation, or it was erased.
+    async fn attestation(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Option<PortableAttestation>, SessionError>;
+
     /// Sends the applicant the link of an open session once more.
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError>;
 
@@ -144,13 +152,33 @@ pub trait SessionService: Send + Sync {
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 }
 
+/// An attestation as a file that can be verified without this service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableAttestation {
+    /// Names the attestation that the file is of.
+    pub proof: ProofHash,
+    /// CBOR, at most about 12 MiB; the same each time.
+    pub file: Vec<u8>,
+}
+
 /// What came of comparing data with an attestation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     pub session: SessionId,
-    /// Whether all that was attested is there as it was attested.
+    /// Whether every attested field was given with its attested value. Says nothing about given
+    /// fields that are not attested.
     pub matches: bool,
+    pub coverage: Coverage,
     pub fields: Vec<(String, Held)>,
+}
+
+/// How much of the given data a comparison can speak for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// Every field that was given is attested.
+    AllGivenFields,
+    /// Some of the given fields are not attested: nothing is known of their values.
+    AttestedFieldsOnly,
 }
 
 /// How a field compares.

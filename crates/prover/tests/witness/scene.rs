@@ -132,6 +132,7 @@ impl Scene {
             name: "test".into(),
             keys,
             log: folder.path().join("log"),
+            log_origin: "log.test/attestations".into(),
             descriptors: vec![descriptor(&definition).unwrap()],
             roots: vec![root.clone()],
             hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },

@@ -19,7 +19,7 @@ use utoipa::{
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub(super) use self::{
-    names::{ActionKind, ErrorCodeName, RecordingStatus, SessionStatus},
+    names::{ActionKind, AttestationType, ErrorCodeName, RecordingStatus, SessionStatus},
     request::CreateSession,
 };
 use super::{attestations, error, lookups, sessions};
@@ -45,6 +45,7 @@ use super::{attestations, error, lookups, sessions};
         sessions::get::get,
         sessions::list::list,
         sessions::recording::recording,
+        sessions::attestation::attestation,
         sessions::terminate::terminate,
         sessions::timeline::timeline,
         sessions::notify::resend,

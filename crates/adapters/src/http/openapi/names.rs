@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use domain::{error_code::ErrorCode, session::Status, workflow::AskKind};
+use domain::{
+    error_code::ErrorCode,
+    session::Status,
+    workflow::{AskKind, AttestMode},
+};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -66,6 +70,24 @@ impl PartialSchema for ActionKind {
 impl ToSchema for ActionKind {
     fn name() -> Cow<'static, str> {
         "ActionKind".into()
+    }
+}
+
+/// How much an attestor saw of the exchange with a platform.
+pub(in crate::http) struct AttestationType;
+
+impl PartialSchema for AttestationType {
+    fn schema() -> RefOr<Schema> {
+        texts(
+            [AttestMode::ZktlsRequest, AttestMode::FullReveal].map(AttestMode::as_str),
+            "How much the attestor saw of the exchange with the platform.",
+        )
+    }
+}
+
+impl ToSchema for AttestationType {
+    fn name() -> Cow<'static, str> {
+        "AttestationType".into()
     }
 }
 

@@ -30,6 +30,15 @@ pub(in crate::http) struct CreateSession {
     preferred_region: Option<PreferredRegion>,
     /// Whether the data is to be proved by an attestation; not unless asked for.
     generate_attestation: Option<bool>,
+    /// Repeated in the signed attestation, so that it can be told from an older one: 1 to 64 random
+    /// bytes in base64url without padding. Without `generateAttestation` nothing repeats it.
+    #[schema(
+        min_length = 2,
+        max_length = 86,
+        pattern = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$",
+        example = "4lVqcg3Qd0mYkJ1tq9sPWQ"
+    )]
+    attestation_challenge: Option<String>,
     /// A channel of the lookup, over which the service sends the link.
     notification_platform_id: Option<i64>,
     /// Shown as the sender, with a channel.

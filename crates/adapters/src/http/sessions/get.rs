@@ -6,7 +6,7 @@ use domain::{
     id::SessionId,
     session::{Ask, Outcome, Status},
     webhook::wire_time,
-    workflow::AskKind,
+    workflow::{AskKind, AttestMode},
 };
 use ports::driving::{Gate, PolledFace, Purpose, SessionFace};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::http::{
     caller::{admitted, knock},
     envelope::{Envelope, Success, ok},
     error::{ApiError, Body},
-    openapi::{ActionKind, ErrorCodeName, SessionStatus},
+    openapi::{ActionKind, AttestationType, ErrorCodeName, SessionStatus},
 };
 
 /// Get a session
@@ -76,7 +76,18 @@ pub(in crate::http) struct Full {
     error_message: Option<&'static str>,
     #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<&'static str>,
+    /// Whether there is an attestation. It proves the values of `attestedFields` alone.
     has_attestation: bool,
+    /// The fields of `extractedData` whose values the attestation proves; the others are what the
+    /// browser showed. Empty where there is no attestation.
+    attested_fields: Vec<String>,
+    /// How much the attestor saw: with `zktls-request` everything but the applicant's cookies, with
+    /// `full-reveal` the whole exchange, the cookies too.
+    #[schema(required = true, value_type = Option<AttestationType>)]
+    attestation_type: Option<&'static str>,
+    /// As it was given at creation; the attestation repeats it.
+    #[schema(required = true)]
+    attestation_challenge: Option<String>,
     /// What the applicant agreed to share, as the platform's definition names it.
     #[schema(required = true, value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
@@ -121,6 +132,7 @@ impl From<PolledFace> for Full {
         let SessionFace { session, embed_url, stream_url } = face;
         let outcome = session.state.outcome();
         let code = outcome.and_then(Outcome::error_code);
+        let attestation = outcome.and_then(Outcome::attestation);
         Self {
             session_id: session.id,
             status: session.status(),
@@ -140,13 +152,16 @@ impl From<PolledFace> for Full {
             completed_at: session.closed_at.map(wire_time),
             error_message: code.map(ErrorCode::partner_text),
             error_code: code.map(ErrorCode::as_str),
-            has_attestation: outcome.and_then(Outcome::proof).is_some(),
+            has_attestation: attestation.is_some(),
+            attestation_type: attestation.and_then(|it| it.mode).map(AttestMode::as_str),
+            attested_fields: attestation.map(|it| it.fields.clone()).unwrap_or_default(),
             extracted_data: session.data().cloned(),
             next_action: session.state.ask().map(NextAction::from),
             data_erased_at: session.erased_at.map(wire_time),
             preferred_region: session.order.worker_region.as_str(),
             location: session.order.location.into(),
             external_reference_id: session.order.external_reference,
+            attestation_challenge: session.order.attestation_challenge.map(String::from),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions, one endpoint a file, in the order of the specification.
 
+pub(super) mod attestation;
 pub(super) mod create;
 pub(super) mod erase;
 pub(super) mod get;
@@ -45,6 +46,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .service(
             web::resource("/v1/partner/browser-session/{id}/recording")
                 .route(reading().to(recording::recording))
+                .default_service(wrong_method("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/partner/browser-session/{id}/attestation")
+                .route(reading().to(attestation::attestation))
                 .default_service(wrong_method("GET, HEAD")),
         )
         .service(

@@ -30,9 +30,13 @@ pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
             "share": prompt.share,
         })
     });
-    let outcome = view.outcome.as_ref().map(
-        |outcome| json!({ "text": outcome.text, "code": outcome.code, "shared": outcome.shared }),
-    );
+    let outcome = view.outcome.as_ref().map(|outcome| {
+        let labels: Vec<_> = outcome.shared.iter().map(|item| &item.label).collect();
+        let attested: Vec<_> = outcome.shared.iter().map(|item| item.attested).collect();
+        json!({
+            "text": outcome.text, "code": outcome.code, "shared": labels, "attested": attested,
+        })
+    });
     json!({
         "t": "state",
         "status": view.status,

@@ -1,5 +1,6 @@
 //! What partners see on the wire, pinned; the use cases behind it are mocked.
 
+mod attestations;
 mod conformance;
 mod links;
 mod mocks;
@@ -104,11 +105,13 @@ async fn an_unknown_session_is_404_whatever_is_asked_of_it() {
         (Method::GET, PATH.to_owned()),
         (Method::DELETE, PATH.to_owned()),
         (Method::GET, format!("{PATH}/recording")),
+        (Method::GET, format!("{PATH}/attestation")),
         (Method::GET, "/v1/partner/browser-session/not-a-uuid".to_owned()),
     ] {
         let mut service = MockSessionService::new();
         service.expect_terminate().returning(|_, _| Err(SessionError::NotFound));
         service.expect_recording().returning(|_, _| Err(SessionError::NotFound));
+        service.expect_attestation().returning(|_, _| Err(SessionError::NotFound));
         let answer = call(service, &method, &path, None).await;
         let expected = r#"404 Not Found {"statusCode":404,"message":"Session not found"}"#;
         assert_eq!(answer, expected, "{method} {path}");

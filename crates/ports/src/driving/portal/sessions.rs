@@ -10,7 +10,10 @@ use domain::{
     session::{Session, Status},
 };
 
-use super::{super::Recording, PortalError, Visitor};
+use super::{
+    super::{PortableAttestation, Recording},
+    PortalError, Visitor,
+};
 use crate::session_store::{Entry, Summary};
 
 /// The sessions of all of a team's keys. What their applicants are is not shown.
@@ -32,6 +35,13 @@ pub trait TeamSessionService: Send + Sync {
         visitor: &Visitor,
         id: SessionId,
     ) -> Result<WholeSession, PortalError>;
+
+    /// The portable attestation of a session. It has the applicant's attested data in it.
+    async fn team_attestation(
+        &self,
+        visitor: &Visitor,
+        id: SessionId,
+    ) -> Result<PortableAttestation, PortalError>;
 
     /// Ends a session early. One that has ended already is left alone.
     async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError>;

@@ -206,7 +206,7 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
 async fn completed(backend: &Backend, owner: ApiKeyId, session: Session) -> Session {
     let mut change = ended(&session);
     let data = ExtractedData::from_iter([("accountId".to_owned(), "4711".into())]);
-    let outcome = Outcome::Completed { data, proof: None };
+    let outcome = Outcome::Completed { data, attestation: None };
     change.session.state = State::Closed { outcome, ran: None };
     commit(backend, &change).await;
     backend.sessions.find(owner, session.id).await.unwrap().unwrap()

@@ -1,0 +1,200 @@
+//! The portable form of an attestation: one file for whoever verifies it elsewhere. It lacks only
+//! what the verifier has to choose for itself: the keys and the certificates it trusts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minicbor::{Decode, Encode};
+use serde_json::Value;
+
+use crate::{
+    attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE},
+    body::Body,
+    commitment::Kind,
+    evidence, json,
+    signed::{self, BadAttestation},
+    tlog::{BadLog, LogProof, MAX_PROOF_BYTES},
+};
+
+/// The first member of the file: what it is, and in which version.
+pub const FORMAT: &str = "avouch/portable-attestation/v1";
+/// The longest file: its parts, each at its longest, and what stands around them.
+pub const MAX_BYTES: usize =
+    signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + MAX_PROOF_BYTES + 1024;
+
+/// Response headers that say nothing of the applicant: they describe the connection, the form of the
+/// body or what a browser may do with it.
+const NEUTRAL_HEADERS: &[&str] = &[
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "cross-origin-embedder-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "date",
+    "expires",
+    "keep-alive",
+    "permissions-policy",
+    "pragma",
+    "referrer-policy",
+    "server",
+    "strict-transport-security",
+    "transfer-encoding",
+    "vary",
+    "x-content-type-options",
+    "x-frame-options",
+    "x-xss-protection",
+];
+
+/// An attestation with what opens it and, where that shows declared data only, its evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Portable {
+    #[n(0)]
+    format: String,
+    #[n(1)]
+    pub subject: Subject,
+    /// As [`signed::verify`] reads it.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub attestation: Vec<u8>,
+    /// Opens the claims and nothing else, as [`Disclosure::read`] reads it.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub disclosure: Vec<u8>,
+    /// As [`evidence::Evidence::read`] reads it. None where it would show more than the claims.
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub evidence: Option<Vec<u8>>,
+    /// As [`LogProof::read`] reads it. None of an attestation that is in no log.
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub inclusion: Option<Vec<u8>>,
+}
+
+/// Whose the attestation is said to be. [`crate::attest::session_name`] and
+/// [`crate::attest::partner_name`] of these are what was signed.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Subject {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub session: [u8; 16],
+    /// The identifier of the partner's team.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub partner: [u8; 16],
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub salt: [u8; 32],
+}
+
+/// Why there is no portable attestation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPortable {
+    #[error("it is longer than {MAX_BYTES} bytes")]
+    Long,
+    #[error("it cannot be read: {0}")]
+    Form(#[from] BadAttestation),
+    #[error("it is not of the form `{FORMAT}`")]
+    Unknown,
+    #[error("its disclosure is refused: {0}")]
+    Disclosure(#[from] BadDisclosure),
+    #[error("its place in the log is refused: {0}")]
+    Inclusion(#[from] BadLog),
+}
+
+impl Portable {
+    /// Makes one of an attestation's parts, and leaves out what the applicant did not agree to
+    /// share: of the disclosure everything but the claims, and the evidence unless the recorded
+    /// response consists of the claims. The signature is not verified.
+    ///
+    /// # Errors
+    /// Where the attestation or its disclosure cannot be read, or do not belong together.
+    pub fn of(
+        subject: Subject,
+        attestation: Vec<u8>,
+        disclosure: &[u8],
+        evidence: Option<Vec<u8>>,
+        inclusion: Option<Vec<u8>>,
+    ) -> Result<Self, BadPortable> {
+        let (body, _) = signed::unverified(&attestation)?;
+        let mut disclosure = Disclosure::read(disclosure)?;
+        disclosure.opens(&body)?;
+        inclusion.as_deref().map(LogProof::read).transpose()?;
+        let evidence = evidence.filter(|_| shows_claims_only(&disclosure, &body));
+        disclosure.openings.retain(|opening| opening.kind == Kind::Claim);
+        let disclosure = disclosure.write()?;
+        let format = FORMAT.to_owned();
+        Ok(Self { format, subject, attestation, disclosure, evidence, inclusion })
+    }
+
+    /// Whether a file is meant to be one, by its first bytes; it may still be a broken one.
+    #[must_use]
+    pub fn is_meant_by(bytes: &[u8]) -> bool {
+        // An array of four to six (RFC 8949, section 3), since what is left out at the end is not
+        // written; the first of them is a text of 24 to 255 bytes.
+        let text = match bytes {
+            [0x84..=0x86, 0x78, _, text @ ..] => Some(text),
+            _ => None,
+        };
+        text.is_some_and(|text| text.starts_with(FORMAT.as_bytes()))
+    }
+
+    /// Reads one; its parts are still to be verified.
+    ///
+    /// # Errors
+    /// Where it is too long, of another form, or not in the one CBOR form that it can have.
+    pub fn read(bytes: &[u8]) -> Result<Self, BadPortable> {
+        if bytes.len() > MAX_BYTES {
+            return Err(BadPortable::Long);
+        }
+        let read: Self = signed::read(bytes)?;
+        if read.format == FORMAT { Ok(read) } else { Err(BadPortable::Unknown) }
+    }
+
+    /// # Errors
+    /// Where it cannot be written, which each of a finite size can.
+    pub fn write(&self) -> Result<Vec<u8>, BadPortable> {
+        Ok(signed::write(self)?)
+    }
+}
+
+/// Whether the response, as a disclosure opens it, has no value but the claims, and no header but
+/// those that say nothing of the applicant. What is not opened in full counts as having more.
+fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
+    let of = |kind: Kind| {
+        let openings = disclosure.openings.iter().filter(move |opening| opening.kind == kind);
+        openings.map(|it| (it.index, it.value.as_slice())).collect::<BTreeMap<_, _>>()
+    };
+    let (lines, parts) = (of(Kind::ResponseLine), of(Kind::BodyPart));
+    let opened = lines.keys().chain(parts.keys()).collect::<BTreeSet<_>>();
+    if opened.len() != disclosure.response.len() {
+        return false;
+    }
+    // The first line is the status line.
+    let neutral = lines.values().skip(1).all(|line| is_neutral(line));
+    let text = parts.into_values().flatten().copied().collect::<Vec<_>>();
+    let claims = body.claims.iter().map(|claim| claim.pointer.as_str()).collect();
+    neutral && json::read(&text).is_ok_and(|value| is_claimed(&value, "", &claims))
+}
+
+fn is_neutral(line: &[u8]) -> bool {
+    let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+    NEUTRAL_HEADERS.iter().any(|neutral| name.eq_ignore_ascii_case(neutral.as_bytes()))
+}
+
+/// Whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An empty object
+/// or array is a value that none claims.
+fn is_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
+    match value {
+        Value::Object(members) if !members.is_empty() => members.iter().all(|(name, value)| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            is_claimed(value, &format!("{pointer}/{name}"), claims)
+        }),
+        Value::Array(items) if !items.is_empty() => items
+            .iter()
+            .enumerate()
+            .all(|(index, item)| is_claimed(item, &format!("{pointer}/{index}"), claims)),
+        Value::Object(_)
+        | Value::Array(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_) => claims.contains(pointer),
+    }
+}

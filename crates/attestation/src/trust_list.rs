@@ -1,0 +1,136 @@
+//! Reads a list of attestors' keys, `{"issuers": [Issuer …]}`, as `avouch-attestor issuers` prints it.
+//! A list is taken as a whole or not at all: an entry that were skipped could be a revocation.
+
+use serde::Deserialize;
+
+use crate::signed::{Issuer, MAX_ISSUERS};
+
+/// The longest list, in bytes.
+pub const MAX_TRUST_LIST_BYTES: usize = 1024 * 1024;
+/// The longest name of a key's owner, in bytes.
+const MAX_NAME_BYTES: usize = 200;
+
+/// Why a list of keys is not used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadTrustList {
+    #[error("it is longer than {MAX_TRUST_LIST_BYTES} bytes")]
+    Long,
+    #[error("{0}")]
+    Form(String),
+    #[error("it lists no key, or more than {MAX_ISSUERS}")]
+    Count,
+    #[error("entry {0}: {1}")]
+    Entry(usize, &'static str),
+}
+
+/// As the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    issuers: Vec<Issuer>,
+}
+
+/// The listings of a file, in its order. A key may be listed more than once: [`Issuer::find`].
+///
+/// # Errors
+/// Anything that is not known, missing, twice there, or out of its bounds.
+pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
+    if json.len() > MAX_TRUST_LIST_BYTES {
+        return Err(BadTrustList::Long);
+    }
+    let list: List =
+        serde_json::from_slice(json).map_err(|error| BadTrustList::Form(error.to_string()))?;
+    if !(1..=MAX_ISSUERS).contains(&list.issuers.len()) {
+        return Err(BadTrustList::Count);
+    }
+    for (at, issuer) in list.issuers.iter().enumerate() {
+        check(issuer).map_err(|why| BadTrustList::Entry(at, why))?;
+    }
+    Ok(list.issuers)
+}
+
+fn check(issuer: &Issuer) -> Result<(), &'static str> {
+    if issuer.name.len() > MAX_NAME_BYTES || issuer.name.chars().any(char::is_control) {
+        return Err("the name is longer than 200 bytes, or has control characters");
+    }
+    if issuer.key().is_none() {
+        return Err("the public key is not 64 lower-case hexadecimal digits");
+    }
+    if issuer.valid_from >= issuer.valid_to {
+        return Err("validTo is not after validFrom");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn entry(changes: Value) -> Value {
+        let mut entry = json!({
+            "name": "Witness Ltd", "publicKey": "07".repeat(32), "validFrom": 1, "validTo": 2,
+        });
+        let Value::Object(changes) = changes else { panic!("not an object") };
+        entry.as_object_mut().unwrap().extend(changes);
+        entry
+    }
+
+    fn parsed(list: &Value) -> Result<Vec<Issuer>, BadTrustList> {
+        parse_trust_list(list.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_list_is_read_as_it_stands() {
+        let list = json!({ "issuers": [entry(json!({})), entry(json!({ "revokedAt": 7 }))] });
+        let issuers = parsed(&list).unwrap();
+        assert_eq!(issuers.iter().map(|one| one.revoked_at).collect::<Vec<_>>(), [None, Some(7)]);
+        assert_eq!((issuers[0].valid_from, issuers[0].valid_to), (1, 2));
+        let full = vec![entry(json!({})); MAX_ISSUERS];
+        assert_eq!(parsed(&json!({ "issuers": full })).unwrap().len(), MAX_ISSUERS);
+    }
+
+    /// A verifier that skipped what it cannot read would skip revocations.
+    #[test]
+    fn one_bad_entry_spoils_the_list() {
+        let bad = |changes: Value| {
+            let list = json!({ "issuers": [entry(json!({})), entry(changes.clone())] });
+            assert!(parsed(&list).is_err(), "{changes}");
+        };
+        bad(json!({ "publicKey": "AB".repeat(32), "revokedAt": 1 }));
+        bad(json!({ "publicKey": "07".repeat(31), "revokedAt": 1 }));
+        bad(json!({ "publicKey": format!("{} ", "07".repeat(32)), "revokedAt": 1 }));
+        bad(json!({ "publicKey": 7 }));
+        bad(json!({ "revokedat": 1 }));
+        bad(json!({ "revokedAt": "2026-01-01T00:00:00Z" }));
+        bad(json!({ "revokedAt": -1 }));
+        bad(json!({ "revokedAt": 1.5 }));
+        bad(json!({ "revokedAt": true }));
+        bad(json!({ "validFrom": 2 }));
+        bad(json!({ "validTo": null }));
+        bad(json!({ "name": "a\nb" }));
+        bad(json!({ "name": "a".repeat(201) }));
+    }
+
+    #[test]
+    fn lists_have_bounds_and_one_meaning() {
+        assert_eq!(parsed(&json!({ "issuers": [] })), Err(BadTrustList::Count));
+        let many = vec![entry(json!({})); MAX_ISSUERS + 1];
+        assert_eq!(parsed(&json!({ "issuers": many })), Err(BadTrustList::Count));
+        assert_eq!(
+            parse_trust_list(&vec![b' '; MAX_TRUST_LIST_BYTES + 1]),
+            Err(BadTrustList::Long)
+        );
+        for text in ["", "[]", "{}", "null", "{\"issuers\":null}", "{\"issuers\":[]} x"] {
+            assert!(parse_trust_list(text.as_bytes()).is_err(), "{text}");
+        }
+        // Which of two values counts would be up to the reader.
+        let twice = format!(
+            "{{\"issuers\":[{{\"name\":\"a\",\"publicKey\":\"{}\",\"validFrom\":1,\"validTo\":2,\
+             \"revokedAt\":5,\"revokedAt\":null}}]}}",
+            "07".repeat(32)
+        );
+        assert!(matches!(parse_trust_list(twice.as_bytes()), Err(BadTrustList::Form(_))));
+    }
+}

@@ -1,0 +1,263 @@
+//! What somebody who verifies expects of an attestation: options, and how they are held against it.
+//!
+//! **Invariant:** an expectation never makes acceptable what would be refused without it, but for
+//! `--mode` and `--level`, which say how much is asked for.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use attestation::{
+    attest::partner_name,
+    body::{Body, MAX_CHALLENGE_BYTES},
+    descriptor::{Descriptor, Mode},
+    signed::{hex, unhex},
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use clap::{Args, ValueEnum};
+use uuid::Uuid;
+
+use crate::{
+    failure::{Failure, Unexpected},
+    read,
+};
+
+const HTTPS: u16 = 443;
+const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
+const NO_SALT: &str = "--partner needs --session, or a portable attestation";
+
+/// How much of an attestation is verified, from the least on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Level {
+    /// The attestor says so
+    Signature,
+    /// And the values are those that it committed to
+    Disclosure,
+    /// And the recorded connection and the proof were examined again
+    Evidence,
+}
+
+impl Level {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Disclosure => "disclosure",
+            Self::Evidence => "evidence",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What is expected")]
+pub(crate) struct Expectations {
+    /// The server, by its DNS name; port 443 where none is given
+    #[arg(long, value_name = "NAME[:PORT]")]
+    host: Option<Host>,
+    /// The platform's number in the descriptor
+    #[arg(long, value_name = "NUMBER")]
+    platform: Option<u32>,
+    /// The descriptor: its SHA-256 in hexadecimal, or the JSON file itself
+    #[arg(long, value_name = "HASH|FILE")]
+    descriptor: Option<DescriptorRef>,
+    /// The mode; zktls-request unless it or a lower --level is given
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<Mode>,
+    /// How much has to be verified; evidence unless it or --mode full-reveal is given
+    #[arg(long, value_enum)]
+    level: Option<Level>,
+    /// What the partner set as attestationChallenge: base64url without padding, 1 to 64 bytes
+    #[arg(long, value_name = "BASE64URL")]
+    challenge: Option<Challenge>,
+    /// The partner, by the identifier of its team; with --session or a portable attestation
+    #[arg(long, value_name = "TEAM_ID")]
+    partner: Option<Uuid>,
+    /// A field that has to be attested; may be given more than once
+    #[arg(long, value_name = "NAME", value_parser = field)]
+    require_field: Vec<String>,
+    /// How many connections the attestor may have opened for this attestation
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempt: Option<u32>,
+}
+
+impl Expectations {
+    /// Names of those that were given, as the report lists them.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.host.is_some(), "host"),
+            (self.platform.is_some(), "platform"),
+            (self.descriptor.is_some(), "descriptor"),
+            (self.mode.is_some(), "mode"),
+            (self.level.is_some(), "level"),
+            (self.challenge.is_some(), "challenge"),
+            (self.partner.is_some(), "partner"),
+            (!self.require_field.is_empty(), "field"),
+            (self.max_attempt.is_some(), "attempt"),
+        ]
+        .into_iter()
+        .filter_map(|(given, name)| given.then_some(name))
+    }
+
+    /// Holds them against what was signed. `salt` is that of the session's names, where it is known.
+    pub(crate) fn hold(&self, body: &Body, salt: Option<&[u8; 32]>) -> Result<(), Failure> {
+        if self.partner.is_some() && salt.is_none() {
+            return Err(Failure::File(NO_SALT.to_owned()));
+        }
+        let server = &body.server;
+        if let Some(Host(name, port)) = &self.host
+            && (name, *port) != (&server.name, server.port)
+        {
+            return Err(Unexpected::Host(server.name.clone(), server.port).into());
+        }
+        let descriptor = &body.descriptor;
+        if self.platform.is_some_and(|platform| platform != descriptor.platform) {
+            return Err(Unexpected::Platform(descriptor.platform).into());
+        }
+        let expected = self.descriptor.as_ref().map(DescriptorRef::sha256).transpose()?;
+        if expected.is_some_and(|expected| expected != descriptor.sha256) {
+            return Err(Unexpected::Descriptor(hex(&descriptor.sha256)).into());
+        }
+        if !self.allows(body.mode) {
+            return Err(Unexpected::Mode(mode_name(body.mode)).into());
+        }
+        if let Some(Challenge(expected)) = &self.challenge
+            && *expected != body.challenge
+        {
+            let has = if body.challenge.is_empty() { "no challenge" } else { "another challenge" };
+            return Err(Unexpected::Challenge(has).into());
+        }
+        let partner =
+            self.partner.zip(salt).map(|(team, salt)| partner_name(salt, team.as_bytes()));
+        if partner.is_some_and(|partner| partner != body.partner) {
+            return Err(Unexpected::Partner.into());
+        }
+        let attested = |field: &&String| body.claims.iter().any(|claim| claim.field == **field);
+        if let Some(missing) = self.require_field.iter().find(|field| !attested(field)) {
+            return Err(Unexpected::NotAttested(missing.clone()).into());
+        }
+        if let Some(most) = self.max_attempt.filter(|most| body.attempt > *most) {
+            return Err(Unexpected::Attempt(body.attempt, most).into());
+        }
+        Ok(())
+    }
+
+    /// Whether this level is enough for what is asked for.
+    pub(crate) fn is_enough(&self, reached: Level) -> Result<(), Unexpected> {
+        let word_is_enough = self.mode == Some(Mode::FullReveal);
+        let usual = if word_is_enough { Level::Signature } else { Level::Evidence };
+        let asked = self.level.unwrap_or(usual);
+        if reached < asked {
+            return Err(Unexpected::Level(reached.name(), asked.name()));
+        }
+        Ok(())
+    }
+
+    /// Whether each required field has a value; only its commitment was signed.
+    pub(crate) fn are_opened(&self, is_opened: impl Fn(&str) -> bool) -> Result<(), Unexpected> {
+        match self.require_field.iter().find(|field| !is_opened(field)) {
+            Some(field) => Err(Unexpected::NotOpened(field.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn allows(&self, mode: u8) -> bool {
+        let known = [Mode::FullReveal, Mode::ZktlsRequest].map(Mode::number).contains(&mode);
+        match self.mode {
+            Some(asked) => asked.number() == mode,
+            None if self.level.is_some_and(|level| level < Level::Evidence) => known,
+            None => mode == Mode::ZktlsRequest.number(),
+        }
+    }
+}
+
+/// A mode as it is named everywhere.
+pub(crate) fn mode_name(number: u8) -> &'static str {
+    match number {
+        number if number == Mode::FullReveal.number() => "full-reveal",
+        number if number == Mode::ZktlsRequest.number() => "zktls-request",
+        _ => "unknown",
+    }
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let all = [Mode::FullReveal, Mode::ZktlsRequest];
+    let found = all.into_iter().find(|mode| mode_name(mode.number()) == text);
+    found.ok_or_else(|| "it must be zktls-request or full-reveal".to_owned())
+}
+
+/// Bounds are those of descriptors.
+fn field(text: &str) -> Result<String, String> {
+    let fine = (1..=100).contains(&text.len());
+    fine.then(|| text.to_owned()).ok_or_else(|| "it must have 1 to 100 bytes".to_owned())
+}
+
+/// A DNS name in lower case and a port.
+#[derive(Debug, Clone)]
+struct Host(String, u16);
+
+impl FromStr for Host {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "it must be a DNS name, as platform.example or platform.example:443";
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0)),
+            None => (text, Some(HTTPS)),
+        };
+        let label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        let fine = name.len() <= 253 && name.split('.').all(label);
+        let port = port.filter(|_| fine).ok_or_else(wrong)?;
+        Ok(Self(name.to_ascii_lowercase(), port))
+    }
+}
+
+/// A descriptor, by its hash or as a file.
+#[derive(Debug, Clone)]
+enum DescriptorRef {
+    Hash([u8; 32]),
+    File(PathBuf),
+}
+
+impl FromStr for DescriptorRef {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hash = unhex(&text.to_ascii_lowercase()).and_then(|hash| hash.try_into().ok());
+        Ok(hash.map_or_else(|| Self::File(text.into()), Self::Hash))
+    }
+}
+
+impl DescriptorRef {
+    fn sha256(&self) -> Result<[u8; 32], Failure> {
+        let path = match self {
+            Self::Hash(hash) => return Ok(*hash),
+            Self::File(path) => path,
+        };
+        let bad = |why: &dyn fmt::Display| {
+            Failure::File(format!("{} is no descriptor: {why}", path.display()))
+        };
+        let bytes = read(path, MAX_DESCRIPTOR_BYTES)?;
+        if bytes.len() > MAX_DESCRIPTOR_BYTES {
+            return Err(bad(&"it is too long"));
+        }
+        let descriptor: Descriptor = serde_json::from_slice(&bytes).map_err(|error| bad(&error))?;
+        descriptor.check().map_err(|error| bad(&error))?;
+        Ok(descriptor.sha256())
+    }
+}
+
+/// Bytes that the partner chose.
+#[derive(Debug, Clone)]
+struct Challenge(Vec<u8>);
+
+impl FromStr for Challenge {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok();
+        let fine = bytes.filter(|bytes| (1..=MAX_CHALLENGE_BYTES).contains(&bytes.len()));
+        let wrong =
+            || format!("it must be 1 to {MAX_CHALLENGE_BYTES} bytes as base64url without padding");
+        fine.map(Self).ok_or_else(wrong)
+    }
+}

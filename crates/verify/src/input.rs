@@ -1,0 +1,68 @@
+//! The files that are verified: a portable attestation, or its parts one by one.
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use attestation::{
+    attest::{LONGEST_DISCLOSURE, partner_name, session_name},
+    body::Body,
+    evidence,
+    portable::{MAX_BYTES, Portable, Subject},
+};
+
+use crate::Failure;
+
+/// What is verified, not yet verified.
+pub(crate) struct Input {
+    pub(crate) attestation: Vec<u8>,
+    pub(crate) disclosure: Option<Vec<u8>>,
+    pub(crate) evidence: Option<Vec<u8>>,
+    /// The attestation's place in the log.
+    pub(crate) inclusion: Option<Vec<u8>>,
+    /// Whose the attestation is said to be; a portable one says so.
+    pub(crate) subject: Option<Subject>,
+}
+
+impl Input {
+    /// Reads the attestation's file and the others that were named. A part that was named takes the
+    /// place of the one in a portable file.
+    pub(crate) fn read(
+        file: &Path,
+        disclosure: Option<&Path>,
+        evidence: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let bytes = read(file, MAX_BYTES)?;
+        let mut input = if Portable::is_meant_by(&bytes) {
+            let Portable { attestation, disclosure, evidence, inclusion, subject, .. } =
+                Portable::read(&bytes)?;
+            let (disclosure, subject) = (Some(disclosure), Some(subject));
+            Self { attestation, disclosure, evidence, inclusion, subject }
+        } else {
+            let (disclosure, evidence, inclusion) = (None, None, None);
+            Self { attestation: bytes, disclosure, evidence, inclusion, subject: None }
+        };
+        if let Some(file) = disclosure {
+            input.disclosure = Some(read(file, LONGEST_DISCLOSURE)?);
+        }
+        if let Some(file) = evidence {
+            input.evidence = Some(read(file, evidence::LONGEST)?);
+        }
+        Ok(input)
+    }
+
+    /// Whether the attestation is of whom a portable file says; the salt of these names, where it
+    /// does.
+    pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, Failure> {
+        let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
+        let names = (session_name(salt, session), partner_name(salt, partner));
+        if names == (body.session, body.partner) { Ok(Some(*salt)) } else { Err(Failure::Session) }
+    }
+}
+
+/// A file that is not longer than that; one byte more is read to tell.
+pub(crate) fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
+    let cannot = |error| Failure::File(format!("{} cannot be read: {error}", file.display()));
+    let mut bytes = vec![];
+    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}
