@@ -63,10 +63,11 @@ async fn embedded(
         new_key(&keys, now(), DAYS)?;
     }
     let address = site.address_over_tls()?;
-    let settings = |log: PathBuf| Settings {
+    let settings = |number: usize| Settings {
         name: "the service itself, for its sandbox platform alone".into(),
         keys: keys.clone(),
-        log,
+        log: folder.join(format!("tlog-{number}")),
+        log_origin: format!("avouch-sandbox/{number}"),
         descriptors: descriptor(&site.definition).into_iter().collect(),
         roots: vec![site.root().to_vec()],
         hosts: vec![(adapters::sandbox::HOST.to_owned(), address)],
@@ -76,7 +77,7 @@ async fn embedded(
         program: program.to_owned(),
     };
     // Each process that shares the folder has a log of its own.
-    let mut logs = (0..MOST_PROCESSES).map(|number| folder.join(format!("log-{number}")));
+    let mut logs = 0..MOST_PROCESSES;
     let attestor = loop {
         let log = logs.next().ok_or("too many processes share the data folder")?;
         match Embedded::new(settings(log)) {

@@ -68,6 +68,7 @@ pub struct Descriptor {
     pub hidden: Vec<String>,
     /// Of the response, without parameters: `application/json`.
     pub content_type: String,
+    /// Exactly one. A prover cannot choose, and no failure leads to a mode that opens more.
     pub modes: Vec<Mode>,
     pub claims: Vec<Claim>,
 }
@@ -98,8 +99,10 @@ pub enum BadDescriptor {
     ContentType,
     #[error("claim `{0}` is empty, twice there, or its pointer is none")]
     Claim(String),
-    #[error("there are too many headers or claims, or no mode or claim")]
+    #[error("there are too many headers or claims, or no claim")]
     Count,
+    #[error("there must be exactly one mode")]
+    Modes,
 }
 
 impl Descriptor {
@@ -132,8 +135,11 @@ impl Descriptor {
             return Err(BadDescriptor::Target);
         }
         let counts = [self.headers.len() <= MOST_HEADERS, self.claims.len() <= MOST_CLAIMS];
-        if counts.contains(&false) || self.claims.is_empty() || self.modes.is_empty() {
+        if counts.contains(&false) || self.claims.is_empty() {
             return Err(BadDescriptor::Count);
+        }
+        if self.modes.len() != 1 {
+            return Err(BadDescriptor::Modes);
         }
         for (at, name) in self.headers.iter().enumerate() {
             let plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());

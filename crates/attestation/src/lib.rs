@@ -19,6 +19,7 @@ pub mod portable;
 pub mod protocol;
 mod refusal;
 pub mod signed;
+pub mod tlog;
 mod tls;
 pub mod trust_list;
 pub mod zk;

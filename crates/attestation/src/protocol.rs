@@ -202,6 +202,10 @@ pub struct Attested {
     pub attestation: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
     pub disclosure: Vec<u8>,
+    /// [`crate::tlog::LogProof`]: the attestation's place in the attestor's log, in a checkpoint
+    /// that the attestation's key signed too.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub inclusion: Vec<u8>,
 }
 
 macro_rules! messages {

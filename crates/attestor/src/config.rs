@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use attestation::{descriptor::Descriptor, signed::unhex};
+use attestation::{descriptor::Descriptor, signed::unhex, tlog::is_key_name};
 use domain::egress::Egress;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
 
-use crate::{Bounds, Settings};
+use crate::{Bounds, Settings, default_origin};
 
 const LONGEST_DESCRIPTOR: u64 = 64 * 1024;
 const MOST_DESCRIPTORS: usize = 10_000;
@@ -36,6 +36,7 @@ struct File {
     name: String,
     keys: PathBuf,
     log: PathBuf,
+    log_origin: Option<String>,
     /// A folder of JSON files.
     descriptors: PathBuf,
     /// PEM; the system's where none is given.
@@ -88,10 +89,15 @@ impl Config {
             examinations: file.examinations.unwrap_or(usual.examinations).clamp(1, 64),
             ..usual
         };
+        let origin = file.log_origin.unwrap_or_else(|| default_origin(&file.name));
+        if !is_key_name(&origin) {
+            faults.push("log_origin must be 1 to 200 characters, without spaces and `+`".into());
+        }
         if !faults.is_empty() {
             return Err(BadConfig(faults));
         }
         let settings = Settings {
+            log_origin: origin,
             name: file.name,
             keys: folder.join(file.keys),
             log: folder.join(file.log),

@@ -26,7 +26,7 @@ use crate::{
     Attestor, KeyError,
     examine::{Job, Result as Examined, random},
     keys::{Key, current, read_keys},
-    log::NotSigned,
+    log::{Logged, NotSigned},
     now,
     relay::{MOST_DOWN, MOST_UP, Recording, Relay, RelayError},
 };
@@ -208,9 +208,9 @@ impl Attestor {
         let result = self.pool.run(&job).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
-                let attestation =
+                let Logged { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
-                Ok(Attested { attestation, disclosure })
+                Ok(Attested { attestation, disclosure, inclusion })
             }
             Some(Examined::Refused(why)) => Err(Refused::Recording(why)),
             None => Err(Refused::Job(jobs::JobError::Died)),

@@ -10,6 +10,7 @@ mod conversation;
 mod examine;
 mod keys;
 mod log;
+mod monitor;
 mod relay;
 
 use std::{
@@ -20,7 +21,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use attestation::{body::Build, descriptor::Descriptor};
+use attestation::{body::Build, descriptor::Descriptor, signed::Issuer};
 use domain::egress::Egress;
 use minicbor::bytes::ByteVec;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
@@ -33,7 +34,8 @@ pub use self::{
     config::{BadConfig, Config},
     examine::work,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
-    log::LogError,
+    log::{LogError, default_origin, log_key},
+    monitor::{Finding, Monitor, Seen},
 };
 use self::{
     keys::{current, read_keys},
@@ -54,8 +56,10 @@ pub struct Settings {
     pub name: String,
     /// The folder of the keys.
     pub keys: PathBuf,
-    /// The file of the log.
+    /// The folder of the log.
     pub log: PathBuf,
+    /// The name of the log, by which monitors know it; it never changes.
+    pub log_origin: String,
     /// What may be attested.
     pub descriptors: Vec<Descriptor>,
     /// Certificates, DER, that servers' chains may end at.
@@ -139,10 +143,13 @@ impl Attestor {
             let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
             descriptor.check().map_err(bad)?;
         }
-        if current(&read_keys(&settings.keys)?, now()).is_none() {
-            return Err(KeyError::None(settings.keys.clone()).into());
-        }
-        let log = Mutex::new(Log::open(&settings.log)?);
+        let keys = read_keys(&settings.keys)?;
+        let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
+        let issuers = keys::issuers(&settings.name, &settings.keys)?;
+        let issuers: Vec<Issuer> = serde_json::from_value(issuers.into()).unwrap_or_default();
+        let origin = &settings.log_origin;
+        let log = Log::open(&settings.log, origin, &issuers, Some(&key.signing))?;
+        let log = Mutex::new(log);
         let program = fs::read(&settings.program).map_err(StartError::Program)?;
         let build = Build {
             version: env!("CARGO_PKG_VERSION").to_owned(),

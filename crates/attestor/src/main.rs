@@ -1,9 +1,10 @@
 //! `avouch-attestor`: the independent witness, a program of its own with a key of its own.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use attestor::{
-    Attestor, Config, EXAMINE, KeyEntry, KeyState, issuers, list_keys, new_key, now, revoke_key,
+    Attestor, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, issuers, list_keys, log_key,
+    new_key, now, revoke_key,
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
@@ -53,6 +54,36 @@ enum Command {
     },
     /// Prints the public keys, as `avouch-verify --keys` takes them
     Issuers,
+    /// Prints the key of the log, as `monitor --key` takes it
+    LogKey,
+    /// Follows an attestor's log and says whether it was rewritten; needs no configuration.
+    ///
+    /// Exits with 0 where all is well, 10 where the log was rewritten, 11 where it is older than
+    /// before, 12 where its checkpoint is not signed by the key, 13 where it cannot be reached, 14
+    /// where the state cannot be used.
+    Monitor(Watch),
+}
+
+#[derive(Debug, clap::Args)]
+struct Watch {
+    /// Where the log's `checkpoint` is: an address (https://…) or a folder
+    #[arg(long, value_name = "URL_OR_DIR")]
+    log: String,
+    /// The log's key, as `log-key` prints it
+    #[arg(long, value_name = "VKEY")]
+    key: String,
+    /// The file that remembers what was seen; is made at the first time
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    /// Goes on, and looks again after so many seconds, until something is wrong
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    interval: Option<u64>,
+    /// Looks once, which is what is done without an interval
+    #[arg(long, conflicts_with = "interval")]
+    once: bool,
+    /// Goes through all entries and tiles again, also those that were checked before
+    #[arg(long)]
+    all: bool,
 }
 
 fn main() -> ExitCode {
@@ -61,11 +92,33 @@ fn main() -> ExitCode {
         return attestor::work();
     }
     let order = Order::parse();
+    if let Some(Command::Monitor(watch)) = &order.command {
+        return monitor(watch);
+    }
     match run(&order) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("avouch-attestor: {error}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+fn monitor(watch: &Watch) -> ExitCode {
+    let watched = || -> Result<(), Finding> {
+        let Watch { log, key, state, interval, all, .. } = watch;
+        let monitor = Monitor::new(log, key, state.clone())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Finding::State(error.to_string()))?;
+        runtime.block_on(monitor.watch(interval.map(Duration::from_secs), *all, |seen| {
+            println!("{}", seen.json());
+        }))
+    };
+    match watched() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(finding) => {
+            eprintln!("avouch-attestor: {finding}");
+            ExitCode::from(finding.code())
         }
     }
 }
@@ -95,6 +148,12 @@ fn run(order: &Order) -> Result<(), Failure> {
             }
             Ok(())
         }
+        Some(Command::LogKey) => {
+            println!("{}", log_key(&settings.log, &settings.log_origin)?);
+            Ok(())
+        }
+        // Runs without a configuration: see `main`.
+        Some(Command::Monitor(_)) => Ok(()),
         Some(Command::Issuers) => {
             println!("{}", issuers(&settings.name, &settings.keys)?);
             Ok(())

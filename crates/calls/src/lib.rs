@@ -161,6 +161,16 @@ impl Caller {
         Ok(Answer { status: answer.status().as_u16(), body: answer.into_body() })
     }
 
+    /// Fetches what is there for everybody.
+    ///
+    /// # Errors
+    /// As [`Caller::post`].
+    pub async fn get(&self, address: &Address) -> Result<Answer, NoAnswer> {
+        let request = Request::get(address.as_str()).body(Full::new(Bytes::new()));
+        let answer = self.made(request.map_err(|_| NoAnswer::Request)?).await?;
+        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body() })
+    }
+
     /// Makes a call that somebody else has put together.
     ///
     /// # Errors

@@ -44,6 +44,9 @@ pub struct Package {
     pub disclosure: Vec<u8>,
     /// None where credentials are in it.
     pub evidence: Option<Vec<u8>>,
+    /// The proof that the attestation is in the witness's log, as text (C2SP tlog-proof). None of
+    /// attestations that are older than the log.
+    pub inclusion: Option<Vec<u8>>,
     pub issuer: Issuer,
 }
 

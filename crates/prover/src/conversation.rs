@@ -7,7 +7,8 @@ use attestation::{
     descriptor::{Descriptor, Mode},
     evidence::Evidence,
     protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
-    signed::{self, hex},
+    signed::{self, Attestation, hex},
+    tlog::{BadLog, LogProof},
 };
 use domain::{
     session::{Certifying, ExtractedData, ProofHash},
@@ -45,15 +46,11 @@ impl Prover {
         let descriptor =
             descriptor.ok_or_else(|| AttestError::Plan("its request is not over https".into()))?;
         descriptor.check().map_err(|error| AttestError::Plan(error.to_string()))?;
-        let mut last = AttestError::Plan("it has no mode".into());
-        // The next mode is for servers that do not speak the suite of the first.
-        for planned in &order.plan.modes {
-            match self.attest_as(order, &descriptor, *planned, reached).await {
-                Err(error @ AttestError::Platform(_)) => last = error,
-                done => return done,
-            }
-        }
-        Err(last)
+        let planned = order.plan.mode();
+        let planned = planned.ok_or_else(|| AttestError::Plan("it has no mode".into()))?;
+        // Nothing that the witness or the server does leads to another mode: who can break this
+        // connection could otherwise choose to see the credentials.
+        self.attest_as(order, &descriptor, planned, reached).await
     }
 
     async fn attest_as(
@@ -98,8 +95,10 @@ impl Prover {
         };
         let (proof, values) =
             verified(&given, &issuer, (&recorded, session, descriptor), mode(planned))?;
-        let (attestation, disclosure) = (given.attestation, given.disclosure);
-        let package = Package { mode: planned, salt, attestation, disclosure, evidence, issuer };
+        let attestation::protocol::Attested { attestation, disclosure, inclusion } = given;
+        let inclusion = Some(inclusion);
+        let package =
+            Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
         Ok(Attested { proof, values, package })
     }
 
@@ -189,6 +188,7 @@ fn verified(
     };
     let attestation = signed::verify(&given.attestation, &[known]);
     let attestation = attestation.map_err(|error| untrue(&error.to_string()))?;
+    logged(&given.inclusion, &attestation, issuer).map_err(|error| untrue(&error.to_string()))?;
     let body = &attestation.body;
     let disclosure = Disclosure::read(&given.disclosure);
     let disclosure = disclosure.map_err(|error| untrue(&error.to_string()))?;
@@ -204,4 +204,11 @@ fn verified(
     let values = disclosure.claims(body).ok_or_else(|| untrue("it does not open its claims"))?;
     let proof = ProofHash::new(&attestation.proof_hash);
     Ok((proof.ok_or_else(|| untrue("its hash is none"))?, values))
+}
+
+/// Whether an attestation is in the attestor's log, by a checkpoint that its key signed.
+fn logged(inclusion: &[u8], attestation: &Attestation, issuer: &Issuer) -> Result<(), BadLog> {
+    let proof = LogProof::read(inclusion)?;
+    let key = proof.key_of(&issuer.public_key)?;
+    proof.verify_attestation(attestation, &key).map(|_| ())
 }

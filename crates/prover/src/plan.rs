@@ -18,6 +18,7 @@ pub fn descriptor(definition: &Definition) -> Option<Descriptor> {
 
 /// The descriptor of a plan whose request has this URL.
 pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
+    let chosen = plan.mode()?;
     let rest = url.strip_prefix("https://")?;
     let (host, target) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let slash = if target.starts_with('/') { "" } else { "/" };
@@ -34,7 +35,7 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
         headers: own.chain(plan.headers.keys().cloned()).collect(),
         hidden: vec![COOKIE.to_owned()],
         content_type: "application/json".to_owned(),
-        modes: plan.modes.iter().copied().map(mode).collect(),
+        modes: vec![mode(chosen)],
         claims: plan.fields.iter().map(claim).collect(),
     })
 }

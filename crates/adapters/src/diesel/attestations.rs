@@ -39,6 +39,8 @@ struct Kept {
     attestation: String,
     disclosure: String,
     evidence: Option<String>,
+    #[serde(default)]
+    inclusion: Option<String>,
     issuer: String,
     valid_from: u64,
     valid_to: u64,
@@ -183,6 +185,7 @@ impl Kept {
             attestation: text(&package.attestation),
             disclosure: text(&package.disclosure),
             evidence: package.evidence.as_deref().map(text),
+            inclusion: package.inclusion.as_deref().map(text),
             issuer: text(&package.issuer.public_key),
             valid_from: package.issuer.valid_from,
             valid_to: package.issuer.valid_to,
@@ -191,16 +194,17 @@ impl Kept {
 
     fn package(&self) -> Option<Package> {
         let bytes = |text: &str| STANDARD.decode(text).ok();
-        let evidence = match &self.evidence {
-            Some(text) => Some(bytes(text)?),
-            None => None,
+        let optional = |text: &Option<String>| match text {
+            Some(text) => bytes(text).map(Some),
+            None => Some(None),
         };
         Some(Package {
             mode: self.mode,
             salt: bytes(&self.salt)?.try_into().ok()?,
             attestation: bytes(&self.attestation)?,
             disclosure: bytes(&self.disclosure)?,
-            evidence,
+            evidence: optional(&self.evidence)?,
+            inclusion: optional(&self.inclusion)?,
             issuer: Issuer {
                 public_key: bytes(&self.issuer)?.try_into().ok()?,
                 valid_from: self.valid_from,

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::Failure;
 use crate::{config::Config, folders::private_folder, kept::explain, site::sandbox_root};
 
-/// Writes `attestation.cbor`, `disclosure.cbor`, `session.json`, `issuers.json`, `roots.pem` and,
-/// where no credentials are in it, `evidence.cbor`.
+/// Writes `attestation.cbor`, `disclosure.cbor`, `session.json`, `issuers.json`, `roots.pem`;
+/// `evidence.cbor` where no credentials are in it, and `inclusion.tlog-proof` where it is in a log.
 pub(super) async fn export(
     config: &Config,
     store: &Store,
@@ -32,6 +32,9 @@ pub(super) async fn export(
     write("disclosure.cbor", &package.disclosure)?;
     if let Some(evidence) = &package.evidence {
         write("evidence.cbor", evidence)?;
+    }
+    if let Some(inclusion) = &package.inclusion {
+        write("inclusion.tlog-proof", inclusion)?;
     }
     write("issuers.json", pretty(&issuers(&package)).as_bytes())?;
     write("session.json", pretty(&named(session, &package)).as_bytes())?;

@@ -1,6 +1,10 @@
 //! Changing a connection with its secrets in hand, as a prover can who means to deceive. The keys
 //! are derived here once more, from the RFC, so that nothing is taken from what is tested.
 
+use chacha20::{
+    ChaCha20,
+    cipher::{KeyIvInit as _, StreamCipher as _},
+};
 use ring::{aead, digest, hmac};
 
 use crate::scene::Session;
@@ -31,6 +35,10 @@ pub(crate) struct Parts {
     pub(crate) flight_kind: u8,
     /// Whether the server's Finished is made to fit.
     pub(crate) finish: bool,
+    /// What each side's data is encrypted with: traffic secrets that follow from nothing, where
+    /// they are there.
+    pub(crate) client_data: Option<[u8; 32]>,
+    pub(crate) server_data: Option<[u8; 32]>,
     secret: Vec<u8>,
 }
 
@@ -72,6 +80,8 @@ impl Session {
             flight,
             flight_kind: 22,
             finish: true,
+            client_data: None,
+            server_data: None,
             secret: self.secret.clone(),
         }
     }
@@ -107,13 +117,16 @@ impl Parts {
         let own = finished(&client_secret, &transcript);
         let own = [&[20, 0, 0, 32], own.as_slice()].concat();
         client.extend(Keys::new(&client_secret).seal(&Inner::new(22, &own)));
-        let mut keys = Keys::new(&derive(&master, "c ap traffic", &transcript));
+        let secret = |own: Option<[u8; 32]>, label| {
+            own.map_or_else(|| derive(&master, label, &transcript), Vec::from)
+        };
+        let mut keys = Keys::new(&secret(self.client_data, "c ap traffic"));
         client.extend(self.client.iter().flat_map(|inner| keys.seal(inner)));
         let mut server = plain(&self.server_hello);
         server.extend(ccs);
         let (mut keys, kind) = (Keys::new(&server_secret), self.flight_kind);
         server.extend(self.flight.iter().flat_map(|message| keys.seal(&Inner::new(kind, message))));
-        let mut keys = Keys::new(&derive(&master, "s ap traffic", &transcript));
+        let mut keys = Keys::new(&secret(self.server_data, "s ap traffic"));
         server.extend(self.server.iter().flat_map(|inner| keys.seal(inner)));
         (client, server)
     }
@@ -197,6 +210,22 @@ impl Keys {
         self.key.seal_in_place_append_tag(nonce, aead::Aad::from(header), &mut body).unwrap();
         [header.as_slice(), &body].concat()
     }
+}
+
+/// The IV of a traffic secret, and of its first records the keys of the tags.
+pub(crate) fn iv_and_tag_keys(secret: &[u8; 32], records: usize) -> ([u8; 12], Vec<[u8; 32]>) {
+    let iv = expand(secret, "iv", &[], 12);
+    let key: [u8; 32] = expand(secret, "key", &[], 32).try_into().unwrap();
+    let tag_key = |sequence: u64| {
+        let sequence = [[0; 4].as_slice(), &sequence.to_be_bytes()].concat();
+        let nonce: Vec<u8> = iv.iter().zip(sequence).map(|(a, b)| a ^ b).collect();
+        let nonce: [u8; 12] = nonce.try_into().unwrap();
+        let mut stream = [0; 32];
+        ChaCha20::new(&key.into(), &nonce.into()).apply_keystream(&mut stream);
+        stream
+    };
+    let records = u64::try_from(records).unwrap();
+    (iv.clone().try_into().unwrap(), (0..records).map(tag_key).collect())
 }
 
 fn sha256(parts: &[&[u8]]) -> Vec<u8> {

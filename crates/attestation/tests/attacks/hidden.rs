@@ -83,7 +83,7 @@ fn changed(change: impl FnOnce(&mut Reveal)) -> Refusal {
 
 const OTHER: Refusal = not_proved(Refused::PublicValues);
 
-const fn not_proved(why: Refused) -> Refusal {
+pub(crate) const fn not_proved(why: Refused) -> Refusal {
     Refusal::Zk(ZkError::Proof(why))
 }
 
@@ -241,10 +241,7 @@ fn no_bit_of_a_proof_can_be_changed() {
         let bit = step * (bits / flips) + step * 7 % 8;
         told.proof[bit / 8] ^= 1 << (bit % 8);
         let refused = examined(session, &told);
-        assert!(
-            matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))),
-            "bit {bit}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))), "bit {bit}: {refused:?}");
         told.proof[bit / 8] ^= 1 << (bit % 8);
     }
     let size = not_proved(Refused::Size);

@@ -1,6 +1,6 @@
 //! What a descriptor may say: no target or header that servers read in more than one way.
 
-use attestation::descriptor::{BadDescriptor, Descriptor};
+use attestation::descriptor::{BadDescriptor, Descriptor, Mode};
 
 use crate::scene::descriptor;
 
@@ -74,7 +74,10 @@ fn descriptors_say_everything_and_nothing_twice() {
         let refused = Descriptor { host: host.into(), ..descriptor() }.check();
         assert_eq!(refused, Err(BadDescriptor::Host), "{host}");
     }
-    assert_eq!(Descriptor { modes: vec![], ..descriptor() }.check(), Err(BadDescriptor::Count));
+    for modes in [vec![], vec![Mode::ZktlsRequest, Mode::FullReveal], vec![Mode::FullReveal; 2]] {
+        let descriptor = Descriptor { modes, ..descriptor() };
+        assert_eq!(descriptor.check(), Err(BadDescriptor::Modes));
+    }
     assert_eq!(Descriptor { claims: vec![], ..descriptor() }.check(), Err(BadDescriptor::Count));
     let mut twice = descriptor();
     twice.claims[1].field = "user_id".into();

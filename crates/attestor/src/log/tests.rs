@@ -1,28 +1,57 @@
 //! Logs that somebody, or a crash, changed; clocks that go back.
 
-use std::fs;
+pub(crate) mod changed;
+mod crashed;
 
-use attestation::body::{
-    Build, CaptureHash, DescriptorName, ED25519, Proof, Request, Response, Server, Time, Tls,
-    VERSION,
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
 };
+
+use attestation::{
+    body::{
+        Build, CaptureHash, DescriptorName, ED25519, Proof, Request, Response, Server, Time, Tls,
+        VERSION,
+    },
+    signed::hex,
+    tlog::{entries_path, leaf_hash, read_bundle, read_tile},
+};
+use tempfile::TempDir;
 
 use super::*;
 
-const NOON: u64 = 1_790_000_000_000;
+pub(crate) const NOON: u64 = 1_790_000_000_000;
+pub(crate) const ORIGIN: &str = "log.test/attestations";
 
-fn key() -> SigningKey {
+pub(crate) fn key() -> SigningKey {
     SigningKey::from_bytes(&[7; 32])
 }
 
-fn body(session: u8) -> Body {
+fn issuers() -> Vec<Issuer> {
+    vec![Issuer {
+        name: "us".into(),
+        public_key: hex(key().verifying_key().as_bytes()),
+        valid_from: 0,
+        valid_to: u64::MAX,
+        revoked_at: None,
+    }]
+}
+
+pub(crate) fn open(folder: &Path) -> Result<Log, LogError> {
+    Log::open(folder, ORIGIN, &issuers(), Some(&key()))
+}
+
+pub(crate) fn body(session: u16) -> Body {
+    let [high, low] = session.to_be_bytes();
+    let mut name = [high; 32];
+    name[31] = low;
     Body {
         version: VERSION,
-        id: [session; 16],
-        issuer: [1; 32],
+        id: [low; 16],
+        issuer: signed::key_id(key().verifying_key().as_bytes()),
         algorithm: ED25519,
         mode: 1,
-        session: [session; 32],
+        session: name,
         partner: [10; 32],
         attempt: 1,
         challenge: vec![],
@@ -68,8 +97,23 @@ fn body(session: u8) -> Body {
     }
 }
 
-fn place(attestation: &[u8]) -> (LogPlace, [u8; 32]) {
-    let (body, hash) = signed::unverified(attestation).unwrap();
+/// A log with the attestations of the sessions 0, 1, … in it, closed.
+fn log_of(count: u16) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    grow(folder.path(), 0..count);
+    folder
+}
+
+/// Attests more sessions.
+pub(crate) fn grow(folder: &Path, sessions: impl IntoIterator<Item = u16>) {
+    let mut log = open(folder).unwrap();
+    for session in sessions {
+        log.sign(body(session), NOON, &key()).unwrap();
+    }
+}
+
+fn place(logged: &Logged) -> (LogPlace, [u8; 32]) {
+    let (body, hash) = signed::unverified(&logged.attestation).unwrap();
     (body.log, hash)
 }
 
@@ -77,8 +121,7 @@ fn place(attestation: &[u8]) -> (LogPlace, [u8; 32]) {
 #[test]
 fn each_names_the_one_before_and_none_is_signed_before_its_time() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
-    let mut log = Log::open(&path).unwrap();
+    let mut log = open(folder.path()).unwrap();
     let (first, hash) = place(&log.sign(body(1), NOON, &key()).unwrap());
     assert_eq!((first.index, first.before), (0, [0; 32]));
     let (second, _) = place(&log.sign(body(2), NOON, &key()).unwrap());
@@ -90,36 +133,87 @@ fn each_names_the_one_before_and_none_is_signed_before_its_time() {
     let early = log.sign(late, NOON + 1, &key());
     assert!(matches!(early, Err(NotSigned::Clock)), "signed before it was over");
     assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(NotSigned::Session)));
-    assert!(matches!(Log::open(&path), Err(LogError::Taken(_))), "one process has it");
+    assert!(matches!(open(folder.path()), Err(LogError::Taken(_))), "one process has it");
     drop(log);
     // All of this holds after a start too.
-    let mut log = Log::open(&path).unwrap();
-    assert!(log.has(&[1; 32]) && log.has(&[2; 32]) && !log.has(&[3; 32]));
+    let mut log = open(folder.path()).unwrap();
+    assert!(log.has(&body(1).session) && log.has(&body(2).session));
+    assert!(!log.has(&body(3).session));
     assert!(matches!(log.sign(body(3), NOON - 1, &key()), Err(NotSigned::Clock)));
     assert_eq!(place(&log.sign(body(3), NOON, &key()).unwrap()).0.index, 2);
 }
 
 #[test]
-fn half_a_line_is_cut_off_and_a_changed_log_is_refused() {
+fn what_is_handed_out_is_in_a_published_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
-    let mut log = Log::open(&path).unwrap();
-    for session in 1..=3 {
-        log.sign(body(session), NOON, &key()).unwrap();
+    let known = log_key(folder.path(), ORIGIN).unwrap();
+    let mut log = open(folder.path()).unwrap();
+    let public = folder.path().join("public");
+    let empty = SignedCheckpoint::parse(&fs::read(public.join("checkpoint")).unwrap()).unwrap();
+    assert_eq!(empty.verify(&known).unwrap().size, 0);
+    for session in 0..300 {
+        let logged = log.sign(body(session), NOON, &key()).unwrap();
+        let proof = LogProof::read(&logged.inclusion).unwrap();
+        let attestation = signed::verify(&logged.attestation, &issuers()).unwrap();
+        let own = proof.key_of(key().verifying_key().as_bytes()).unwrap();
+        for key in [&known, &own] {
+            let checkpoint = proof.verify_attestation(&attestation, key).unwrap();
+            assert_eq!(checkpoint.size, u64::from(session) + 1);
+        }
+        let published = fs::read_to_string(public.join("checkpoint")).unwrap();
+        assert_eq!(published, proof.checkpoint.write());
+        // Somebody who has the files alone finds the entry and its hash.
+        let (index, width) = (u64::from(session) / 256, session % 256 + 1);
+        let entries = fs::read(public.join(entries_path(index, width))).unwrap();
+        let entries = read_bundle(&entries, width).unwrap();
+        let (_, hash) = place(&logged);
+        assert_eq!(*entries.last().unwrap(), tlog::entry(&hash));
+        let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
+        let tile = fs::read(public.join(format!("tile/0/{index:03}{suffix}"))).unwrap();
+        let leaf = *read_tile(&tile, width).unwrap().last().unwrap();
+        assert_eq!(leaf, leaf_hash(entries.last().unwrap()));
     }
+    assert!(!public.join("tile/0/000.p").exists(), "the full tile has taken its place");
+    assert_eq!(fs::read(public.join("tile/1/000.p/1")).unwrap().len(), 32);
     drop(log);
-    let whole = fs::read_to_string(&path).unwrap();
-    let lines: Vec<_> = whole.lines().collect();
-    fs::write(&path, format!("{whole}{}", &lines[0][..100])).unwrap();
-    drop(Log::open(&path).unwrap());
-    assert_eq!(fs::read_to_string(&path).unwrap(), whole, "what was never handed out is gone");
-    let refused = |text: String| {
+    open(folder.path()).unwrap();
+}
+
+#[test]
+fn an_attestation_that_names_another_place_is_not_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path()).unwrap();
+    let logged = log.sign(body(1), NOON, &key()).unwrap();
+    let proof = LogProof::read(&logged.inclusion).unwrap();
+    let own = proof.key_of(key().verifying_key().as_bytes()).unwrap();
+    let mut attestation = signed::verify(&logged.attestation, &issuers()).unwrap();
+    attestation.body.log.index = 1;
+    let refused = proof.verify_attestation(&attestation, &own);
+    assert_eq!(refused, Err(attestation::tlog::BadLog::Index));
+}
+
+#[test]
+fn a_log_has_one_name_and_one_key() {
+    let folder = log_of(2);
+    let other = Log::open(folder.path(), "other", &issuers(), None);
+    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("another one")));
+    let path = folder.path().join("private/key");
+    let secret = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(open(folder.path()), Err(LogError::File(..))), "no other key is made");
+    let write = |text: &[u8], mode| {
         fs::write(&path, text).unwrap();
-        matches!(Log::open(&path), Err(LogError::Broken(..)))
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        open(folder.path()).map(drop)
     };
-    assert!(refused(format!("{}\n{}\n", lines[0], lines[2])), "one left out");
-    assert!(refused(format!("{}\n", lines[1])), "the first left out");
-    assert!(refused(format!("{}\n{}\n", lines[0], lines[0])), "one twice");
-    assert!(refused(whole.replacen("81", "82", 1)), "a digit changed");
-    assert!(refused("no log\n".into()));
+    assert!(matches!(write(&secret, 0o640), Err(LogError::Open(_))));
+    assert!(matches!(write(b"00", 0o600), Err(LogError::Broken(..))));
+    let other = write("0".repeat(64).as_bytes(), 0o600);
+    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("no signature")));
+    write(&secret, 0o600).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    assert!(matches!(open(file.path()), Err(LogError::Earlier(_))));
+    assert!(tlog::is_key_name(&default_origin(" Witness + Söhne Ltd\n")));
+    assert_eq!(default_origin("Witness Ltd"), "Witness-Ltd");
+    assert_eq!(default_origin(" "), "attestor");
 }

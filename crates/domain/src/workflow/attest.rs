@@ -16,10 +16,23 @@ pub struct Attest {
     /// Headers beside `Cookie` and `User-Agent`, with their values: at most 20.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// In the order in which they are tried.
+    /// Exactly one, which [`Self::mode`] answers. It is a list because definitions had two once.
     pub modes: Vec<AttestMode>,
     /// Field of the output, and where the response has it: a JSON pointer. At most 32.
     pub fields: BTreeMap<String, String>,
+}
+
+impl Attest {
+    /// The one mode: it is chosen here, before any connection, and nothing that happens later
+    /// changes it. Of a definition that was stored with two it is the one that reveals less. None
+    /// where the list is empty, which no definition that was checked has.
+    #[must_use]
+    pub fn mode(&self) -> Option<AttestMode> {
+        self.modes.iter().copied().min_by_key(|mode| match mode {
+            AttestMode::ZktlsRequest => 0,
+            AttestMode::FullReveal => 1,
+        })
+    }
 }
 
 /// How much the witness sees.

@@ -192,6 +192,26 @@ fn broken_definitions_are_told_what_is_wrong() {
     insta::assert_snapshot!(report);
 }
 
+#[test]
+fn an_attestation_has_one_mode() {
+    use AttestMode::{FullReveal, ZktlsRequest};
+    let mut two = sandbox();
+    two.attest.as_mut().unwrap().modes = vec![ZktlsRequest, FullReveal];
+    let flaws: Vec<_> = check(&two).iter().map(ToString::to_string).collect();
+    assert_eq!(flaws, ["attest.modes: an attestation has exactly one mode"]);
+    // What was stored with two still has one: that which reveals less, whatever their order.
+    let mut attest = sandbox().attest.clone().unwrap();
+    for (modes, mode) in [
+        (vec![FullReveal, ZktlsRequest], Some(ZktlsRequest)),
+        (vec![ZktlsRequest, FullReveal], Some(ZktlsRequest)),
+        (vec![FullReveal], Some(FullReveal)),
+        (vec![], None),
+    ] {
+        attest.modes = modes;
+        assert_eq!(attest.mode(), mode);
+    }
+}
+
 proptest! {
     /// Whatever the world reports, a run ends within its budget of steps and time.
     #[test]

@@ -92,22 +92,14 @@ impl FalseWitness {
     where
         F: Future<Output = Option<()>> + Send,
     {
-        let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".into()]).unwrap();
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(&[&TLS13])
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        let acceptor = acceptor();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(AtomicUsize::new(0));
         let counted = heard.clone();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.ok()?;
-            let stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await.ok()?;
+            let stream = acceptor.accept(stream).await.ok()?;
             talk(stream, counted).await
         });
         let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
@@ -153,11 +145,25 @@ async fn relay(
     }
 }
 
-async fn say(stream: &mut TlsStream<TcpStream>, message: &FromAttestor) -> Option<()> {
+/// TLS with a certificate of the moment, as attestors have it.
+pub(crate) fn acceptor() -> TlsAcceptor {
+    let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".into()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+pub(crate) async fn say(stream: &mut TlsStream<TcpStream>, message: &FromAttestor) -> Option<()> {
     frames::write(stream, &message.write().ok()?).await.ok()
 }
 
-async fn hear(stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
+pub(crate) async fn hear(stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
     let message = frames::read(stream, LONGEST_FROM_PROVER).await.ok()??;
     FromProver::read(&message).ok()
 }

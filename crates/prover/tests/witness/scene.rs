@@ -1,6 +1,12 @@
 //! A platform's server and an attestor that allows it.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use attestation::{descriptor::Descriptor, protocol::Open};
 use attestor::{Attestor, Bounds, Settings, new_key, now};
@@ -14,7 +20,7 @@ use ports::attestor::AttestOrder;
 use prover::{Address, Prover, descriptor};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
-    CipherSuite, ServerConfig,
+    CipherSuite, KeyLog, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::PrivateKeyDer,
     version::TLS13,
@@ -48,10 +54,28 @@ pub(crate) struct Setting {
 pub(crate) struct Scene {
     pub(crate) address: Address,
     pub(crate) platform: SocketAddr,
+    /// The secrets of all connections to the server, as it knows them.
+    pub(crate) secrets: Secrets,
     root: Vec<u8>,
     definition: Definition,
     _folder: TempDir,
     _stop: DropGuard,
+}
+
+/// Secrets of TLS connections (the values of a key log).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Secrets {
+    pub(crate) fn all(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl KeyLog for Secrets {
+    fn log(&self, _: &str, _: &[u8], secret: &[u8]) {
+        self.0.lock().unwrap().push(secret.to_vec());
+    }
 }
 
 pub(crate) fn response(status: u16, body: &str) -> Vec<u8> {
@@ -77,7 +101,8 @@ impl Scene {
             token: None,
         };
         change(&mut setting);
-        let (platform, root) = serve(setting.chacha, setting.answer).await;
+        let secrets = Secrets::default();
+        let (platform, root) = serve(setting.chacha, setting.answer, secrets.clone()).await;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
@@ -88,6 +113,7 @@ impl Scene {
             name: "test".into(),
             keys,
             log: folder.path().join("log"),
+            log_origin: "log.test/attestations".into(),
             descriptors: vec![descriptor(&definition).unwrap()],
             roots: vec![root.clone()],
             hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
@@ -104,7 +130,7 @@ impl Scene {
         let stop = CancellationToken::new();
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
-        Self { address, platform, root, definition, _folder: folder, _stop: stop }
+        Self { address, platform, secrets, root, definition, _folder: folder, _stop: stop }
     }
 
     pub(crate) fn prover(&self) -> Prover {
@@ -173,7 +199,11 @@ fn workers() -> PathBuf {
 }
 
 /// A server that answers each request with the same; where it is, and its root.
-async fn serve(chacha: bool, answer: Vec<u8>) -> (SocketAddr, Vec<u8>) {
+pub(crate) async fn serve(
+    chacha: bool,
+    answer: Vec<u8>,
+    secrets: Secrets,
+) -> (SocketAddr, Vec<u8>) {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -195,6 +225,7 @@ async fn serve(chacha: bool, answer: Vec<u8>) -> (SocketAddr, Vec<u8>) {
         )
         .unwrap();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.key_log = Arc::new(secrets);
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -25,8 +25,8 @@ impl Checker<'_> {
                 }
             }
         }
-        if wish.modes.is_empty() || wish.modes.len() > 2 {
-            self.flaw("attest.modes", "must be one or two");
+        if wish.modes.len() != 1 {
+            self.flaw("attest.modes", "an attestation has exactly one mode");
         }
         if wish.headers.len() > MOST_HEADERS {
             self.flaw("attest.headers", format!("must be at most {MOST_HEADERS}"));

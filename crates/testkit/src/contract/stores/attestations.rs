@@ -17,6 +17,7 @@ fn package(byte: u8) -> Package {
         attestation: vec![byte; 1000],
         disclosure: vec![byte, 0, 255],
         evidence: byte.is_multiple_of(2).then(|| vec![byte; 200_000]),
+        inclusion: byte.is_multiple_of(3).then(|| vec![byte; 2000]),
         issuer: Issuer { public_key: [byte; 32], valid_from: 1, valid_to: u64::MAX },
     }
 }

@@ -1,0 +1,87 @@
+//! Hashes of a Merkle tree and the proofs over them (RFC 6962, section 2.1).
+
+use ct_merkle::{ConsistencyProof, InclusionProof, RootHash};
+use sha2::{Digest as _, Sha256};
+
+use super::{BadLog, MAX_PATH_HASHES, MAX_TREE_SIZE};
+
+/// A SHA-256 hash in a tree.
+pub type Hash = [u8; 32];
+
+/// The hash of an entry.
+#[must_use]
+pub fn leaf_hash(entry: &[u8]) -> Hash {
+    Sha256::new().chain_update([0]).chain_update(entry).finalize().into()
+}
+
+/// The hash of two subtrees.
+pub(super) fn node_hash(left: &Hash, right: &Hash) -> Hash {
+    Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+/// The hash of the tree without entries.
+pub(super) fn empty_hash() -> Hash {
+    Sha256::digest([]).into()
+}
+
+/// The hash of a perfect tree over subtrees of one height; their number is a power of two.
+pub(super) fn perfect_hash(hashes: &[Hash]) -> Hash {
+    match hashes {
+        [] => empty_hash(),
+        [hash] => *hash,
+        hashes => {
+            let (left, right) = hashes.split_at_checked(hashes.len() / 2).unwrap_or((hashes, &[]));
+            node_hash(&perfect_hash(left), &perfect_hash(right))
+        }
+    }
+}
+
+/// Whether an entry has this index in the tree of this size and root. `path` has the hash of the
+/// leaf's sibling first.
+///
+/// # Errors
+/// [`BadLog::NotIncluded`] where it has not.
+pub fn verify_inclusion(
+    entry: &[u8],
+    index: u64,
+    size: u64,
+    path: &[Hash],
+    root: &Hash,
+) -> Result<(), BadLog> {
+    // Beyond the bound the crate's arithmetic would overflow.
+    if size > MAX_TREE_SIZE || index >= size || path.len() > MAX_PATH_HASHES {
+        return Err(BadLog::NotIncluded);
+    }
+    let proof = InclusionProof::<Sha256>::try_from_bytes(path.concat());
+    let proof = proof.map_err(|_| BadLog::NotIncluded)?;
+    let root = RootHash::<Sha256>::new((*root).into(), size);
+    root.verify_inclusion(&entry, index, &proof).map_err(|_| BadLog::NotIncluded)
+}
+
+/// Whether the tree of `size` and `root` begins with all the entries of an older one. `path` is as
+/// in RFC 6962, section 2.1.2. Every tree begins with the empty one.
+///
+/// # Errors
+/// [`BadLog::Inconsistent`] where it does not.
+pub fn verify_consistency(
+    (old_size, old_root): (u64, &Hash),
+    (size, root): (u64, &Hash),
+    path: &[Hash],
+) -> Result<(), BadLog> {
+    if size > MAX_TREE_SIZE || old_size > size || path.len() > MAX_PATH_HASHES {
+        return Err(BadLog::Inconsistent);
+    }
+    let holds = if old_size == 0 {
+        // RFC 6962 defines no proof here; there is nothing to prove.
+        path.is_empty() && *old_root == empty_hash() && (size > 0 || root == old_root)
+    } else {
+        let old = RootHash::<Sha256>::new((*old_root).into(), old_size);
+        let new = RootHash::<Sha256>::new((*root).into(), size);
+        ConsistencyProof::<Sha256>::try_from_bytes(path.concat())
+            .is_ok_and(|proof| new.verify_consistency(&old, &proof).is_ok())
+    };
+    if holds { Ok(()) } else { Err(BadLog::Inconsistent) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Signed notes (C2SP signed-note) with Ed25519, and the keys that they are verified with.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use sha2::{Digest as _, Sha256};
+
+use super::{BadLog, MAX_NOTE_BYTES};
+use crate::signed::{hex, unhex};
+
+/// The identifier of Ed25519 among the types of signatures.
+const ED25519: u8 = 1;
+/// The most signatures of a note, and characters of a key's name.
+const MAX_SIGNATURES: usize = 32;
+const MAX_NAME_CHARS: usize = 200;
+const DASH: &str = "\u{2014} ";
+
+/// A key with its name, as monitors are given it: `name+id+key`, where the id is the first four
+/// bytes of SHA-256 over the name, a newline, the type of the signature and the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteKey {
+    name: String,
+    id: [u8; 4],
+    key: VerifyingKey,
+}
+
+impl NoteKey {
+    /// # Errors
+    /// Where the name cannot be one, or the key is none.
+    pub fn new(name: &str, public_key: &[u8; 32]) -> Result<Self, BadLog> {
+        if !is_key_name(name) {
+            return Err(BadLog::Form("the key's name has characters that it must not have"));
+        }
+        let key = VerifyingKey::from_bytes(public_key);
+        let key = key.map_err(|_| BadLog::Form("the key is none of Ed25519"))?;
+        let hash: [u8; 32] =
+            Sha256::digest([name.as_bytes(), &[b'\n', ED25519], public_key].concat()).into();
+        let [first, second, third, fourth, ..] = hash;
+        Ok(Self { name: name.to_owned(), id: [first, second, third, fourth], key })
+    }
+
+    /// Reads the form in which it is given to monitors.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn parse(text: &str) -> Result<Self, BadLog> {
+        let wrong = || BadLog::Form("a key is written as name+id+key");
+        let mut parts = text.splitn(3, '+');
+        let (name, id, key) = (parts.next(), parts.next(), parts.next());
+        let ((name, id), key) = name.zip(id).zip(key).ok_or_else(wrong)?;
+        let bytes = STANDARD.decode(key).map_err(|_| wrong())?;
+        let [ED25519, key @ ..] = bytes.as_slice() else {
+            return Err(BadLog::Form("the key is none of Ed25519"));
+        };
+        let known = Self::new(name, key.try_into().map_err(|_| wrong())?)?;
+        if unhex(id).as_deref() == Some(&known.id) { Ok(known) } else { Err(wrong()) }
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for NoteKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = STANDARD.encode([&[ED25519], self.key.as_bytes().as_slice()].concat());
+        write!(out, "{}+{}+{key}", self.name, hex(&self.id))
+    }
+}
+
+/// Whether a key may have this name: not empty, neither spaces, control characters nor `+`, and up
+/// to 200 characters.
+#[must_use]
+pub fn is_key_name(name: &str) -> bool {
+    let fine =
+        |character: char| !character.is_whitespace() && !character.is_control() && character != '+';
+    (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine)
+}
+
+/// A text with signatures. None of them is verified yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SignedNote {
+    /// Ends with a newline.
+    text: String,
+    signatures: Vec<NoteSignature>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NoteSignature {
+    name: String,
+    id: [u8; 4],
+    signature: Vec<u8>,
+}
+
+impl SignedNote {
+    /// Signs a text with keys of one name.
+    ///
+    /// # Errors
+    /// Where the name cannot be one.
+    pub(super) fn sign(text: String, name: &str, keys: &[&SigningKey]) -> Result<Self, BadLog> {
+        let sign = |key: &&SigningKey| {
+            let NoteKey { name, id, .. } = NoteKey::new(name, key.verifying_key().as_bytes())?;
+            let signature = key.sign(text.as_bytes()).to_bytes().to_vec();
+            Ok(NoteSignature { name, id, signature })
+        };
+        let signatures = keys.iter().map(sign).collect::<Result<_, BadLog>>()?;
+        Ok(Self { text, signatures })
+    }
+
+    /// # Errors
+    /// Where it is none, or too long.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, BadLog> {
+        if bytes.len() > MAX_NOTE_BYTES {
+            return Err(BadLog::Long(MAX_NOTE_BYTES));
+        }
+        let note = str::from_utf8(bytes).map_err(|_| BadLog::Form("the note is not in UTF-8"))?;
+        if note.chars().any(|character| character < ' ' && character != '\n') {
+            return Err(BadLog::Form("the note has control characters"));
+        }
+        let split = note.rfind("\n\n").and_then(|at| note.split_at_checked(at + 1));
+        let (text, lines) = split.ok_or(BadLog::Form("the note has no signatures"))?;
+        let lines = lines.strip_prefix('\n').and_then(|lines| lines.strip_suffix('\n'));
+        let lines = lines.ok_or(BadLog::Form("the note does not end with a newline"))?;
+        let signatures = lines.split('\n').take(MAX_SIGNATURES + 1).map(NoteSignature::parse);
+        let signatures = signatures.collect::<Result<Vec<_>, _>>()?;
+        if signatures.len() > MAX_SIGNATURES {
+            return Err(BadLog::Form("the note has too many signatures"));
+        }
+        Ok(Self { text: text.to_owned(), signatures })
+    }
+
+    pub(super) fn write(&self) -> String {
+        let line = |signature: &NoteSignature| {
+            let bytes = [&signature.id, signature.signature.as_slice()].concat();
+            format!("{DASH}{} {}\n", signature.name, STANDARD.encode(bytes))
+        };
+        let lines: String = self.signatures.iter().map(line).collect();
+        format!("{}\n{lines}", self.text)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether this key signed it. Signatures of other keys are left aside, as the standard asks.
+    ///
+    /// # Errors
+    /// Where there is none by this key, or one that is wrong.
+    pub(super) fn verify(&self, key: &NoteKey) -> Result<(), BadLog> {
+        let by =
+            |signature: &&NoteSignature| (&signature.name, signature.id) == (&key.name, key.id);
+        let mut found = self.signatures.iter().filter(by).peekable();
+        if found.peek().is_none() {
+            return Err(BadLog::Unsigned(key.name.clone()));
+        }
+        let holds = |signature: &NoteSignature| {
+            Signature::from_slice(&signature.signature).is_ok_and(|signature| {
+                key.key.verify_strict(self.text.as_bytes(), &signature).is_ok()
+            })
+        };
+        if found.all(holds) { Ok(()) } else { Err(BadLog::Signature(key.name.clone())) }
+    }
+}
+
+impl NoteSignature {
+    fn parse(line: &str) -> Result<Self, BadLog> {
+        let wrong = || BadLog::Form("a signature is written as a dash, a name and base64");
+        let (name, text) =
+            line.strip_prefix(DASH).and_then(|rest| rest.split_once(' ')).ok_or_else(wrong)?;
+        let bytes = STANDARD.decode(text).map_err(|_| wrong())?;
+        let (id, signature) = bytes.split_first_chunk().ok_or_else(wrong)?;
+        if !is_key_name(name) || signature.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { name: name.to_owned(), id: *id, signature: signature.to_vec() })
+    }
+}

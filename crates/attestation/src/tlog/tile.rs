@@ -1,0 +1,152 @@
+//! The files of a log: names and contents of tiles and of entry bundles (C2SP tlog-tiles).
+
+use super::{BadLog, Hash, MAX_TREE_SIZE};
+use crate::bytes::Bytes;
+
+/// Hashes of a full tile, and entries of a full bundle.
+pub const TILE_WIDTH: u16 = 256;
+/// The longest entry that is read, in bytes.
+pub const MAX_ENTRY_BYTES: usize = 256;
+
+/// Hashes that stand beside each other in a tree, at a height that is a multiple of 8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tile {
+    pub level: u8,
+    pub index: u64,
+    /// From 1 to [`TILE_WIDTH`].
+    pub hashes: Vec<Hash>,
+}
+
+impl Tile {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.hashes.len() == usize::from(TILE_WIDTH)
+    }
+
+    /// Where its file is below the log's address.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let width = u16::try_from(self.hashes.len()).unwrap_or(TILE_WIDTH);
+        format!("tile/{}/{}", self.level, place(self.index, width))
+    }
+
+    /// What its file holds.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.hashes.concat()
+    }
+}
+
+/// Where the bundle of entries is that the level 0 tile of the same index and width has the hashes
+/// of.
+#[must_use]
+pub fn entries_path(index: u64, width: u16) -> String {
+    format!("tile/entries/{}", place(index, width))
+}
+
+/// Three digits for each element, and `x` before all but the last: 1234067 is `x001/x234/067`.
+fn place(index: u64, width: u16) -> String {
+    let mut text = format!("{:03}", index % 1000);
+    let mut rest = index / 1000;
+    while rest > 0 {
+        text = format!("x{:03}/{text}", rest % 1000);
+        rest /= 1000;
+    }
+    if width < TILE_WIDTH { format!("{text}.p/{width}") } else { text }
+}
+
+/// Reads a tile of this width.
+///
+/// # Errors
+/// Where it is longer or shorter.
+pub fn read_tile(bytes: &[u8], width: u16) -> Result<Vec<Hash>, BadLog> {
+    let (hashes, rest) = bytes.as_chunks::<32>();
+    if !rest.is_empty() || hashes.len() != usize::from(width) {
+        return Err(BadLog::Form("the tile is of another width"));
+    }
+    Ok(hashes.to_vec())
+}
+
+/// A bundle of entries, each with its length in 2 bytes before it.
+///
+/// # Errors
+/// Where an entry is longer than [`MAX_ENTRY_BYTES`].
+pub fn write_bundle<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, BadLog> {
+    let mut bytes = vec![];
+    for entry in entries {
+        let length = u16::try_from(entry.len()).ok().filter(|_| entry.len() <= MAX_ENTRY_BYTES);
+        bytes.extend(length.ok_or(BadLog::Long(MAX_ENTRY_BYTES))?.to_be_bytes());
+        bytes.extend(entry);
+    }
+    Ok(bytes)
+}
+
+/// Reads a bundle of this many entries.
+///
+/// # Errors
+/// Where it has more or fewer, or one that is longer than [`MAX_ENTRY_BYTES`].
+pub fn read_bundle(bytes: &[u8], width: u16) -> Result<Vec<&[u8]>, BadLog> {
+    let mut rest = Bytes(bytes);
+    let mut entries = vec![];
+    for _ in 0..width.min(TILE_WIDTH) {
+        let entry = rest.vector16().ok_or(BadLog::Form("the bundle ends within an entry"))?;
+        if entry.0.len() > MAX_ENTRY_BYTES {
+            return Err(BadLog::Long(MAX_ENTRY_BYTES));
+        }
+        entries.push(entry.0);
+    }
+    if rest.is_empty() { Ok(entries) } else { Err(BadLog::Form("the bundle has more entries")) }
+}
+
+/// A number in decimal without zeros before it, as sizes and indexes are written.
+pub(super) fn number(text: &str) -> Result<u64, BadLog> {
+    let wrong = BadLog::Form("a number is not in decimal, or too large");
+    let number: u64 = text.parse().map_err(|_| wrong.clone())?;
+    if number > MAX_TREE_SIZE || number.to_string() != text { Err(wrong) } else { Ok(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_the_names_of_the_standard() {
+        for (index, width, path) in [
+            (0, 256, "tile/entries/000"),
+            (999, 255, "tile/entries/999.p/255"),
+            (1067, 256, "tile/entries/x001/067"),
+            (1_234_067, 1, "tile/entries/x001/x234/067.p/1"),
+        ] {
+            assert_eq!(entries_path(index, width), path);
+        }
+        let tile = |hashes| Tile { level: 2, index: 1000, hashes };
+        assert_eq!(tile(vec![[0; 32]; 256]).path(), "tile/2/x001/000");
+        assert_eq!(tile(vec![[0; 32]; 17]).path(), "tile/2/x001/000.p/17");
+    }
+
+    #[test]
+    fn a_bundle_has_one_form() {
+        let entries: [&[u8]; 3] = [b"one", b"", &[7; 256]];
+        let bytes = write_bundle(entries).unwrap();
+        assert_eq!(bytes[..7], [0, 3, b'o', b'n', b'e', 0, 0]);
+        assert_eq!(read_bundle(&bytes, 3).unwrap(), entries);
+        assert!(read_bundle(&bytes, 2).is_err() && read_bundle(&bytes, 4).is_err());
+        for length in 0..bytes.len() {
+            assert!(read_bundle(&bytes[..length], 3).is_err(), "{length}");
+        }
+        let long = [&[1_u8, 1][..], &[0; 257]].concat();
+        assert_eq!(read_bundle(&long, 1), Err(BadLog::Long(MAX_ENTRY_BYTES)));
+        assert_eq!(write_bundle([&[0; 257][..]]), Err(BadLog::Long(MAX_ENTRY_BYTES)));
+        assert_eq!(read_tile(&[1; 64], 2), Ok(vec![[1; 32]; 2]));
+        assert!(read_tile(&[1; 64], 1).is_err() && read_tile(&[1; 65], 2).is_err());
+    }
+
+    #[test]
+    fn a_number_has_one_form() {
+        assert_eq!(number("0"), Ok(0));
+        assert_eq!(number("1099511627776"), Ok(MAX_TREE_SIZE));
+        for wrong in ["", "00", "01", "+1", "-1", " 1", "1 ", "1e3", "1099511627777", "٣"] {
+            assert!(number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

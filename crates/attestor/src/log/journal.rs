@@ -1,0 +1,113 @@
+//! The attestations themselves, a line each, which the operator keeps: what the log's entries are
+//! the hashes of.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use attestation::{
+    body::Body,
+    signed::{self, hex, unhex},
+};
+use rustix::fs::{FlockOperation, flock};
+
+use super::{LogError, said};
+
+const FILE: &str = "journal";
+/// A line longer than this is none of ours.
+const LONGEST_LINE: u64 = 2 * 1024 * 1024;
+
+/// The journal, locked against other processes.
+pub(super) struct Journal {
+    file: File,
+}
+
+/// A line.
+pub(super) struct Record {
+    pub(super) attestation: Vec<u8>,
+    pub(super) body: Body,
+    pub(super) hash: [u8; 32],
+}
+
+impl Journal {
+    /// Opens a journal, or makes one, and answers what is in it. What a crash left of a last line
+    /// was never signed for in a checkpoint, and is cut off.
+    pub(super) fn open(
+        private: &Path,
+    ) -> Result<(Self, impl Iterator<Item = Result<Record, String>>), LogError> {
+        let path = private.join(FILE);
+        let failed = |error| LogError::File(path.clone(), error);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).mode(0o600).open(&path);
+        let mut file = file.map_err(failed)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(LogError::Taken(path));
+        }
+        File::open(private).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        let whole = whole_lines(&mut file).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() > whole {
+            tracing::warn!("the log's journal ends in half a line, which is cut off");
+            file.set_len(whole).and_then(|()| file.sync_data()).map_err(failed)?;
+        }
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let reader = BufReader::new(file.try_clone().map_err(failed)?);
+        Ok((Self { file }, records(reader, path.clone())))
+    }
+
+    /// Answers once it is on the disk.
+    pub(super) fn append(&mut self, attestation: &[u8]) -> io::Result<()> {
+        self.file.write_all(format!("{}\n", hex(attestation)).as_bytes())?;
+        self.file.sync_data()
+    }
+}
+
+/// How many bytes the lines are that end.
+fn whole_lines(file: &mut File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let mut end = length;
+    let mut part = [0; 4096];
+    // From the end, since all before the last newline is whole.
+    while end > 0 {
+        let start = end.saturating_sub(4096);
+        let count = usize::try_from(end - start).unwrap_or(part.len());
+        let Some(part) = part.get_mut(..count) else { break };
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + u64::try_from(at).unwrap_or_default() + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+fn records(
+    mut reader: BufReader<File>,
+    path: std::path::PathBuf,
+) -> impl Iterator<Item = Result<Record, String>> {
+    let mut number = 0_u64;
+    let mut line = String::new();
+    std::iter::from_fn(move || {
+        line.clear();
+        let read = io::Read::take(&mut reader, LONGEST_LINE).read_line(&mut line);
+        let at = number;
+        number += 1;
+        match read {
+            Ok(0) => None,
+            Ok(_) => Some(
+                record(line.trim_end_matches('\n'))
+                    .map_err(|why| said(&path, &format!("line {at}: {why}"))),
+            ),
+            Err(error) => Some(Err(said(&path, &error))),
+        }
+    })
+}
+
+fn record(line: &str) -> Result<Record, String> {
+    let attestation = unhex(line).ok_or("it is not in hexadecimal, or too long")?;
+    let (body, hash) = signed::unverified(&attestation).map_err(|error| error.to_string())?;
+    Ok(Record { attestation, body, hash })
+}

@@ -1,0 +1,215 @@
+//! The files that the public sees: checkpoint, tiles and bundles of entries (C2SP tlog-tiles). Each
+//! is written beside its place, and takes it once it is on the disk.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use attestation::tlog::{
+    self, BadLog, MAX_NOTE_BYTES, RightEdge, SignedCheckpoint, TILE_WIDTH, Tile, entries_path,
+    leaf_hash, write_bundle,
+};
+
+use super::said;
+
+const CHECKPOINT: &str = "checkpoint";
+
+/// The folder, and the entries of its last bundle.
+pub(super) struct Public {
+    folder: PathBuf,
+    /// The bundle that was appended to last: which it is, and its entries.
+    bundle: (u64, Vec<Vec<u8>>),
+}
+
+impl Public {
+    pub(super) const fn new(folder: PathBuf) -> Self {
+        Self { folder, bundle: (0, vec![]) }
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// Whether nothing was ever published here.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.folder.join("tile").exists() && !self.folder.join(CHECKPOINT).exists()
+    }
+
+    pub(super) fn checkpoint(&self) -> Result<Option<Vec<u8>>, String> {
+        self.read(CHECKPOINT, MAX_NOTE_BYTES)
+    }
+
+    /// Appends the entry of an attestation, in memory; answers the tiles that are full by it.
+    pub(super) fn append(
+        &mut self,
+        edge: &mut RightEdge,
+        hash: &[u8; 32],
+    ) -> Result<Vec<Tile>, BadLog> {
+        let entry = tlog::entry(hash);
+        let index = edge.size() / u64::from(TILE_WIDTH);
+        let full = edge.push(leaf_hash(&entry))?;
+        if self.bundle.0 != index {
+            self.bundle = (index, vec![]);
+        }
+        self.bundle.1.push(entry);
+        Ok(full)
+    }
+
+    /// Writes everything that the last entry changed, but the checkpoint.
+    pub(super) fn write(&self, edge: &RightEdge, full: &[Tile]) -> io::Result<()> {
+        let (path, bytes) = self.bundle_of(self.bundle.1.len()).map_err(io::Error::other)?;
+        self.write_file(&path, &bytes)?;
+        for tile in full {
+            self.write_file(&tile.path(), &tile.bytes())?;
+        }
+        let changed = edge.partial_tiles();
+        let changed = changed.iter().find(|tile| usize::from(tile.level) == full.len());
+        changed.map_or(Ok(()), |tile| self.write_file(&tile.path(), &tile.bytes()))
+    }
+
+    pub(super) fn write_checkpoint(&self, checkpoint: &SignedCheckpoint) -> io::Result<()> {
+        self.write_file(CHECKPOINT, checkpoint.write().as_bytes())
+    }
+
+    /// Removes the partial forms of what is full, as far as it can: they are served no more.
+    pub(super) fn clean(&self, full: &[Tile]) {
+        let bundle = full.first().map(|tile| entries_path(tile.index, TILE_WIDTH));
+        for path in full.iter().map(Tile::path).chain(bundle) {
+            let partial = self.folder.join(format!("{path}.p"));
+            if let Err(error) = fs::remove_dir_all(&partial)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, "partial tiles in {} cannot be removed", partial.display());
+            }
+        }
+    }
+
+    /// Holds the files of full tiles, and of the bundle below them, against what they have to be.
+    pub(super) fn compare_full(&self, full: &[Tile]) -> Result<(), String> {
+        if full.is_empty() {
+            return Ok(());
+        }
+        let (path, bytes) = self.bundle_of(self.bundle.1.len())?;
+        self.compare(&path, &bytes)?;
+        full.iter().try_for_each(|tile| self.compare(&tile.path(), &tile.bytes()))?;
+        self.clean(full);
+        Ok(())
+    }
+
+    /// Holds the partial tiles at the right edge, and those of smaller trees that they grew from,
+    /// against what they have to be. What no checkpoint covers is refused, except files of `more`
+    /// entries, which are about to be written again.
+    pub(super) fn compare_partial(&self, edge: &RightEdge, more: usize) -> Result<(), String> {
+        for tile in edge.partial_tiles() {
+            let part = |width| {
+                let hashes = tile.hashes.get(..width).unwrap_or_default().to_vec();
+                let part = Tile { hashes, ..tile };
+                Ok((part.path(), part.bytes()))
+            };
+            self.compare_parts(tile.hashes.len(), more, part)?;
+            if tile.level == 0 {
+                self.compare_parts(tile.hashes.len(), more, |width| self.bundle_of(width))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds all files of one partial tile against its parts. The widest has to be there.
+    fn compare_parts(
+        &self,
+        widest: usize,
+        more: usize,
+        part: impl Fn(usize) -> Result<(String, Vec<u8>), String>,
+    ) -> Result<(), String> {
+        let (path, bytes) = part(widest)?;
+        self.compare(&path, &bytes)?;
+        let path = self.folder.join(path);
+        let folder = path.parent().unwrap_or(&self.folder);
+        for file in fs::read_dir(folder).map_err(|error| said(folder, &error))? {
+            let file = file.map_err(|error| said(folder, &error))?.file_name();
+            let name = file.to_string_lossy();
+            if name.starts_with('.') {
+                continue;
+            }
+            let width = name.parse().ok().filter(|width| (1..=widest + more).contains(width));
+            let width =
+                width.ok_or_else(|| said(&folder.join(&file), "no checkpoint covers it"))?;
+            if width <= widest {
+                let (path, bytes) = part(width)?;
+                self.compare(&path, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first entries of the last bundle, as a file.
+    fn bundle_of(&self, width: usize) -> Result<(String, Vec<u8>), String> {
+        let (index, entries) = &self.bundle;
+        let entries = entries.get(..width).unwrap_or_default();
+        let bytes = write_bundle(entries.iter().map(Vec::as_slice));
+        let width = u16::try_from(width).unwrap_or(TILE_WIDTH);
+        Ok((entries_path(*index, width), bytes.map_err(|error| error.to_string())?))
+    }
+
+    fn compare(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let found = self.read(path, bytes.len())?;
+        let there = self.folder.join(path);
+        match found {
+            None => Err(said(&there, "the file is missing")),
+            Some(found) if found == bytes => Ok(()),
+            Some(_) => Err(said(&there, "the file was changed")),
+        }
+    }
+
+    fn read(&self, path: &str, longest: usize) -> Result<Option<Vec<u8>>, String> {
+        let path = self.folder.join(path);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(said(&path, &error)),
+        };
+        let mut bytes = vec![];
+        // One byte more tells that it is longer.
+        let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
+        file.take(most).read_to_end(&mut bytes).map_err(|error| said(&path, &error))?;
+        Ok(Some(bytes))
+    }
+
+    fn write_file(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        write_durably(&self.folder.join(path), bytes)
+    }
+}
+
+/// Writes a file so that there is the old one or the new one after a crash, and the new one once
+/// this has answered.
+pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    make_folder(folder, 0o755)?;
+    let beside = folder.join(format!(".{}.new", name.to_string_lossy()));
+    let mut file = File::create(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Makes a folder and those above it, so that they are there after a crash.
+pub(super) fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    make_folder(above, 0o755)?;
+    match DirBuilder::new().mode(mode).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+        result => result?,
+    }
+    File::open(above)?.sync_all()
+}

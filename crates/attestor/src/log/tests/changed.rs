@@ -1,0 +1,239 @@
+//! Logs that somebody changed. What a start cannot see, since all of the folder was put in the
+//! place of it, a monitor does: crates/attestor/src/monitor/tests.rs.
+
+use super::*;
+
+/// What somebody does to a log, and what the next start says of it.
+type Case = (&'static str, fn(&Path), &'static str);
+
+const COUNT: u16 = 260;
+
+const CHANGES: &[Case] = &[
+    (
+        "the journal ends a line earlier",
+        |log| lines(log, |lines| lines.truncate(259)),
+        "has 259 attestations of 260",
+    ),
+    (
+        "the journal ends at a tile's end",
+        |log| lines(log, |lines| lines.truncate(256)),
+        "has 256 attestations of 260",
+    ),
+    ("the journal is empty", |log| lines(log, Vec::clear), "has 0 attestations of 260"),
+    ("the journal ends within a line", |log| cut(log, 9), "has 259 attestations of 260"),
+    (
+        "the first line is gone",
+        |log| lines(log, |lines| drop(lines.remove(0))),
+        "has another place",
+    ),
+    (
+        "two lines are swapped",
+        |log| lines(log, |lines| lines.swap(7, 8)),
+        "attestation 7 of the journal has another place",
+    ),
+    (
+        "the last two lines are swapped",
+        |log| lines(log, |lines| lines.swap(258, 259)),
+        "has another place",
+    ),
+    (
+        "a line stands twice",
+        |log| lines(log, |lines| lines.push(lines[259].clone())),
+        "has another place",
+    ),
+    ("a line is none", |log| lines(log, |lines| lines[3] = "no line".into()), "hexadecimal"),
+    (
+        "a digit of a body was changed",
+        |log| lines(log, |lines| digit(&mut lines[3], 100)),
+        "attestation 4 of the journal",
+    ),
+    (
+        "a digit of the last body was changed",
+        |log| lines(log, |lines| digit(&mut lines[259], 100)),
+        "not that of the journal's attestations",
+    ),
+    (
+        "a digit of a signature was changed",
+        |log| lines(log, |lines| digit(&mut lines[3], usize::MAX)),
+        "signature",
+    ),
+    (
+        "an entry was changed",
+        |log| byte(log, "tile/entries/000", 5000),
+        "tile/entries/000: the file was changed",
+    ),
+    (
+        "a late entry was changed",
+        |log| byte(log, "tile/entries/001.p/4", 9),
+        "001.p/4: the file was changed",
+    ),
+    (
+        "an entry of an earlier size was changed",
+        |log| byte(log, "tile/entries/001.p/2", 9),
+        "001.p/2: the file was changed",
+    ),
+    ("a tile was changed", |log| byte(log, "tile/0/000", 5000), "tile/0/000: the file was changed"),
+    (
+        "a late tile was changed",
+        |log| byte(log, "tile/0/001.p/4", 0),
+        "001.p/4: the file was changed",
+    ),
+    (
+        "an upper tile was changed",
+        |log| byte(log, "tile/1/000.p/1", 0),
+        "tile/1/000.p/1: the file was changed",
+    ),
+    (
+        "a tile is missing",
+        |log| fs::remove_file(public(log, "tile/0/000")).unwrap(),
+        "tile/0/000: the file is missing",
+    ),
+    (
+        "late entries are missing",
+        |log| fs::remove_file(public(log, "tile/entries/001.p/4")).unwrap(),
+        "the file is missing",
+    ),
+    ("a tile is longer", |log| longer(log, "tile/0/000"), "the file was changed"),
+    (
+        "a tile has one more hash",
+        |log| fs::write(public(log, "tile/0/001.p/5"), [0; 160]).unwrap(),
+        "no checkpoint covers it",
+    ),
+    (
+        "a tile is no number wide",
+        |log| fs::write(public(log, "tile/0/001.p/four"), [0]).unwrap(),
+        "no checkpoint covers it",
+    ),
+    (
+        "the checkpoint is missing",
+        |log| fs::remove_file(public(log, "checkpoint")).unwrap(),
+        "there is no checkpoint",
+    ),
+    ("the checkpoint was changed", |log| byte(log, "checkpoint", 24), "checkpoint"),
+    ("its signature was changed", |log| byte(log, "checkpoint", 150), "checkpoint"),
+    ("the checkpoint is of an earlier size", |log| older(log, 200, COUNT), "the file is missing"),
+    (
+        "the log ends an entry earlier",
+        |log| {
+            older(log, 259, COUNT);
+            lines(log, |lines| lines.truncate(259));
+        },
+        "no checkpoint covers it",
+    ),
+    (
+        "the checkpoint is of another log of this size",
+        |log| fork(log),
+        "not that of the journal's attestations",
+    ),
+];
+
+#[test]
+fn a_changed_log_is_refused() {
+    let folder = log_of(COUNT);
+    for (what, change, why) in CHANGES {
+        let copy = copied(folder.path());
+        change(copy.path());
+        match open(copy.path()) {
+            Err(LogError::Broken(_, said)) => assert!(said.contains(why), "{what}: {said}"),
+            Err(other) => panic!("{what}: {other}"),
+            Ok(_) => panic!("{what}: was not found"),
+        }
+    }
+    open(folder.path()).unwrap();
+}
+
+/// One entry earlier is what a crash leaves too; what is published then is what was published.
+#[test]
+fn a_checkpoint_that_is_one_behind_is_made_good_again() {
+    let folder = log_of(7);
+    let before = fs::read(public(folder.path(), "checkpoint")).unwrap();
+    older(folder.path(), 6, 7);
+    assert_ne!(fs::read(public(folder.path(), "checkpoint")).unwrap(), before);
+    open(folder.path()).unwrap();
+    assert_eq!(fs::read(public(folder.path(), "checkpoint")).unwrap(), before);
+}
+
+pub(crate) fn copied(folder: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    copy_into(folder, copy.path());
+    copy
+}
+
+pub(crate) fn copy_into(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) = {
+            let entry = entry.unwrap();
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if from.is_dir() {
+            fs::create_dir_all(&to).unwrap();
+            copy_into(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
+pub(crate) fn public(log: &Path, path: &str) -> PathBuf {
+    log.join("public").join(path)
+}
+
+fn lines(log: &Path, change: impl FnOnce(&mut Vec<String>)) {
+    let path = log.join("private/journal");
+    let mut lines: Vec<_> = fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+    change(&mut lines);
+    lines.push(String::new());
+    fs::write(path, lines.join("\n")).unwrap();
+}
+
+/// Takes bytes away from the journal's end.
+fn cut(log: &Path, count: usize) {
+    let path = log.join("private/journal");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(path, &bytes[..bytes.len() - count]).unwrap();
+}
+
+fn digit(line: &mut String, at: usize) {
+    let at = at.min(line.len() - 1);
+    let other = if &line[at..=at] == "0" { "1" } else { "0" };
+    line.replace_range(at..=at, other);
+}
+
+pub(crate) fn byte(log: &Path, path: &str, at: usize) {
+    let path = public(log, path);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn longer(log: &Path, path: &str) {
+    let path = public(log, path);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(path, [bytes, vec![0]].concat()).unwrap();
+}
+
+/// Puts a checkpoint of an earlier size in the place of the newest, as it was then.
+fn older(log: &Path, size: u64, count: u16) {
+    let secret = fs::read_to_string(log.join("private/key")).unwrap();
+    let secret = signed::unhex(secret.trim_end()).unwrap().try_into().unwrap();
+    let mut edge = RightEdge::default();
+    let text = fs::read_to_string(log.join("private/journal")).unwrap();
+    for line in text.lines().take(usize::from(count)) {
+        let (_, hash) = signed::unverified(&signed::unhex(line).unwrap()).unwrap();
+        if edge.size() < size {
+            edge.push(leaf_hash(&tlog::entry(&hash))).unwrap();
+        }
+    }
+    let checkpoint = Checkpoint { origin: ORIGIN.into(), size, root: edge.root() };
+    let signed = SignedCheckpoint::sign(&checkpoint, &[&SigningKey::from_bytes(&secret), &key()]);
+    fs::write(public(log, "checkpoint"), signed.unwrap().write()).unwrap();
+}
+
+/// Puts a checkpoint of as many other entries in the place of the newest.
+fn fork(log: &Path) {
+    let secret = fs::read_to_string(log.join("private/key")).unwrap();
+    let secret = signed::unhex(secret.trim_end()).unwrap().try_into().unwrap();
+    let checkpoint = Checkpoint { origin: ORIGIN.into(), size: COUNT.into(), root: [9; 32] };
+    let signed = SignedCheckpoint::sign(&checkpoint, &[&SigningKey::from_bytes(&secret)]);
+    fs::write(public(log, "checkpoint"), signed.unwrap().write()).unwrap();
+}

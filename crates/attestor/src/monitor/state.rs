@@ -1,0 +1,85 @@
+//! What a monitor remembers of a log: the last checkpoint that was well, and the right edge of its
+//! tree.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use attestation::{
+    signed::{hex, unhex},
+    tlog::{NoteKey, RightEdge, SignedCheckpoint},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::log::write_durably;
+
+/// The longest file: eight levels of 255 hashes in hexadecimal, and a note.
+const LONGEST: u64 = 256 * 1024;
+
+#[derive(Default)]
+pub(super) struct State {
+    /// None before the first look.
+    pub(super) checkpoint: Option<SignedCheckpoint>,
+    pub(super) edge: RightEdge,
+}
+
+/// As the file has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    key: String,
+    checkpoint: String,
+    /// The hashes of the partial tiles by level, each level in one piece.
+    edge: Vec<String>,
+}
+
+impl State {
+    /// The state of a log with this key; nothing where there is no file.
+    pub(super) fn read(path: &Path, key: &NoteKey) -> Result<Self, String> {
+        let said = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+        let mut text = String::new();
+        match File::open(path) {
+            Ok(file) => {
+                let read = file.take(LONGEST + 1).read_to_string(&mut text);
+                read.map_err(|error| said(&error))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(said(&error)),
+        }
+        let kept: Kept = serde_json::from_str(&text).map_err(|error| said(&error))?;
+        kept.state(key).map_err(|why| said(&why))
+    }
+
+    pub(super) fn write(&self, path: &Path, key: &NoteKey) -> Result<(), String> {
+        let checkpoint = self.checkpoint.as_ref().map(SignedCheckpoint::write);
+        let edge = self.edge.levels().iter().map(|hashes| hex(&hashes.concat())).collect();
+        let kept = Kept { key: key.to_string(), checkpoint: checkpoint.unwrap_or_default(), edge };
+        let text = serde_json::to_vec_pretty(&kept).map_err(|error| error.to_string())?;
+        write_durably(path, &text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+impl Kept {
+    fn state(&self, key: &NoteKey) -> Result<State, String> {
+        if self.key != key.to_string() {
+            return Err("it is the state of a log with another key".into());
+        }
+        let signed = SignedCheckpoint::parse(self.checkpoint.as_bytes());
+        let signed = signed.map_err(|error| error.to_string())?;
+        let checkpoint = signed.verify(key).map_err(|error| error.to_string())?;
+        let level = |text: &String| {
+            let bytes = unhex(text)?;
+            let (hashes, rest) = bytes.as_chunks();
+            rest.is_empty().then(|| hashes.to_vec())
+        };
+        let levels: Option<Vec<_>> = self.edge.iter().map(level).collect();
+        let levels = levels.ok_or("its hashes are not in hexadecimal")?;
+        let edge = RightEdge::new(checkpoint.size, levels).map_err(|error| error.to_string())?;
+        if edge.root() != checkpoint.root {
+            return Err("its hashes are not those of its checkpoint".into());
+        }
+        Ok(State { checkpoint: Some(signed), edge })
+    }
+}

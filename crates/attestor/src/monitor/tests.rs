@@ -1,0 +1,231 @@
+//! Logs that grow as they should, and logs whose operator has put another in the place of theirs:
+//! each of those is well by itself, and passes the attestor's own checks at its start.
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::*;
+use crate::{
+    log::tests::{
+        ORIGIN,
+        changed::{byte, copied, public},
+        grow, open,
+    },
+    log_key,
+};
+
+/// A log that was seen with so many entries, and what was remembered of it.
+struct Watched {
+    log: TempDir,
+    state: TempDir,
+}
+
+const COUNT: u16 = 260;
+
+impl Watched {
+    async fn new() -> Self {
+        let watched =
+            Self { log: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() };
+        grow(watched.log.path(), 0..COUNT);
+        let seen = watched.look(false).await.unwrap();
+        assert_eq!((seen.new, seen.checkpoint.size), (260, 260));
+        watched
+    }
+
+    fn copy(&self) -> Self {
+        Self { log: copied(self.log.path()), state: copied(self.state.path()) }
+    }
+
+    fn monitor(&self) -> Monitor {
+        let folder = self.log.path().join("public");
+        self.monitor_of(folder.to_str().unwrap())
+    }
+
+    fn monitor_of(&self, log: &str) -> Monitor {
+        let key = log_key(self.log.path(), ORIGIN).unwrap().to_string();
+        Monitor::new(log, &key, self.state.path().join("state.json")).unwrap()
+    }
+
+    async fn look(&self, all: bool) -> Result<Seen, Finding> {
+        self.monitor().look(all).await
+    }
+
+    /// Puts another log of these sessions, with the same key, in the place of the log.
+    fn replace(&self, sessions: impl IntoIterator<Item = u16>) {
+        let secret = fs::read(self.log.path().join("private/key")).unwrap();
+        let fresh = tempfile::tempdir().unwrap();
+        drop(open(fresh.path()).unwrap());
+        fs::write(fresh.path().join("private/key"), secret).unwrap();
+        fs::remove_dir_all(fresh.path().join("public")).unwrap();
+        grow(fresh.path(), sessions);
+        for part in ["public", "private"] {
+            fs::remove_dir_all(self.log.path().join(part)).unwrap();
+            fs::rename(fresh.path().join(part), self.log.path().join(part)).unwrap();
+        }
+        open(self.log.path()).expect("by itself it is well");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_only_grows_is_well() {
+    let watched = Watched::new().await;
+    assert_eq!(watched.look(false).await.unwrap().new, 0);
+    let mut before = COUNT;
+    for count in [261, 511, 512, 513, 770] {
+        grow(watched.log.path(), before..count);
+        let seen = watched.look(count == 513).await.unwrap();
+        assert_eq!((seen.new, seen.checkpoint.size), ((count - before).into(), count.into()));
+        before = count;
+    }
+    let fresh = Watched { log: watched.log, state: tempfile::tempdir().unwrap() };
+    assert_eq!(fresh.look(true).await.unwrap().new, 770);
+    let seen = fresh.look(true).await.unwrap();
+    assert_eq!(seen.json()["newEntries"], 0);
+}
+
+#[tokio::test]
+async fn a_log_that_grew_while_it_was_read_is_well() {
+    let watched = Watched::new().await;
+    let checkpoint = fs::read(public(watched.log.path(), "checkpoint")).unwrap();
+    grow(watched.log.path(), COUNT..600);
+    fs::write(public(watched.log.path(), "checkpoint"), checkpoint).unwrap();
+    assert!(!public(watched.log.path(), "tile/0/001.p").exists(), "it has the full tile alone");
+    assert_eq!(watched.look(true).await.unwrap().checkpoint.size, 260);
+}
+
+/// What an operator does, whether a look at what came sees it or a look at all, and its code.
+type Case = (&'static str, fn(&Watched), bool, u8);
+
+const CHANGES: &[Case] = &[
+    ("cut off at a tile's end", |log| log.replace(0..256), false, 11),
+    ("cut off by an entry", |log| log.replace(0..259), false, 11),
+    ("cut off wholly", |log| log.replace(0..0), false, 11),
+    ("cut off and grown again", |log| log.replace((0..200).chain(300..370)), false, 10),
+    ("another log of the same size", |log| log.replace((0..100).chain(300..460)), false, 10),
+    ("another last entry", |log| log.replace((0..259).chain([300])), false, 10),
+    ("another first entry, and more", |log| log.replace((300..301).chain(1..280)), false, 10),
+    ("two entries swapped", |log| log.replace((0..7).chain([8, 7]).chain(9..260)), false, 10),
+    ("an early entry changed", |log| byte(log.log.path(), "tile/entries/000", 500), true, 10),
+    ("a length changed", |log| byte(log.log.path(), "tile/entries/000", 1), true, 10),
+    ("an early hash changed", |log| byte(log.log.path(), "tile/0/000", 500), true, 10),
+    ("a late entry changed", |log| byte(log.log.path(), "tile/entries/001.p/4", 50), false, 10),
+    ("a late hash changed", |log| byte(log.log.path(), "tile/0/001.p/4", 50), false, 10),
+    ("an upper hash changed", |log| byte(log.log.path(), "tile/1/000.p/1", 5), false, 10),
+    ("a signed size changed", |log| byte(log.log.path(), "checkpoint", 24), false, 12),
+    ("the signature changed", |log| byte(log.log.path(), "checkpoint", 120), false, 12),
+    (
+        "no checkpoint",
+        |log| fs::write(public(log.log.path(), "checkpoint"), "").unwrap(),
+        false,
+        12,
+    ),
+    ("a tile missing", |log| gone(log, "tile/0/000"), true, 13),
+    ("late entries missing", |log| gone(log, "tile/entries/001.p/4"), false, 13),
+    ("the checkpoint missing", |log| gone(log, "checkpoint"), false, 13),
+    ("everything too long", |log| long(log), false, 10),
+    ("the state of another log", |log| state(log, "log.test", "log.best"), false, 14),
+    ("the state cut off", |log| state(log, "}", ""), false, 14),
+    (
+        "the state's hashes changed",
+        |log| state(log, "\"edge\": [\n    \"", "\"edge\": [\n    \"0"),
+        false,
+        14,
+    ),
+];
+
+fn gone(watched: &Watched, path: &str) {
+    fs::remove_file(public(watched.log.path(), path)).unwrap();
+}
+
+fn long(watched: &Watched) {
+    fs::write(public(watched.log.path(), "checkpoint"), vec![b'x'; 100_000]).unwrap();
+}
+
+fn state(watched: &Watched, from: &str, to: &str) {
+    let path = watched.state.path().join("state.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from));
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+#[tokio::test]
+async fn a_log_that_was_changed_is_found() {
+    let watched = Watched::new().await;
+    for (what, change, all, code) in CHANGES {
+        let copy = watched.copy();
+        change(&copy);
+        let before = fs::read(copy.state.path().join("state.json")).unwrap();
+        let finding = copy.look(*all).await.expect_err(what);
+        assert_eq!(finding.code(), *code, "{what}: {finding}");
+        let after = fs::read(copy.state.path().join("state.json")).unwrap();
+        assert_eq!(before, after, "{what}: what was remembered stays");
+        let signed = fs::read(copy.state.path().join("state.json.refused"));
+        assert_eq!(signed.is_ok(), [10, 11].contains(code) && !what.contains("too long"), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_of_another_key_is_refused() {
+    let watched = Watched::new().await;
+    let other = tempfile::tempdir().unwrap();
+    let key = log_key(other.path(), ORIGIN).unwrap().to_string();
+    let folder = watched.log.path().join("public");
+    let state = other.path().join("state.json");
+    let monitor = Monitor::new(folder.to_str().unwrap(), &key, state).unwrap();
+    assert!(matches!(monitor.look(false).await, Err(Finding::Signature(_))));
+    let bad = |log: &str, key: &str| Monitor::new(log, key, "state".into()).map(drop);
+    assert!(matches!(bad("http://log.test", &key), Err(Finding::State(_))), "not over TLS");
+    assert!(matches!(bad("folder", "no key"), Err(Finding::State(_))));
+}
+
+/// A web server for a folder: the file, or 404; every other one of its answers is this.
+async fn serve(folder: &Path, instead: Option<&'static str>) -> String {
+    let (folder, listener) = (folder.to_owned(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let address = format!("http://{}/log", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut asked = vec![];
+            while !asked.ends_with(b"\r\n\r\n") {
+                asked.push(stream.read_u8().await.unwrap());
+            }
+            let asked = String::from_utf8(asked).unwrap();
+            let path = asked.strip_prefix("GET /log/").unwrap().split(' ').next().unwrap();
+            let (status, body) = match (instead, fs::read(folder.join(path))) {
+                (Some(instead), _) => (instead, vec![]),
+                (None, Ok(body)) => ("200 OK", body),
+                (None, Err(_)) => ("404 Not Found", vec![]),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(&[head.as_bytes(), &body].concat()).await.unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_log_is_read_from_a_web_server() {
+    let watched = Watched::new().await;
+    let folder = watched.log.path().join("public");
+    let address = serve(&folder, None).await;
+    assert_eq!(watched.monitor_of(&address).look(true).await.unwrap().new, 0);
+    grow(watched.log.path(), COUNT..520);
+    assert_eq!(watched.monitor_of(&address).look(false).await.unwrap().new, 260);
+    watched.replace(0..100);
+    let finding = watched.monitor_of(&address).look(false).await.unwrap_err();
+    assert_eq!(finding, Finding::RolledBack { had: 520, has: 100 });
+    for status in ["302 Found\r\nlocation: /other", "500 Oh", "404 Not Found"] {
+        let address = serve(&folder, Some(status)).await;
+        let finding = watched.monitor_of(&address).look(false).await.unwrap_err();
+        assert!(matches!(finding, Finding::Unreachable(_)), "{status}: {finding}");
+    }
+    let nobody = watched.monitor_of("http://127.0.0.1:1").look(false).await;
+    assert!(matches!(nobody, Err(Finding::Unreachable(_))));
+}

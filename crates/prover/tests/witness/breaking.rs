@@ -1,0 +1,191 @@
+//! An attestor that breaks the connection to the platform in every message that it can send, and
+//! keeps all that the prover says to it.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use attestation::protocol::{EXPORTER, FromAttestor, FromProver, Opened, Welcome};
+use domain::workflow::AttestMode;
+use ed25519_dalek::SigningKey;
+use ports::attestor::Attestor as _;
+use prover::Address;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+use tokio_rustls::server::TlsStream;
+
+use crate::{
+    false_witness::{acceptor, hear, say},
+    scene::{COOKIE, Scene, Secrets, response, serve},
+    unheard,
+};
+
+/// What is said instead of bytes of the server: those of its first turn (the flight of the
+/// handshake) have number 0, those of its second (the response) number 1.
+type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<FromAttestor>;
+
+const LIES: &[(&str, Lie)] = &[
+    ("a fatal alert instead of the flight", |_, _| data(&[21, 3, 3, 0, 2, 2, 40])),
+    ("a fatal alert after the flight", |turn, bytes| {
+        if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 2, 40]) }
+    }),
+    ("close_notify in plain", |_, _| data(&[21, 3, 3, 0, 2, 1, 0])),
+    ("close_notify in plain after the flight", |turn, bytes| {
+        if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 1, 0]) }
+    }),
+    ("garbage", |_, _| data(b"HTTP/1.1 200 OK\r\n\r\n")),
+    ("a flight that is cut off", |_, bytes| data(&bytes[..bytes.len() / 2])),
+    ("a response that is cut off", |turn, bytes| {
+        if turn == 0 { data(&bytes) } else { data(&bytes[..bytes.len() / 2]) }
+    }),
+    ("another suite in the server's hello", |turn, mut bytes| {
+        if turn == 0 {
+            let suite = bytes.windows(2).position(|pair| pair == [0x13, 0x03]).unwrap();
+            bytes[suite + 1] = 0x01;
+        }
+        data(&bytes)
+    }),
+    ("a wrong tag in the flight", |turn, bytes| mangled(turn == 0, bytes)),
+    ("a wrong tag in the response", |turn, bytes| mangled(turn == 1, bytes)),
+    ("the flight twice", |_, bytes| data(&[bytes.clone(), bytes].concat())),
+    ("a refusal", |_, _| vec![FromAttestor::Refused("full-reveal only".into())]),
+    ("a refusal after the flight", |turn, bytes| {
+        if turn == 0 { data(&bytes) } else { vec![FromAttestor::Refused("no".into())] }
+    }),
+    ("opened again", |_, _| vec![opened()]),
+    ("attested at once", |_, _| {
+        let (attestation, disclosure) = (vec![1], vec![2]);
+        vec![FromAttestor::Attested(attestation::protocol::Attested { attestation, disclosure })]
+    }),
+];
+
+/// Finding 2: whatever such an attestor says, it is told no secret and asked for no other mode.
+/// The definition is the worst that may be stored: it has two modes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_that_breaks_the_connection_learns_nothing() {
+    let both = vec![AttestMode::ZktlsRequest, AttestMode::FullReveal];
+    let scene = Scene::with(|scene| scene.modes = both).await;
+    for (name, lie) in LIES {
+        let witness = Breaking::start(scene.platform, *lie).await;
+        let prover = scene.prover_to(witness.address.clone());
+        let result = prover.attest(scene.order(), &unheard).await;
+        assert!(result.is_err(), "{name}");
+        witness.learned_nothing(name, &scene.secrets.all());
+    }
+    assert!(!scene.secrets.all().is_empty(), "the server saw handshakes");
+}
+
+/// The server's place is taken by one of the attestor's own, with a certificate of its own root.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_that_leads_elsewhere_learns_nothing() {
+    let scene = Scene::start().await;
+    let secrets = Secrets::default();
+    let (own, _) = serve(true, response(200, r#"{"id":"acct-1"}"#), secrets.clone()).await;
+    let witness = Breaking::start(own, |_, bytes| data(&bytes)).await;
+    let prover = scene.prover_to(witness.address.clone());
+    prover.attest(scene.order(), &unheard).await.unwrap_err();
+    witness.learned_nothing("its own server", &secrets.all());
+    let said = witness.said.lock().unwrap();
+    let records = said.iter().filter(|message| matches!(message, FromProver::Data(_))).count();
+    assert!(records <= 2, "the request was sent to a server whose certificate was refused");
+}
+
+/// An attestor that lies, and what it was told.
+struct Breaking {
+    address: Address,
+    said: Arc<Mutex<Vec<FromProver>>>,
+}
+
+impl Breaking {
+    async fn start(platform: SocketAddr, lie: Lie) -> Self {
+        let key = SigningKey::from_bytes(&[6; 32]);
+        let keys = vec![key.verifying_key().to_bytes()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let said = Arc::new(Mutex::new(vec![]));
+        let heard = said.clone();
+        tokio::spawn(async move {
+            let acceptor = acceptor();
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(stream) = acceptor.accept(stream).await else { continue };
+                let keep = |message: &FromProver| heard.lock().unwrap().push(message.clone());
+                talk(stream, &key, platform, lie, keep).await;
+            }
+        });
+        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        Self { address, said }
+    }
+
+    fn learned_nothing(&self, name: &str, secrets: &[Vec<u8>]) {
+        let said = self.said.lock().unwrap();
+        let orders = said.iter().filter_map(|message| match message {
+            FromProver::Open(open) => Some(open.mode),
+            FromProver::Data(_) | FromProver::End | FromProver::Reveal(_) => None,
+        });
+        let orders: Vec<_> = orders.collect();
+        assert!(!orders.is_empty() && orders.iter().all(|mode| *mode == 1), "{name}: {orders:?}");
+        let reveals = said.iter().filter(|message| matches!(message, FromProver::Reveal(_)));
+        assert_eq!(reveals.count(), 0, "{name}: the connection was opened to it");
+        let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
+        let canaries = secrets.iter().map(Vec::as_slice).chain([COOKIE.as_bytes()]);
+        for canary in canaries {
+            assert!(!all.windows(canary.len()).any(|part| part == canary), "{name}: {canary:02x?}");
+        }
+    }
+}
+
+/// Relays in turns, and lies; until the prover says nothing more.
+async fn talk(
+    mut stream: TlsStream<TcpStream>,
+    key: &SigningKey,
+    platform: SocketAddr,
+    lie: Lie,
+    keep: impl Fn(&FromProver),
+) -> Option<()> {
+    let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+    let welcome = Welcome::new(key, (0, u64::MAX), &channel);
+    say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+    keep(&hear(&mut stream).await?);
+    say(&mut stream, &opened()).await?;
+    let mut there = TcpStream::connect(platform).await.ok()?;
+    let mut turn = 0;
+    loop {
+        let message = timeout(Duration::from_secs(2), hear(&mut stream)).await.ok()??;
+        keep(&message);
+        if let FromProver::Data(bytes) = message {
+            there.write_all(&bytes).await.ok()?;
+        }
+        let (mut bytes, mut buffer) = (vec![], [0; 4096]);
+        let pause = Duration::from_millis(200);
+        while let Ok(Ok(read @ 1..)) = timeout(pause, there.read(&mut buffer)).await {
+            bytes.extend(&buffer[..read]);
+        }
+        if !bytes.is_empty() {
+            for message in lie(turn, bytes) {
+                say(&mut stream, &message).await?;
+            }
+            turn += 1;
+        }
+    }
+}
+
+fn opened() -> FromAttestor {
+    let bound = 1 << 20;
+    FromAttestor::Opened(Opened { id: [3; 16], time: 30_000, up: bound, down: bound })
+}
+
+fn data(bytes: &[u8]) -> Vec<FromAttestor> {
+    vec![FromAttestor::Data(bytes.to_vec())]
+}
+
+fn mangled(now: bool, mut bytes: Vec<u8>) -> Vec<FromAttestor> {
+    if now {
+        *bytes.last_mut().unwrap() ^= 1;
+    }
+    data(&bytes)
+}
