@@ -7,6 +7,9 @@ mod spartan;
 mod verifier;
 mod words;
 
+/// Mutates a proof as bytes say and asserts that what comes of it is refused.
+#[cfg(fuzzing)]
+pub use self::verifier::tests::refuse;
 pub use self::{circuit::synthesize, spartan::Spartan, verifier::Refused};
 
 /// Bytes of a block of `ChaCha20` (RFC 8439, section 2.3).

@@ -60,7 +60,11 @@ const LIES: &[(&str, Lie)] = &[
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
-        vec![FromAttestor::Attested(attestation::protocol::Attested { attestation, disclosure })]
+        vec![FromAttestor::Attested(attestation::protocol::Attested {
+            attestation,
+            disclosure,
+            inclusion: vec![],
+        })]
     }),
 ];
 

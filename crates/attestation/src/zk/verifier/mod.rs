@@ -16,8 +16,8 @@ mod layout;
 mod shape;
 mod transcript;
 
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, fuzzing))]
+pub(super) mod tests;
 
 use bellpepper_core::SynthesisError;
 use ff::Field as _;

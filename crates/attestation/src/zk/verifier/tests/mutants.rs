@@ -1,6 +1,7 @@
 //! Structural mutants of a proof: parts dropped, added, repeated, swapped, emptied, there or not,
 //! zero, the identity, or of another proof.
 
+#[cfg(test)]
 use rayon::prelude::*;
 
 use super::{
@@ -8,6 +9,7 @@ use super::{
     tree::Node,
 };
 
+#[cfg(test)]
 const MUTANTS: u64 = 100_000;
 
 /// Numbers that look random and are the same in every run (SplitMix64).
@@ -102,12 +104,39 @@ fn mutate(tree: &mut Node, sources: &Sources, numbers: &mut Numbers) {
 }
 
 /// Whether a mutant was refused; `None` where it is no mutant, but a proof that somebody made.
+#[cfg(test)]
 fn refused(sources: &Sources, seed: u64) -> Option<bool> {
     let mut numbers = Numbers(seed);
     let mut mutant = sources.proof.clone();
     for _ in 0..=numbers.below(3) {
         mutate(&mut mutant, sources, &mut numbers);
     }
+    judged(sources, &mutant)
+}
+
+/// For the fuzz target: up to four mutations, each by eight of these bytes; or, where the first
+/// byte is odd, the rest as they are.
+///
+/// # Panics
+/// Where what came of it is accepted and is no proof that was made.
+#[cfg(fuzzing)]
+pub fn refuse(bytes: &[u8]) {
+    static SOURCES: std::sync::LazyLock<Sources> = std::sync::LazyLock::new(Sources::made);
+    let Some((kind, rest)) = bytes.split_first() else { return };
+    if kind % 2 == 1 {
+        assert!(ONE_ROW.verifier.verify(&ONE_ROW.circuit.public(), rest).is_err());
+        return;
+    }
+    let mut mutant = SOURCES.proof.clone();
+    for seed in rest.chunks(8).take(4) {
+        let mut eight = [0; 8];
+        eight[..seed.len()].copy_from_slice(seed);
+        mutate(&mut mutant, &SOURCES, &mut Numbers(u64::from_le_bytes(eight)));
+    }
+    assert_ne!(judged(&SOURCES, &mutant), Some(false));
+}
+
+fn judged(sources: &Sources, mutant: &Node) -> Option<bool> {
     let bytes = mutant.bytes();
     if sources.honest.contains(&bytes) {
         return None;
