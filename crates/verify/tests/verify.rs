@@ -288,7 +288,7 @@ fn options_that_are_malformed_are_wrong_usage() {
         assert!(text.starts_with("error: "), "{text}");
     }
     // Read as a file where it is no hash.
-    for (name, bytes) in [("empty", &b""[..]), ("other", b"{}"), ("long", &[b' '; 65537])] {
+    for (name, bytes) in [("empty", &b""[..]), ("other", b"{}"), ("long", &b" ".repeat(65537))] {
         files.write(name, bytes);
         assert_eq!(files.verify(&["--descriptor", name]).0, 1, "{name}");
     }

@@ -37,7 +37,9 @@ fn borne_out(
     disclosure: Option<&Disclosure>,
     evidence: &Evidence,
 ) -> Result<(), BadEvidence> {
-    evidence.bears_out(body, disclosure, &*SPARTAN, &HONEST.0.roots).map(drop)
+    let root = HONEST.0.root.as_slice().into();
+    let roots = [webpki::anchor_from_trusted_cert(&root).unwrap()];
+    evidence.bears_out(body, disclosure, &*SPARTAN, &roots).map(drop)
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub(crate) struct Session {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,
     pub(crate) secret: Vec<u8>,
+    /// The certificate that the server's chain ends at, DER.
+    pub(crate) root: Vec<u8>,
     pub(crate) roots: Vec<TrustAnchor<'static>>,
 }
 
@@ -153,7 +155,8 @@ impl Scene {
         };
         let secret = suite.handshake_secret(&shared.lock().unwrap());
         let roots = vec![webpki::anchor_from_trusted_cert(&root).unwrap().to_owned()];
-        Session { client: from_client, server: from_server, secret, roots }
+        let root = root.to_vec();
+        Session { client: from_client, server: from_server, secret, root, roots }
     }
 
     fn exchange(

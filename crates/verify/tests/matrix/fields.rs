@@ -1,0 +1,190 @@
+//! Each field of the body changed: what tells it by which code, for whoever cannot sign, and for an
+//! attestor who lies.
+
+use attestation::{
+    body::{Body, Hidden},
+    signed::sign,
+};
+
+use crate::{
+    DISCLOSED, Files,
+    attested::{ATTESTED, SPARTAN, key},
+    expected,
+};
+
+/// A change, and what tells it.
+struct Row {
+    /// The field, and what of it is changed.
+    what: &'static str,
+    change: fn(&mut Body),
+    /// The exit code of expectations and the disclosure, without the evidence, where the attestor
+    /// signed the change; 0 where they accept it.
+    expected: i32,
+    /// Whether the evidence tells it.
+    evidence: bool,
+}
+
+const fn row(what: &'static str, change: fn(&mut Body), expected: i32, evidence: bool) -> Row {
+    Row { what, change, expected, evidence }
+}
+
+/// What neither expectations nor evidence tell is the attestor's word: its clock, the way to the
+/// server, its log, itself.
+fn rows() -> Vec<Row> {
+    vec![
+        row("version", |body| body.version = 1, 2, true),
+        row("id", |body| body.id[0] ^= 1, 0, true),
+        row("issuer", |body| body.issuer[0] ^= 1, 3, false),
+        row("algorithm", |body| body.algorithm = 0, 2, true),
+        row("mode", |body| body.mode = 0, 13, true),
+        row("mode unknown", |body| body.mode = 2, 13, true),
+        row("session", |body| body.session[0] ^= 1, 8, false),
+        row("partner", |body| body.partner[0] ^= 1, 16, false),
+        row("attempt", |body| body.attempt = 3, 18, false),
+        row("challenge", |body| body.challenge[0] ^= 1, 15, false),
+        row("challenge longer", |body| body.challenge.push(0), 15, false),
+        row("descriptor platform", |body| body.descriptor.platform = 2, 11, true),
+        row("descriptor version", |body| body.descriptor.version = 2, 0, true),
+        row("descriptor sha256", |body| body.descriptor.sha256[0] ^= 1, 12, true),
+        row("server name", |body| body.server.name.push('s'), 10, true),
+        row("server port", |body| body.server.port = 8443, 10, true),
+        row("server address", |body| body.server.address[0] ^= 1, 0, false),
+        row("server egress", |body| body.server.egress = 1, 0, false),
+        row("server resolver", |body| body.server.resolver = 1, 0, false),
+        row("tls version", |body| body.tls.version = 0x0303, 0, true),
+        row("tls suite", |body| body.tls.suite = 0x1301, 0, true),
+        row("tls group", |body| body.tls.group ^= 1, 0, true),
+        row("tls scheme", |body| body.tls.scheme ^= 1, 0, true),
+        row("tls leaf_key_sha256", |body| body.tls.leaf_key_sha256[0] ^= 1, 0, true),
+        row("tls chain_sha256", |body| body.tls.chain_sha256[0] ^= 1, 0, true),
+        row("tls roots_sha256", |body| body.tls.roots_sha256[0] ^= 1, 0, false),
+        row("tls transcript", |body| body.tls.transcript[0] ^= 1, 0, true),
+        row("time opened", |body| body.time.opened = 1, 0, true),
+        row("time closed", |body| body.time.closed += 1, 0, false),
+        row("time signed", |body| body.time.signed -= 2 * 60 * 60 * 1000, 3, false),
+        row("capture client_length", |body| body.capture.client_length += 1, 0, true),
+        row("capture server_length", |body| body.capture.server_length += 1, 0, true),
+        row("capture sha256", |body| body.capture.sha256[0] ^= 1, 0, true),
+        row("request method", |body| body.request.method = "POST".into(), 0, true),
+        row("request target", |body| body.request.target.push('x'), 0, true),
+        row("request length", |body| body.request.length += 1, 0, true),
+        row("request hidden none", |body| body.request.hidden.clear(), 0, true),
+        row("request hidden start", |body| body.request.hidden[0].start += 1, 0, true),
+        row("request hidden length", |body| body.request.hidden[0].length += 1, 0, true),
+        row(
+            "request hidden header",
+            |body| body.request.hidden[0].header = "accept".into(),
+            0,
+            true,
+        ),
+        row("request hidden more", |body| body.request.hidden.push(accept()), 0, true),
+        row("request root", |body| body.request.root[0] ^= 1, 6, false),
+        row("response status", |body| body.response.status = 204, 0, true),
+        row("response content_type", |body| body.response.content_type.push('x'), 0, true),
+        row("response head_length", |body| body.response.head_length += 1, 0, true),
+        row("response body_length", |body| body.response.body_length += 1, 0, true),
+        row("response root", |body| body.response.root[0] ^= 1, 6, false),
+        row("claims field", |body| body.claims[0].field.push('x'), 17, true),
+        row("claims pointer", |body| body.claims[0].pointer = "/n".into(), 0, true),
+        row("claims commitment", |body| body.claims[0].commitment[0] ^= 1, 6, false),
+        row("claims less", |body| drop(body.claims.pop()), 6, true),
+        row("claims more", |body| body.claims.push(body.claims[0].clone()), 0, true),
+        row("proof system", |body| body.proof.system.push('x'), 0, true),
+        row("proof circuit", |body| body.proof.circuit[0] ^= 1, 0, true),
+        row("proof sha256", |body| body.proof.sha256[0] ^= 1, 0, true),
+        row("proof public_sha256", |body| body.proof.public_sha256[0] ^= 1, 0, true),
+        row("attestor", |body| body.attestor.sha256[0] ^= 1, 0, false),
+        row("log", |body| body.log.index += 1, 0, false),
+        row("blind", |body| body.blind[0] ^= 1, 0, false),
+    ]
+}
+
+fn accept() -> Hidden {
+    Hidden { start: 0, length: 1, header: "accept".into() }
+}
+
+/// A field that is added to the body does not compile here before it has a row.
+#[test]
+fn every_field_has_a_row() {
+    let Body {
+        version: _,
+        id: _,
+        issuer: _,
+        algorithm: _,
+        mode: _,
+        session: _,
+        partner: _,
+        attempt: _,
+        challenge: _,
+        descriptor: _,
+        server: _,
+        tls: _,
+        time: _,
+        capture: _,
+        request: _,
+        response: _,
+        claims: _,
+        proof: _,
+        attestor: _,
+        log: _,
+        blind: _,
+    } = &ATTESTED.body;
+    let names = "version id issuer algorithm mode session partner attempt challenge descriptor \
+                 server tls time capture request response claims proof attestor log blind";
+    for name in names.split_whitespace() {
+        let has = |row: &Row| row.what.split(' ').next() == Some(name);
+        assert!(rows().iter().any(has), "{name}");
+    }
+}
+
+/// Somebody who cannot sign.
+#[test]
+fn a_field_that_is_changed_after_the_signature_is_told() {
+    let files = Files::new();
+    let honest = sign(&ATTESTED.body, &key()).unwrap();
+    for Row { what, change, expected, .. } in rows() {
+        let mut body = ATTESTED.body.clone();
+        change(&mut body);
+        let mut forged = sign(&body, &key()).unwrap();
+        let (at, from) = (forged.len() - 64, honest.len() - 64);
+        forged[at..].copy_from_slice(&honest[from..]);
+        files.write("attestation.cbor", &forged);
+        let (code, _, said) = files.verify(DISCLOSED);
+        // What is read before the signature: the version, the key, and when it was valid.
+        let before = if matches!(expected, 2 | 3) { expected } else { 4 };
+        assert_eq!(code, before, "{what}: {said}");
+    }
+}
+
+/// An attestor who lies, to somebody who has another attestation's hash, or nothing but what they
+/// expect.
+#[test]
+fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
+    let files = Files::new();
+    let all = expected();
+    let all: Vec<_> = all.iter().map(String::as_str).collect();
+    let hash = files.verify(DISCLOSED).1["proofHash"].as_str().unwrap().to_owned();
+    for Row { what, change, expected, .. } in rows() {
+        let mut body = ATTESTED.body.clone();
+        change(&mut body);
+        files.attest(&body);
+        let (code, _, said) = files.verify(&[DISCLOSED, &all].concat());
+        assert_eq!(code, expected, "{what}: {said}");
+        let (code, ..) = files.verify(&[DISCLOSED, &["--expect-proof-hash", &hash]].concat());
+        let before = if matches!(expected, 2 | 3) { expected } else { 5 };
+        assert_eq!(code, before, "{what}");
+    }
+}
+
+/// An attestor who lies, to somebody who has the evidence.
+#[test]
+fn a_field_that_the_attestor_changed_is_told_by_the_evidence() {
+    let root = ATTESTED.root.as_slice().into();
+    let roots = [webpki::anchor_from_trusted_cert(&root).unwrap()];
+    for Row { what, change, evidence, .. } in rows() {
+        let mut body = ATTESTED.body.clone();
+        change(&mut body);
+        let found = ATTESTED.evidence.bears_out(&body, None, &*SPARTAN, &roots);
+        assert_eq!(found.is_err(), evidence, "{what}");
+    }
+}

@@ -1,0 +1,307 @@
+//! The verification matrix: one real connection with its proof, attested; and everything that can
+//! be wrong about an attestation of it, each with the exit code that tells it.
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
+
+#[path = "../../../attestation/tests/attacks/anybody.rs"]
+mod anybody;
+mod attested;
+mod fields;
+#[expect(dead_code, reason = "the attacks of the attestation crate use the rest")]
+#[path = "../../../attestation/tests/attacks/scene.rs"]
+mod scene;
+
+use std::{fs, path::Path, process::Command};
+
+use attestation::{
+    attest::Disclosure,
+    body::Body,
+    commitment::Kind,
+    signed::{hex, sign},
+};
+use ed25519_dalek::SigningKey;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use self::attested::{ATTESTED, CHALLENGE, SALT, SESSION, TEAM, key};
+
+const DISCLOSED: &[&str] = &["--disclosure", "disclosure.cbor", "--level", "disclosure"];
+const EXAMINED: &[&str] = &["--evidence", "evidence.cbor", "--roots", "roots.pem"];
+
+/// A folder with what a partner has.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        let files = Self(tempfile::tempdir().unwrap());
+        let attested = &*ATTESTED;
+        files.attest(&attested.body);
+        files.write("disclosure.cbor", &attested.disclosure.write().unwrap());
+        files.write("evidence.cbor", &attested.evidence.write().unwrap());
+        files.write("roots.pem", attested.roots.as_bytes());
+        files.write("descriptor.json", attested.evidence.descriptor.as_bytes());
+        files.write("keys.json", issuers(&json!({})).as_bytes());
+        files.session(SESSION);
+        files
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.0.path().join(name), bytes).unwrap();
+    }
+
+    /// Signs another body with the key that is believed.
+    fn attest(&self, body: &Body) {
+        self.write("attestation.cbor", &sign(body, &key()).unwrap());
+    }
+
+    fn session(&self, id: &str) {
+        let session = json!({ "sessionId": id, "salt": hex(&SALT) });
+        self.write("session.json", session.to_string().as_bytes());
+    }
+
+    fn verify(&self, more: &[&str]) -> (i32, Value, String) {
+        let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
+        let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
+        let output = Command::new(program).args(order).current_dir(&self.0).output().unwrap();
+        let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (output.status.code().unwrap(), report, String::from_utf8(output.stderr).unwrap())
+    }
+
+    /// Holds what is there against options, to be refused in one line.
+    fn refused(&self, more: &[&str], expected: i32) {
+        let (code, report, said) = self.verify(more);
+        assert_eq!(code, expected, "{more:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert_ne!(report["accepted"], true);
+    }
+}
+
+fn issuers(changes: &Value) -> String {
+    let now = ATTESTED.body.time.signed;
+    let mut issuer = json!({
+        "name": "Witness Ltd", "publicKey": hex(key().verifying_key().as_bytes()),
+        "validFrom": now - 1000, "validTo": now + 1000,
+    });
+    issuer.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    json!({ "issuers": [issuer] }).to_string()
+}
+
+/// Everything that can be expected of the attestation, and is so.
+fn expected() -> Vec<String> {
+    let hash = hex(&ATTESTED.body.descriptor.sha256);
+    let all = [
+        "--host platform.test",
+        "--platform 1",
+        &format!("--descriptor {hash}"),
+        "--mode zktls-request",
+        &format!("--challenge {CHALLENGE}"),
+        &format!("--partner {TEAM}"),
+        "--session session.json",
+        "--require-field user_id",
+        "--require-field verified",
+        "--max-attempt 2",
+        "--max-age 1h",
+    ];
+    all.join(" ").split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn everything_as_expected_is_accepted_with_its_evidence() {
+    let files = Files::new();
+    let expected = expected();
+    let expected: Vec<_> = expected.iter().map(String::as_str).collect();
+    let (code, report, said) = files.verify(&[&expected[..], EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    let checked = ["session", "age", "host", "platform", "descriptor", "mode", "challenge"];
+    let checked = [&checked[..], &["partner", "field", "attempt"]].concat();
+    assert_eq!((&report["accepted"], &report["checked"]), (&json!(true), &json!(checked)));
+    assert_eq!((&report["challenge"], &report["attempt"]), (&json!(CHALLENGE), &json!(2)));
+    assert_eq!(report["claims"][0]["value"], "acct-829137", "found in the evidence");
+    assert_eq!(report["server"]["address"], "192.0.2.1");
+    for name in ["request", "responseHead", "responseBody"] {
+        assert_eq!(report["evidence"].get(name), None, "{name} has undeclared data");
+    }
+    let shown = files.verify(&[EXAMINED, &["--show-transcript"]].concat()).1;
+    let head = shown["evidence"]["responseHead"].as_array().unwrap();
+    assert_eq!(head[0], hex(b"HTTP/1.1 200 OK"));
+    assert!(shown["evidence"]["responseBody"].as_str().unwrap().contains(&hex(b"\"n\":42")));
+}
+
+/// Each expectation by itself, as it is and otherwise.
+#[test]
+fn each_expectation_that_is_wrong_has_its_code() {
+    let files = Files::new();
+    files
+        .write("keys-of-others.json", issuers(&json!({ "publicKey": "01".repeat(32) })).as_bytes());
+    let hash = hex(&ATTESTED.body.descriptor.sha256);
+    let other_hash = "0".repeat(64);
+    let same = |options: &[&str]| {
+        let (code, _, said) = files.verify(&[DISCLOSED, options].concat());
+        assert_eq!(code, 0, "{options:?}: {said}");
+    };
+    let wrong = |options: &[&str], code| files.refused(&[DISCLOSED, options].concat(), code);
+    same(&["--host", "platform.test"]);
+    same(&["--host", "Platform.TEST:443"]);
+    wrong(&["--host", "platform.test:8443"], 10);
+    wrong(&["--host", "platform.tes"], 10);
+    wrong(&["--host", "a.platform.test"], 10);
+    same(&["--platform", "1"]);
+    wrong(&["--platform", "2"], 11);
+    same(&["--descriptor", &hash]);
+    same(&["--descriptor", &hash.to_uppercase()]);
+    same(&["--descriptor", "descriptor.json"]);
+    wrong(&["--descriptor", &other_hash], 12);
+    let other = ATTESTED.evidence.descriptor.replace("/api/v1/me", "/api/v1/you");
+    files.write("other.json", other.as_bytes());
+    wrong(&["--descriptor", "other.json"], 12);
+    same(&["--mode", "zktls-request"]);
+    wrong(&["--mode", "full-reveal"], 13);
+    same(&["--challenge", CHALLENGE]);
+    wrong(&["--challenge", "AAAA"], 15);
+    wrong(&["--challenge", &CHALLENGE[..32]], 15);
+    let session = ["--session", "session.json"];
+    same(&[&session[..], &["--partner", TEAM]].concat());
+    let other_team = TEAM.replace('4', "5");
+    wrong(&[&session[..], &["--partner", &other_team]].concat(), 16);
+    same(&["--require-field", "verified"]);
+    wrong(&["--require-field", "verified", "--require-field", "n"], 17);
+    wrong(&["--require-field", "User_id"], 17);
+    same(&["--max-attempt", "2"]);
+    wrong(&["--max-attempt", "1"], 18);
+    same(&["--max-age", "1h"]);
+    wrong(&["--max-age", "0s"], 9);
+    files.refused(&["--disclosure", "disclosure.cbor"], 14);
+    files.refused(&["--level", "disclosure"], 14);
+    files.refused(&["--level", "evidence", "--disclosure", "disclosure.cbor"], 14);
+    files.session(&SESSION.replace('3', "4"));
+    wrong(&session, 8);
+}
+
+/// The whole of one attestation shown to somebody who asked for another.
+#[test]
+fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
+    let files = Files::new();
+    let mut replayed = ATTESTED.body.clone();
+    replayed.challenge = b"yesterday's".to_vec();
+    files.attest(&replayed);
+    files.refused(&[DISCLOSED, &["--challenge", CHALLENGE]].concat(), 15);
+    replayed.challenge = vec![];
+    files.attest(&replayed);
+    files.refused(&[DISCLOSED, &["--challenge", CHALLENGE]].concat(), 15);
+    // The other partner's session has the other's salt.
+    let mut others = ATTESTED.body.clone();
+    others.session = attestation::attest::session_name(&[8; 32], &[3; 16]);
+    others.partner = attestation::attest::partner_name(&[8; 32], &[5; 16]);
+    files.attest(&others);
+    let session = ["--session", "session.json", "--partner", TEAM];
+    files.refused(&[DISCLOSED, &session].concat(), 8);
+    others.session = ATTESTED.body.session;
+    files.attest(&others);
+    files.refused(&[DISCLOSED, &session].concat(), 16);
+}
+
+#[test]
+fn keys_that_were_revoked_are_refused_at_every_level() {
+    let files = Files::new();
+    let signed = ATTESTED.body.time.signed;
+    let code = |options: &[&str]| files.verify(&[DISCLOSED, options].concat()).0;
+    for (changes, expected) in [
+        (json!({}), 0),
+        (json!({ "revokedAt": signed + 500 }), 3),
+        (json!({ "revokedAt": signed - 500 }), 3),
+        (json!({ "validTo": signed }), 3),
+        (json!({ "validFrom": signed + 1 }), 3),
+        (json!({ "publicKey": "01".repeat(32) }), 3),
+    ] {
+        files.write("keys.json", issuers(&changes).as_bytes());
+        assert_eq!(code(&[]), expected, "{changes}");
+        // A second list that says nothing of it does not help.
+        files.write("more.json", issuers(&json!({})).as_bytes());
+        let found = code(&["--keys", "more.json"]);
+        let unlisted = changes.get("publicKey").is_some();
+        assert_eq!(found, if unlisted { 0 } else { expected }, "{changes}");
+    }
+    files.write("keys.json", issuers(&json!({ "revokedAt": signed + 500 })).as_bytes());
+    files.refused(EXAMINED, 3);
+}
+
+#[test]
+fn a_field_that_is_attested_and_not_opened_is_none_that_was_required() {
+    let files = Files::new();
+    let mut some: Disclosure = ATTESTED.disclosure.clone();
+    some.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, 1));
+    files.write("disclosure.cbor", &some.write().unwrap());
+    files.refused(&[DISCLOSED, &["--require-field", "verified"]].concat(), 17);
+    assert_eq!(files.verify(&[DISCLOSED, &["--require-field", "user_id"]].concat()).0, 0);
+    let signature = ["--level", "signature", "--require-field", "verified"];
+    assert_eq!(files.verify(&signature).0, 0, "only that it is attested is asked for");
+}
+
+#[test]
+fn evidence_that_is_short_long_or_of_something_else_is_refused() {
+    let files = Files::new();
+    let whole = ATTESTED.evidence.write().unwrap();
+    let mut proof = ATTESTED.evidence.clone();
+    let middle = proof.reveal.proof.len() / 2;
+    proof.reveal.proof[middle] ^= 1;
+    let mut short = ATTESTED.evidence.clone();
+    short.reveal.proof.truncate(middle);
+    let mut record = ATTESTED.evidence.clone();
+    let last = record.server.len() - 40;
+    record.server[last] ^= 1;
+    let mut descriptor = ATTESTED.evidence.clone();
+    descriptor.descriptor = descriptor.descriptor.replace("/api/v1/me", "/api/v1/you");
+    for (what, bytes) in [
+        ("nothing", vec![]),
+        ("half", whole[..whole.len() / 2].to_vec()),
+        ("a byte less", whole[..whole.len() - 1].to_vec()),
+        ("a byte more", [whole.as_slice(), &[0]].concat()),
+        ("too much", vec![0; attestation::evidence::LONGEST + 1]),
+        ("zeros", vec![0; 1000]),
+        ("another proof", proof.write().unwrap()),
+        ("half a proof", short.write().unwrap()),
+        ("another record", record.write().unwrap()),
+        ("another descriptor", descriptor.write().unwrap()),
+    ] {
+        files.write("evidence.cbor", &bytes);
+        let (code, _, said) = files.verify(EXAMINED);
+        assert_eq!(code, 7, "{what}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{what}: {said}");
+    }
+    files.write("evidence.cbor", &whole);
+    let root = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();
+    files.write("roots.pem", root.cert.pem().as_bytes());
+    files.refused(EXAMINED, 7);
+    for bytes in [&b""[..], b"x", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+    {
+        files.write("roots.pem", bytes);
+        files.refused(EXAMINED, 1);
+    }
+}
+
+#[test]
+fn a_file_that_is_short_long_or_missing_has_its_code() {
+    let disclosed = ATTESTED.disclosure.write().unwrap();
+    let signed = sign(&ATTESTED.body, &key()).unwrap();
+    for (name, bytes, code) in [
+        ("disclosure.cbor", vec![], 6),
+        ("disclosure.cbor", disclosed[..disclosed.len() - 1].to_vec(), 6),
+        ("disclosure.cbor", vec![0; attestation::attest::LONGEST_DISCLOSURE + 1], 6),
+        ("attestation.cbor", vec![], 2),
+        ("attestation.cbor", signed[..signed.len() - 1].to_vec(), 2),
+        ("attestation.cbor", [signed.as_slice(), &[0]].concat(), 2),
+        ("attestation.cbor", vec![0; attestation::signed::LONGEST + 1], 2),
+        ("attestation.cbor", sign(&ATTESTED.body, &SigningKey::from_bytes(&[9; 32])).unwrap(), 4),
+        ("keys.json", vec![], 1),
+        ("keys.json", b"{\"issuers\":[]}".to_vec(), 1),
+        ("keys.json", vec![b' '; attestation::trust_list::MAX_TRUST_LIST_BYTES + 1], 1),
+        ("session.json", vec![], 1),
+        ("session.json", vec![b' '; 5000], 1),
+        ("session.json", json!({ "sessionId": SESSION, "salt": "00" }).to_string().into(), 1),
+    ] {
+        let files = Files::new();
+        files.write(name, &bytes);
+        files.refused(&[DISCLOSED, &["--session", "session.json"]].concat(), code);
+        fs::remove_file(files.0.path().join(name)).unwrap();
+        files.refused(&[DISCLOSED, &["--session", "session.json"]].concat(), 1);
+    }
+}
