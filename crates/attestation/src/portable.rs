@@ -12,12 +12,14 @@ use crate::{
     commitment::Kind,
     evidence, json,
     signed::{self, BadAttestation},
+    tlog::{BadLog, LogProof, MAX_PROOF_BYTES},
 };
 
 /// The first member of the file: what it is, and in which version.
 pub const FORMAT: &str = "avouch/portable-attestation/v1";
 /// The longest file: its parts, each at its longest, and what stands around them.
-pub const MAX_BYTES: usize = signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + 1024;
+pub const MAX_BYTES: usize =
+    signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + MAX_PROOF_BYTES + 1024;
 
 /// Response headers that say nothing of the applicant: they describe the connection, the form of the
 /// body or what a browser may do with it.
@@ -62,6 +64,9 @@ pub struct Portable {
     /// As [`evidence::Evidence::read`] reads it. None where it would show more than the claims.
     #[cbor(n(4), with = "minicbor::bytes")]
     pub evidence: Option<Vec<u8>>,
+    /// As [`LogProof::read`] reads it. None of an attestation that is in no log.
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub inclusion: Option<Vec<u8>>,
 }
 
 /// Whose the attestation is said to be. [`crate::attest::session_name`] and
@@ -89,6 +94,8 @@ pub enum BadPortable {
     Unknown,
     #[error("its disclosure is refused: {0}")]
     Disclosure(#[from] BadDisclosure),
+    #[error("its place in the log is refused: {0}")]
+    Inclusion(#[from] BadLog),
 }
 
 impl Portable {
@@ -103,21 +110,28 @@ impl Portable {
         attestation: Vec<u8>,
         disclosure: &[u8],
         evidence: Option<Vec<u8>>,
+        inclusion: Option<Vec<u8>>,
     ) -> Result<Self, BadPortable> {
         let (body, _) = signed::unverified(&attestation)?;
         let mut disclosure = Disclosure::read(disclosure)?;
         disclosure.opens(&body)?;
+        inclusion.as_deref().map(LogProof::read).transpose()?;
         let evidence = evidence.filter(|_| shows_claims_only(&disclosure, &body));
         disclosure.openings.retain(|opening| opening.kind == Kind::Claim);
         let disclosure = disclosure.write()?;
-        Ok(Self { format: FORMAT.to_owned(), subject, attestation, disclosure, evidence })
+        let format = FORMAT.to_owned();
+        Ok(Self { format, subject, attestation, disclosure, evidence, inclusion })
     }
 
     /// Whether a file is meant to be one, by its first bytes; it may still be a broken one.
     #[must_use]
     pub fn is_meant_by(bytes: &[u8]) -> bool {
-        // An array of five (RFC 8949, section 3), the first of them a text of 24 to 255 bytes.
-        let text = bytes.strip_prefix(&[0x85, 0x78]).and_then(|rest| rest.get(1..));
+        // An array of four to six (RFC 8949, section 3), since what is left out at the end is not
+        // written; the first of them is a text of 24 to 255 bytes.
+        let text = match bytes {
+            [0x84..=0x86, 0x78, _, text @ ..] => Some(text),
+            _ => None,
+        };
         text.is_some_and(|text| text.starts_with(FORMAT.as_bytes()))
     }
 

@@ -16,6 +16,8 @@ pub(crate) struct Input {
     pub(crate) attestation: Vec<u8>,
     pub(crate) disclosure: Option<Vec<u8>>,
     pub(crate) evidence: Option<Vec<u8>>,
+    /// The attestation's place in the log.
+    pub(crate) inclusion: Option<Vec<u8>>,
     /// Whose the attestation is said to be; a portable one says so.
     pub(crate) subject: Option<Subject>,
 }
@@ -30,12 +32,13 @@ impl Input {
     ) -> Result<Self, Failure> {
         let bytes = read(file, MAX_BYTES)?;
         let mut input = if Portable::is_meant_by(&bytes) {
-            let Portable { attestation, disclosure, evidence, subject, .. } =
+            let Portable { attestation, disclosure, evidence, inclusion, subject, .. } =
                 Portable::read(&bytes)?;
             let (disclosure, subject) = (Some(disclosure), Some(subject));
-            Self { attestation, disclosure, evidence, subject }
+            Self { attestation, disclosure, evidence, inclusion, subject }
         } else {
-            Self { attestation: bytes, disclosure: None, evidence: None, subject: None }
+            let (disclosure, evidence, inclusion) = (None, None, None);
+            Self { attestation: bytes, disclosure, evidence, inclusion, subject: None }
         };
         if let Some(file) = disclosure {
             input.disclosure = Some(read(file, LONGEST_DISCLOSURE)?);

@@ -4,6 +4,7 @@ use attestation::portable::{Portable, Subject};
 use domain::id::SessionId;
 use ports::{
     StoreError,
+    attestor::Package,
     driving::{Caller, PortableAttestation, SessionError},
 };
 
@@ -29,8 +30,8 @@ impl Partners {
             salt: package.salt,
         };
         let unfit = |error| StoreError::new("read an attestation", error);
-        let portable =
-            Portable::of(subject, package.attestation, &package.disclosure, package.evidence);
+        let Package { attestation, disclosure, evidence, inclusion, .. } = package;
+        let portable = Portable::of(subject, attestation, &disclosure, evidence, inclusion);
         let file = portable.and_then(|portable| portable.write()).map_err(unfit)?;
         Ok(Some(PortableAttestation { proof: proof.clone(), file }))
     }

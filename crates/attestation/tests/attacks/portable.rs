@@ -16,6 +16,10 @@ use crate::{
 };
 
 const EVIDENCE: &[u8] = b"the recording";
+/// Of a log with one entry; that it is the attestation's is for the verifier to say.
+const INCLUSION: &str = "c2sp.org/tlog-proof@v1\nindex 0\n\nlog.test\n1\n\
+    CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\u{2014} log.test Az3grlgtzPICa5OS8npVmf1Myq/5\
+    IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
 
 fn subject() -> Subject {
     Subject { session: [3; 16], partner: [4; 16], salt: [2; 32] }
@@ -39,7 +43,7 @@ fn parts(head: &str, body: &str, claims: &[&str]) -> (Vec<u8>, Disclosure) {
 fn portable(head: &str, body: &str, claims: &[&str]) -> Portable {
     let (attestation, disclosure) = parts(head, body, claims);
     let disclosure = disclosure.write().unwrap();
-    Portable::of(subject(), attestation, &disclosure, Some(EVIDENCE.to_vec())).unwrap()
+    Portable::of(subject(), attestation, &disclosure, Some(EVIDENCE.to_vec()), None).unwrap()
 }
 
 #[test]
@@ -89,7 +93,8 @@ fn a_response_that_is_not_opened_in_full_leaves_the_evidence_out() {
         let at = some.openings.iter().position(|opening| opening.kind == kind).unwrap();
         some.openings.remove(at);
         let some = some.write().unwrap();
-        let made = Portable::of(subject(), attestation.clone(), &some, Some(EVIDENCE.to_vec()));
+        let made =
+            Portable::of(subject(), attestation.clone(), &some, Some(EVIDENCE.to_vec()), None);
         assert_eq!(made.unwrap().evidence, None, "{kind:?}");
     }
 }
@@ -97,6 +102,15 @@ fn a_response_that_is_not_opened_in_full_leaves_the_evidence_out() {
 #[test]
 fn a_portable_attestation_has_one_form() {
     let portable = portable("", r#"{"id":"4711"}"#, &["/id"]);
+    let inclusion = Some(INCLUSION.as_bytes().to_vec());
+    let evidence = portable.evidence.clone();
+    for (evidence, inclusion) in [(evidence, inclusion.clone()), (None, inclusion), (None, None)] {
+        let mut other = portable.clone();
+        (other.evidence, other.inclusion) = (evidence, inclusion);
+        let bytes = other.write().unwrap();
+        assert!(Portable::is_meant_by(&bytes));
+        assert_eq!(Portable::read(&bytes).unwrap(), other);
+    }
     let bytes = portable.write().unwrap();
     assert!(Portable::is_meant_by(&bytes));
     assert!(!Portable::is_meant_by(&portable.attestation));
@@ -114,6 +128,14 @@ fn a_portable_attestation_has_one_form() {
     // Parts of two attestations do not make one.
     let (attestation, _) = parts("", r#"{"id":"4712"}"#, &["/id"]);
     let other = parts("", r#"{"id":"4711"}"#, &["/id"]).1.write().unwrap();
-    let mixed = Portable::of(subject(), attestation, &other, None);
+    let mixed = Portable::of(subject(), attestation, &other, None, None);
     assert!(matches!(mixed, Err(BadPortable::Disclosure(_))), "{mixed:?}");
+    let (attestation, disclosure) = parts("", r#"{"id":"4711"}"#, &["/id"]);
+    let disclosure = disclosure.write().unwrap();
+    let with = |inclusion: &str| {
+        let inclusion = Some(inclusion.as_bytes().to_vec());
+        Portable::of(subject(), attestation.clone(), &disclosure, None, inclusion)
+    };
+    assert!(with(INCLUSION).is_ok());
+    assert!(matches!(with("no proof"), Err(BadPortable::Inclusion(_))));
 }
