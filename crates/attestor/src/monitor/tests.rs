@@ -3,6 +3,8 @@
 
 use std::{fs, path::Path};
 
+use attestation::signed::unhex;
+use ed25519_dalek::SigningKey;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -109,6 +111,15 @@ const CHANGES: &[Case] = &[
     ("another log of the same size", |log| log.replace((0..100).chain(300..460)), false, 10),
     ("another last entry", |log| log.replace((0..259).chain([300])), false, 10),
     ("another first entry, and more", |log| log.replace((300..301).chain(1..280)), false, 10),
+    ("another log, looked at as a whole", |log| log.replace((0..100).chain(300..470)), true, 10),
+    (
+        "another last entry, looked at as a whole",
+        |log| log.replace((0..259).chain([300])),
+        true,
+        10,
+    ),
+    ("a signed root of other entries", |log| sign(log, 260), false, 10),
+    ("a signed root of more entries", |log| sign(log, 261), false, 13),
     ("two entries swapped", |log| log.replace((0..7).chain([8, 7]).chain(9..260)), false, 10),
     ("an early entry changed", |log| byte(log.log.path(), "tile/entries/000", 500), true, 10),
     ("a length changed", |log| byte(log.log.path(), "tile/entries/000", 1), true, 10),
@@ -140,6 +151,15 @@ const CHANGES: &[Case] = &[
 
 fn gone(watched: &Watched, path: &str) {
     fs::remove_file(public(watched.log.path(), path)).unwrap();
+}
+
+/// Signs another root for the entries that are there.
+fn sign(watched: &Watched, size: u64) {
+    let secret = fs::read_to_string(watched.log.path().join("private/key")).unwrap();
+    let secret = unhex(secret.trim_end()).unwrap().try_into().unwrap();
+    let checkpoint = Checkpoint { origin: ORIGIN.into(), size, root: [5; 32] };
+    let signed = SignedCheckpoint::sign(&checkpoint, &[&SigningKey::from_bytes(&secret)]);
+    fs::write(public(watched.log.path(), "checkpoint"), signed.unwrap().write()).unwrap();
 }
 
 fn long(watched: &Watched) {
