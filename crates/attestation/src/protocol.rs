@@ -59,9 +59,13 @@ pub enum FromAttestor {
     Receipt(#[n(0)] SignedReceipt),
     #[n(4)]
     Attested(#[n(0)] Attested),
-    /// Last: why there is no attestation.
+    /// Last: why there is no attestation, now or later.
     #[n(5)]
     Refused(#[n(0)] String),
+    /// Last: for what there was no time or no place. The same order may succeed later, in a new
+    /// connection.
+    #[n(6)]
+    Busy(#[n(0)] String),
 }
 
 /// Proves that the channel's other end holds an attestor's key.

@@ -59,6 +59,7 @@ const LIES: &[(&str, Lie)] = &[
     ("a refusal after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { vec![FromAttestor::Refused("no".into())] }
     }),
+    ("no time", |_, _| vec![FromAttestor::Busy("later, and in another mode".into())]),
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
