@@ -94,12 +94,11 @@ impl LogOptions {
             return if self.log.is_some() { Err(NotLogged::Missing.into()) } else { Ok(None) };
         };
         let proof = LogProof::read(bytes).map_err(NotLogged::Inclusion)?;
-        let (key, by) = match &self.log {
-            Some(LogKey(key)) => (key.clone(), "log"),
-            None => {
-                let key = issuer.and_then(Issuer::key).ok_or(NotLogged::Missing)?;
-                (proof.key_of(&key).map_err(NotLogged::Inclusion)?, "attestation")
-            }
+        let (key, by) = if let Some(LogKey(key)) = &self.log {
+            (key.clone(), "log")
+        } else {
+            let key = issuer.and_then(Issuer::key).ok_or(NotLogged::Missing)?;
+            (proof.key_of(&key).map_err(NotLogged::Inclusion)?, "attestation")
         };
         let checkpoint = proof.verify_attestation(attestation, &key);
         let checkpoint = checkpoint.map_err(NotLogged::Inclusion)?.clone();

@@ -65,7 +65,9 @@ fn entries(files: &Files, count: u8) -> Vec<Vec<u8>> {
 /// Publishes a log in a folder beside.
 fn publish(files: &Files, entries: &[Vec<u8>], key: &SigningKey) {
     let mut edge = RightEdge::default();
-    entries.iter().for_each(|entry| drop(edge.push(leaf_hash(entry)).unwrap()));
+    for entry in entries {
+        edge.push(leaf_hash(entry)).unwrap();
+    }
     let folder = files.folder.path().join("log");
     let path = folder.join(entries_path(0, u16::try_from(entries.len()).unwrap()));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
