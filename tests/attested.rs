@@ -224,7 +224,7 @@ async fn with_a_witness(deployment: &mut Deployment) -> Witness {
     let key = issuers["issuers"][0]["publicKey"].as_str().unwrap();
     deployment.set("AVOUCH_ATTESTOR_KEY", key);
     let log = folder.join("stderr");
-    let process = attestor(&[])
+    let process = attestor(&["--open-to-everyone"])
         .env("AVOUCH_LOG", "trace")
         .stdout(Stdio::null())
         .stderr(fs::File::create(&log).unwrap())

@@ -8,7 +8,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use attestor::{Attestor as Embedded, Bounds, LogError, Settings, StartError, new_key, now};
+use attestor::{
+    Attestor as Embedded, Bounds, Clients, LogError, Settings, StartError, new_key, now,
+};
 use domain::egress::Egress;
 use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
 use prover::{Address, Prover, descriptor};
@@ -72,7 +74,8 @@ async fn embedded(
         roots: vec![site.root().to_vec()],
         hosts: vec![(adapters::sandbox::HOST.to_owned(), address)],
         egress: Egress::default(),
-        tokens: vec![],
+        // It listens on the loopback interface alone.
+        clients: Clients::Everyone,
         bounds: Bounds::default(),
         program: program.to_owned(),
     };

@@ -51,7 +51,7 @@ pub enum FromAttestor {
     /// The way to the server is open.
     #[n(1)]
     Opened(#[n(0)] Opened),
-    /// Bytes from the server.
+    /// Bytes from the server, the records of TLS whole; none where it has closed its connection.
     #[n(2)]
     Data(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
     /// The connection is over, and this is what was recorded.
@@ -59,9 +59,13 @@ pub enum FromAttestor {
     Receipt(#[n(0)] SignedReceipt),
     #[n(4)]
     Attested(#[n(0)] Attested),
-    /// Last: why there is no attestation.
+    /// Last: why there is no attestation, now or later.
     #[n(5)]
     Refused(#[n(0)] String),
+    /// Last: for what there was no time or no place. The same order may succeed later, in a new
+    /// connection.
+    #[n(6)]
+    Busy(#[n(0)] String),
 }
 
 /// Proves that the channel's other end holds an attestor's key.

@@ -87,8 +87,6 @@ pub enum Refusal {
     EmptyData,
     #[error("a record comes after close_notify")]
     AfterClose,
-    #[error("the server's close_notify is missing: somebody may have cut it off")]
-    CutOff,
     #[error("a handshake message is split over records after the handshake")]
     HandshakeInPieces,
     #[error("handshake message {0} comes after the handshake")]

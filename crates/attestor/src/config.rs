@@ -12,7 +12,7 @@ use domain::egress::Egress;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
 
-use crate::{Bounds, Settings, default_origin};
+use crate::{Bounds, Clients, Settings, default_origin};
 
 const LONGEST_DESCRIPTOR: u64 = 64 * 1024;
 const MOST_DESCRIPTORS: usize = 10_000;
@@ -46,16 +46,21 @@ struct File {
     #[serde(default)]
     tokens_sha256: Vec<String>,
     conversations: Option<usize>,
+    conversations_per_client: Option<usize>,
     examinations: Option<usize>,
+    queue: Option<usize>,
     relay_seconds: Option<u64>,
     proving_seconds: Option<u64>,
+    waiting_seconds: Option<u64>,
+    examining_seconds: Option<u64>,
     /// Addresses of servers that are not looked up.
     #[serde(default)]
     hosts: std::collections::BTreeMap<String, SocketAddr>,
 }
 
 impl Config {
-    /// Reads a file. Relative paths are taken from where it is.
+    /// Reads a file. Relative paths are taken from where it is. Without tokens nobody is served, and
+    /// an attestor of such a configuration does not start.
     ///
     /// # Errors
     /// Every fault at once.
@@ -85,9 +90,12 @@ impl Config {
         let bounds = Bounds {
             relay: within(file.relay_seconds, usual.relay, 300, "relay_seconds"),
             proving: within(file.proving_seconds, usual.proving, 3600, "proving_seconds"),
+            waiting: within(file.waiting_seconds, usual.waiting, 600, "waiting_seconds"),
+            examining: within(file.examining_seconds, usual.examining, 3600, "examining_seconds"),
             conversations: file.conversations.unwrap_or(usual.conversations).clamp(1, 10_000),
+            per_client: file.conversations_per_client.unwrap_or(usual.per_client).clamp(1, 10_000),
             examinations: file.examinations.unwrap_or(usual.examinations).clamp(1, 64),
-            ..usual
+            queue: file.queue.unwrap_or(usual.queue).min(10_000),
         };
         let origin = file.log_origin.unwrap_or_else(|| default_origin(&file.name));
         if !is_key_name(&origin) {
@@ -105,7 +113,7 @@ impl Config {
             roots,
             hosts: file.hosts.into_iter().collect(),
             egress: egress.unwrap_or_default(),
-            tokens,
+            clients: Clients::Known(tokens),
             bounds,
             program,
         };

@@ -1,10 +1,14 @@
 //! One conversation with a prover, from its order to its attestation.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use attestation::{
     attest::capture_hash,
-    body::Time,
+    body::{MAX_CHALLENGE_BYTES, Time},
     descriptor::{Descriptor, Mode},
     protocol::{
         Attested, EXPORTER, FromAttestor, FromProver, LONGEST_DATA, LONGEST_FROM_PROVER, Open,
@@ -12,9 +16,7 @@ use attestation::{
     },
     signed::key_id,
 };
-use jobs::frames;
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
+use jobs::{JobError, frames};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf, split},
     net::TcpStream,
@@ -24,6 +26,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{
     Attestor, KeyError,
+    clients::{Client, Place},
     examine::{Job, Result as Examined, random},
     keys::{Key, current, read_keys},
     log::{Logged, NotSigned},
@@ -43,12 +46,20 @@ const WRITING: Duration = Duration::from_secs(30);
 enum Refused {
     #[error("as many conversations are under way as may be")]
     Busy,
+    #[error("as many conversations of this client are under way as may be")]
+    BusyClient,
+    #[error("as many examinations wait as may")]
+    Queue,
+    #[error("no examination could begin within {0:?}")]
+    Waited(Duration),
     #[error("the connection ended, or a message was late or none")]
     Broken,
     #[error("that was not to be said now")]
     OutOfPlace,
     #[error("the client is not known")]
     Client,
+    #[error("the challenge is longer than {MAX_CHALLENGE_BYTES} bytes")]
+    Challenge,
     #[error("no such descriptor is allowed here, in that version")]
     Descriptor,
     #[error("the descriptor does not allow this mode")]
@@ -62,7 +73,7 @@ enum Refused {
     #[error("the connection took longer than {} s", .0.as_secs())]
     TooSlow(Duration),
     #[error("the recording cannot be examined: {0}")]
-    Job(#[from] jobs::JobError),
+    Job(#[from] JobError),
     #[error("the recording is refused: {0}")]
     Recording(String),
     #[error("{0}")]
@@ -94,23 +105,32 @@ impl Attestor {
         let Ok(channel) = exported else { return };
         let (read, write) = split(stream);
         let mut ends = Channel { read, write };
-        let ended = match self.room.try_acquire() {
-            Ok(_room) => self.converse(&mut ends, &channel).await,
-            Err(_) => Err(Refused::Busy),
-        };
-        match ended {
+        match self.converse(&mut ends, &channel, from.ip()).await {
             Ok(()) => tracing::info!("attested for {from}"),
             Err(refused) => {
                 // Some of the words may be the prover's.
                 let why: String = refused.to_string().chars().take(LONGEST_REASON).collect();
                 tracing::info!("refused {from}: {why}");
-                ends.say(&FromAttestor::Refused(why)).await.ok();
+                let last = if refused.is_temporary() {
+                    FromAttestor::Busy(why)
+                } else {
+                    FromAttestor::Refused(why)
+                };
+                ends.say(&last).await.ok();
             }
         }
         let _ = timeout(WRITING, tokio::io::AsyncWriteExt::shutdown(&mut ends.write)).await;
     }
 
-    async fn converse(&self, ends: &mut Channel, channel: &[u8; 32]) -> Result<(), Refused> {
+    async fn converse(
+        &self,
+        ends: &mut Channel,
+        channel: &[u8; 32],
+        from: IpAddr,
+    ) -> Result<(), Refused> {
+        let per_client = self.settings.bounds.per_client;
+        let newcomer = self.newcomers.take(Client::at(from), per_client);
+        let newcomer = newcomer.ok_or(Refused::BusyClient)?;
         let keys = read_keys(&self.settings.keys)?;
         let key = current(&keys, now());
         let key = key.ok_or_else(|| KeyError::None(self.settings.keys.clone()))?;
@@ -119,9 +139,13 @@ impl Attestor {
         let FromProver::Open(order) = ends.hear(ORDER).await? else {
             return Err(Refused::OutOfPlace);
         };
-        let (descriptor, mode) = self.ordered(&order)?;
+        let (_place, descriptor, mode) = self.ordered(&order, from)?;
+        drop(newcomer);
+        let _room = self.room.try_acquire().map_err(|_| Refused::Busy)?;
         let _under_way = self.begin(order.session)?;
         let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
+        // A connection counts from here on, whatever comes of it.
+        let attempt = self.attempts().count(&order.challenge, &order.session, now());
         let (id, bound) = (random(), self.settings.bounds.relay);
         let opened = Opened {
             id,
@@ -144,23 +168,28 @@ impl Attestor {
         if told != mode {
             return Err(Refused::OtherMode);
         }
-        let attested = self.attest(id, &order, descriptor, key, recording, telling).await?;
+        let attested =
+            self.attest((id, attempt), &order, descriptor, key, recording, telling).await?;
         ends.say(&FromAttestor::Attested(attested)).await
     }
 
     /// What is ordered, where it may be.
-    fn ordered(&self, order: &Open) -> Result<(&Descriptor, Mode), Refused> {
-        let token: [u8; 32] = Sha256::digest(order.token.as_bytes()).into();
-        let tokens = &self.settings.tokens;
-        if !tokens.is_empty() && !tokens.iter().any(|known| bool::from(known.ct_eq(&token))) {
-            return Err(Refused::Client);
+    fn ordered(
+        &self,
+        order: &Open,
+        from: IpAddr,
+    ) -> Result<(Place<'_>, &Descriptor, Mode), Refused> {
+        let client = self.settings.clients.find(&order.token, from).ok_or(Refused::Client)?;
+        if order.challenge.len() > MAX_CHALLENGE_BYTES {
+            return Err(Refused::Challenge);
         }
         let mut descriptors = self.settings.descriptors.iter();
         let descriptor = descriptors.find(|descriptor| descriptor.sha256() == order.descriptor);
         let descriptor = descriptor.ok_or(Refused::Descriptor)?;
         let mut modes = descriptor.modes.iter();
         let mode = modes.find(|mode| mode.number() == order.mode).ok_or(Refused::Mode)?;
-        Ok((descriptor, *mode))
+        let place = self.conversations.take(client, self.settings.bounds.per_client);
+        Ok((place.ok_or(Refused::BusyClient)?, descriptor, *mode))
     }
 
     /// Notes that a session is being attested, which none is twice.
@@ -178,7 +207,7 @@ impl Attestor {
 
     async fn attest(
         &self,
-        id: [u8; 16],
+        (id, attempt): ([u8; 16], u32),
         order: &Open,
         descriptor: &Descriptor,
         key: &Key,
@@ -197,7 +226,7 @@ impl Attestor {
             issuer: key_id(&key.signing.verifying_key().to_bytes()),
             session: order.session,
             partner: order.partner,
-            attempt: 1,
+            attempt,
             challenge: order.challenge.clone(),
             address,
             resolver,
@@ -205,7 +234,7 @@ impl Attestor {
             build: self.build.clone(),
         };
         let job = job.write().ok_or(Refused::Broken)?;
-        let result = self.pool.run(&job).await?;
+        let result = self.examined(&job).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
                 let Logged { attestation, inclusion } =
@@ -213,7 +242,46 @@ impl Attestor {
                 Ok(Attested { attestation, disclosure, inclusion })
             }
             Some(Examined::Refused(why)) => Err(Refused::Recording(why)),
-            None => Err(Refused::Job(jobs::JobError::Died)),
+            None => Err(Refused::Job(JobError::Died)),
+        }
+    }
+}
+
+impl Attestor {
+    /// Has a job done by an examiner, as soon as there is one: not every job may wait, nor for ever.
+    async fn examined(&self, job: &[u8]) -> Result<Vec<u8>, Refused> {
+        let _waiting = self.queue.try_acquire().map_err(|_| Refused::Queue)?;
+        let bound = self.settings.bounds.waiting;
+        let examiner = timeout(bound, self.examiners.acquire()).await;
+        let _examiner = examiner.ok().and_then(Result::ok).ok_or(Refused::Waited(bound))?;
+        Ok(self.pool.run(job).await?)
+    }
+}
+
+impl Refused {
+    /// Whether the same order may succeed a little later: there was no time or no place for it,
+    /// and nothing was wrong with it.
+    const fn is_temporary(&self) -> bool {
+        match self {
+            Self::Busy
+            | Self::BusyClient
+            | Self::Queue
+            | Self::Waited(_)
+            | Self::TooSlow(_)
+            | Self::Job(JobError::TimedOut(_) | JobError::Died | JobError::Start(_)) => true,
+            Self::Broken
+            | Self::OutOfPlace
+            | Self::Client
+            | Self::Challenge
+            | Self::Descriptor
+            | Self::Mode
+            | Self::OtherMode
+            | Self::Session
+            | Self::Relay(_)
+            | Self::Job(JobError::Long)
+            | Self::Recording(_)
+            | Self::NotSigned(_)
+            | Self::Key(_) => false,
         }
     }
 }
@@ -258,7 +326,15 @@ impl Channel {
                         return Err(Refused::OutOfPlace);
                     }
                 },
-                heard = relay.hear() => say(write, &FromAttestor::Data(heard?)).await?,
+                heard = relay.hear() => {
+                    let heard = heard?;
+                    for part in heard.chunks(LONGEST_DATA) {
+                        say(write, &FromAttestor::Data(part.to_vec())).await?;
+                    }
+                    if heard.is_empty() {
+                        say(write, &FromAttestor::Data(vec![])).await?;
+                    }
+                }
             }
         }
     }

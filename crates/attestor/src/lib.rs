@@ -5,6 +5,8 @@
 //! its own list of what may be attested. A secret is taken only after the connection is over, and
 //! forgotten with the conversation. Whatever anybody sends is bounded in length, number and time.
 
+mod attempts;
+mod clients;
 mod config;
 mod conversation;
 mod examine;
@@ -30,16 +32,19 @@ use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::{
+    attempts::Attempts,
+    clients::Tally,
+    keys::{current, read_keys},
+    log::Log,
+};
 pub use self::{
+    clients::Clients,
     config::{BadConfig, Config},
     examine::work,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},
     monitor::{Finding, Monitor, Seen},
-};
-use self::{
-    keys::{current, read_keys},
-    log::Log,
 };
 
 /// What the examining process is started with: the first argument of a program that calls
@@ -68,8 +73,7 @@ pub struct Settings {
     pub hosts: Vec<(String, SocketAddr)>,
     /// Which other addresses may be connected to than public ones.
     pub egress: Egress,
-    /// SHA-256 of what clients are known by; empty: everybody is served.
-    pub tokens: Vec<[u8; 32]>,
+    pub clients: Clients,
     pub bounds: Bounds,
     /// The program that examines, called with [`EXAMINE`].
     pub program: PathBuf,
@@ -80,8 +84,14 @@ pub struct Settings {
 pub struct Bounds {
     /// Conversations at once; whoever comes then is refused.
     pub conversations: usize,
+    /// How many of them one client may have: one token, or where everybody is served one address.
+    pub per_client: usize,
     /// Examinations at once; the others wait.
     pub examinations: usize,
+    /// How many of them may wait; whoever comes then is refused.
+    pub queue: usize,
+    /// How long one may wait.
+    pub waiting: Duration,
     /// How long a connection to a server may be.
     pub relay: Duration,
     /// How long a prover may take from the receipt to what opens the recording.
@@ -94,7 +104,10 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             conversations: 64,
+            per_client: 8,
             examinations: 1,
+            queue: 16,
+            waiting: Duration::from_secs(30),
             relay: Duration::from_secs(30),
             proving: Duration::from_secs(180),
             examining: Duration::from_secs(60),
@@ -111,6 +124,8 @@ pub enum StartError {
     Log(#[from] LogError),
     #[error("descriptor for {0}: {1}")]
     Descriptor(String, #[source] attestation::descriptor::BadDescriptor),
+    #[error("no client is known: configure tokens, or say that everybody is to be served")]
+    Clients,
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
     #[error("its own program cannot be read")]
@@ -123,12 +138,19 @@ pub struct Attestor {
     log: Mutex<Log>,
     /// Names of sessions that are being attested now.
     under_way: Mutex<Vec<[u8; 32]>>,
+    attempts: Mutex<Attempts>,
     pool: jobs::Pool,
+    /// Places for examinations, and those together with places to wait for one.
+    examiners: Semaphore,
+    queue: Semaphore,
     roots: Vec<ByteVec>,
     roots_sha256: [u8; 32],
     build: Build,
     acceptor: TlsAcceptor,
     room: Semaphore,
+    /// Conversations by client, and connections without an order by address.
+    conversations: Tally,
+    newcomers: Tally,
     /// For connections that are not conversations yet, and those that are; more are closed at once.
     doors: Arc<Semaphore>,
 }
@@ -143,6 +165,9 @@ impl Attestor {
             let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
             descriptor.check().map_err(bad)?;
         }
+        if settings.clients == Clients::Known(vec![]) {
+            return Err(StartError::Clients);
+        }
         let keys = read_keys(&settings.keys)?;
         let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
         let issuers = keys::issuers(&settings.name, &settings.keys)?;
@@ -155,7 +180,7 @@ impl Attestor {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: Sha256::digest(&program).into(),
         };
-        let Bounds { conversations, examinations, examining, .. } = settings.bounds;
+        let Bounds { conversations, examinations, queue, examining, .. } = settings.bounds;
         let pool = jobs::Pool::new(settings.program.clone(), EXAMINE, examinations, examining);
         let mut roots = settings.roots.clone();
         roots.sort();
@@ -164,12 +189,17 @@ impl Attestor {
         Ok(Arc::new(Self {
             log,
             under_way: Mutex::default(),
+            attempts: Mutex::default(),
             pool,
+            examiners: Semaphore::new(examinations.max(1)),
+            queue: Semaphore::new(examinations.max(1).saturating_add(queue)),
             roots: roots.into_iter().map(ByteVec::from).collect(),
             roots_sha256,
             build,
             acceptor: acceptor()?,
             room: Semaphore::new(conversations.max(1)),
+            conversations: Tally::default(),
+            newcomers: Tally::default(),
             doors: Arc::new(Semaphore::new(conversations.max(1) * DOORS)),
             settings,
         }))
@@ -223,6 +253,10 @@ impl Attestor {
 
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn under_way(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use attestor::{
-    Attestor, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, issuers, list_keys, log_key,
-    new_key, now, revoke_key,
+    Attestor, Clients, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, issuers, list_keys,
+    log_key, new_key, now, revoke_key,
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
@@ -23,6 +23,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 struct Order {
     #[arg(long, env = "AVOUCH_ATTESTOR_CONFIG", default_value = "attestor.toml")]
     config: PathBuf,
+    /// Serves everybody who knows the address; without it the configuration must have tokens
+    #[arg(long, env = "AVOUCH_ATTESTOR_OPEN_TO_EVERYONE")]
+    open_to_everyone: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -124,7 +127,7 @@ fn monitor(watch: &Watch) -> ExitCode {
 }
 
 fn run(order: &Order) -> Result<(), Failure> {
-    let Config { listen, settings } = Config::load(&order.config, std::env::current_exe()?)?;
+    let Config { listen, mut settings } = Config::load(&order.config, std::env::current_exe()?)?;
     match &order.command {
         Some(Command::NewKey { days }) => {
             println!("{}", new_key(&settings.keys, now(), *days)?.display());
@@ -165,6 +168,13 @@ fn run(order: &Order) -> Result<(), Failure> {
                 .with_writer(std::io::stderr)
                 .with_ansi(false)
                 .init();
+            if order.open_to_everyone {
+                if settings.clients != Clients::Known(vec![]) {
+                    return Err("--open-to-everyone contradicts tokens_sha256".into());
+                }
+                tracing::warn!("everybody is served who knows the address");
+                settings.clients = Clients::Everyone;
+            }
             let attestor = Attestor::new(settings)?;
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             runtime.block_on(async {

@@ -1,7 +1,6 @@
 //! The way to a server, and what passes on it.
 
 use std::{
-    io,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
@@ -9,7 +8,10 @@ use std::{
 use attestation::{full_reveal::Capture, protocol::LONGEST_DATA};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
     time::timeout,
 };
 
@@ -19,13 +21,20 @@ use crate::{Settings, now};
 pub(crate) const MOST_UP: usize = 64 * 1024;
 pub(crate) const MOST_DOWN: usize = 1024 * 1024 + 128 * 1024;
 const PORT: u16 = 443;
+/// Bytes of a record's header, and at most of what it holds (RFC 8446, section 5.2).
+const HEADER: usize = 5;
+const LONGEST_RECORD: usize = (1 << 14) + 256;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// An open way, with all that passed on it so far.
 pub(crate) struct Relay {
-    stream: Option<TcpStream>,
+    read: OwnedReadHalf,
+    write: Option<OwnedWriteHalf>,
     client: Vec<u8>,
     server: Vec<u8>,
+    /// Of a record of the server's whose rest has not come yet.
+    begun: Vec<u8>,
+    ended: bool,
     pub(crate) address: SocketAddr,
     /// 0: looked up; 1: told by the attestor's own configuration.
     pub(crate) resolver: u8,
@@ -66,10 +75,19 @@ impl Relay {
         for address in found {
             if let Ok(Ok(stream)) = timeout(CONNECT, TcpStream::connect(address)).await {
                 let _ = stream.set_nodelay(true);
-                let (client, server) = (vec![], vec![]);
-                let (opened, buffer) = (now(), vec![0; LONGEST_DATA]);
-                let stream = Some(stream);
-                return Ok(Self { stream, client, server, address, resolver, opened, buffer });
+                let (read, write) = stream.into_split();
+                return Ok(Self {
+                    read,
+                    write: Some(write),
+                    client: vec![],
+                    server: vec![],
+                    begun: vec![],
+                    ended: false,
+                    address,
+                    resolver,
+                    opened: now(),
+                    buffer: vec![0; LONGEST_DATA],
+                });
             }
         }
         Err(RelayError::Connect)
@@ -82,35 +100,42 @@ impl Relay {
             return Err(RelayError::Up);
         }
         self.client.extend(bytes);
-        if let Some(stream) = &mut self.stream
-            && stream.write_all(bytes).await.is_err()
+        if let Some(write) = &mut self.write
+            && write.write_all(bytes).await.is_err()
         {
-            self.stream = None;
+            self.write = None;
         }
         Ok(())
     }
 
-    /// What the server says next; never comes back once it says nothing more. May be given up.
+    /// What the server says next, in whole records, so that a recording never ends within one;
+    /// nothing, once, when it has closed; never comes back after that. May be given up.
     pub(crate) async fn hear(&mut self) -> Result<Vec<u8>, RelayError> {
-        let read = match &mut self.stream {
-            Some(stream) => stream.read(&mut self.buffer).await,
-            None => Err(io::ErrorKind::NotConnected.into()),
-        };
-        let Some(read) = read.ok().filter(|read| *read > 0) else {
-            self.stream = None;
+        if self.ended {
             return std::future::pending().await;
-        };
-        let heard = self.buffer.get(..read).unwrap_or_default();
-        if self.server.len() + heard.len() > MOST_DOWN {
-            return Err(RelayError::Down);
         }
-        self.server.extend(heard);
-        Ok(heard.to_vec())
+        loop {
+            let Some(read) = self.read.read(&mut self.buffer).await.ok().filter(|read| *read > 0)
+            else {
+                self.ended = true;
+                return Ok(vec![]);
+            };
+            self.begun.extend(self.buffer.get(..read).unwrap_or_default());
+            if self.server.len() + self.begun.len() > MOST_DOWN {
+                return Err(RelayError::Down);
+            }
+            let rest = self.begun.split_off(whole_records(&self.begun));
+            let whole = std::mem::replace(&mut self.begun, rest);
+            if !whole.is_empty() {
+                self.server.extend(&whole);
+                return Ok(whole);
+            }
+        }
     }
 
     /// Closes the way: from now on nothing reaches the server.
     pub(crate) fn close(self) -> Recording {
-        drop(self.stream);
+        drop((self.read, self.write));
         let address = match self.address.ip() {
             IpAddr::V4(ip) => ip.octets().to_vec(),
             IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -127,10 +152,49 @@ impl Recording {
     }
 }
 
+/// How many bytes of these are whole records (RFC 8446, section 5.1). What cannot be a record is
+/// passed on as it is: the prover refuses it.
+fn whole_records(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some([_, _, _, high, low]) = bytes.get(at..at + HEADER) {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        if length > LONGEST_RECORD {
+            return bytes.len();
+        }
+        if bytes.len() < at + HEADER + length {
+            break;
+        }
+        at += HEADER + length;
+    }
+    at
+}
+
 async fn look_up(settings: &Settings, host: &str) -> Result<Vec<SocketAddr>, RelayError> {
     let found = timeout(CONNECT, tokio::net::lookup_host((host, PORT))).await;
     let found = found.ok().and_then(Result::ok).ok_or(RelayError::NotPermitted)?;
     let permitted: Vec<_> =
         found.filter(|address| settings.egress.permits(host, *address)).take(4).collect();
     if permitted.is_empty() { Err(RelayError::NotPermitted) } else { Ok(permitted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_passed_on_whole() {
+        let record = [22, 3, 3, 0, 2, 7, 7];
+        for (bytes, whole) in [
+            (vec![], 0),
+            (record[..4].to_vec(), 0),
+            (record[..6].to_vec(), 0),
+            (record.to_vec(), 7),
+            ([&record[..], &record[..6]].concat(), 7),
+            ([record, record].concat(), 14),
+            // No record is as long as that: none of it is kept back.
+            (vec![22, 3, 3, 0x41, 1, 0], 6),
+        ] {
+            assert_eq!(whole_records(&bytes), whole, "{bytes:?}");
+        }
+    }
 }

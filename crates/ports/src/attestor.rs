@@ -68,10 +68,18 @@ pub enum AttestError {
     None,
     #[error("the definition's plan cannot be attested: {0}")]
     Plan(String),
-    #[error("the attestor cannot be reached, or is another one: {0}")]
+    #[error("the attestor is another one, or does not keep to the protocol: {0}")]
     Attestor(String),
+    #[error("the attestor cannot be reached, or was lost: {0}")]
+    Lost(String),
+    #[error("the attestor has no time or no place: {0}")]
+    Busy(String),
     #[error("the platform's server was not reached or did not answer as planned: {0}")]
     Platform(String),
+    #[error(
+        "the response has header `{0}`, whose value may be a credential and would be shown to the attestor"
+    )]
+    Credentials(String),
     #[error("nothing could be proved: {0}")]
     Proof(String),
     #[error("the attestor refused: {0}")]
@@ -82,9 +90,29 @@ pub enum AttestError {
     TimedOut,
 }
 
+impl AttestError {
+    /// Whether another attempt may succeed where this one failed: for want of time or a place, or
+    /// because the witness was lost. Never where something was refused or found wrong.
+    #[must_use]
+    pub const fn is_temporary(&self) -> bool {
+        match self {
+            Self::Lost(_) | Self::Busy(_) | Self::TimedOut => true,
+            Self::None
+            | Self::Plan(_)
+            | Self::Attestor(_)
+            | Self::Platform(_)
+            | Self::Credentials(_)
+            | Self::Proof(_)
+            | Self::Refused(_)
+            | Self::Untrue(_) => false,
+        }
+    }
+}
+
 #[async_trait]
 pub trait Attestor: Send + Sync {
-    /// Makes the request through the witness and has it attested, and tells each step as it is
+    /// Makes the request through the witness and has it attested, at most twice: a second time where
+    /// the first failed [temporarily](AttestError::is_temporary); and tells each step as it is
     /// reached; a step may be reached again where an attempt was given up for another. Takes
     /// seconds, and bounded ones.
     async fn attest(

@@ -34,7 +34,7 @@ pub(crate) struct Channel {
 impl Prover {
     /// A channel to the attestor that we mean, and to no other.
     pub(crate) async fn connect(&self) -> Result<Channel, AttestError> {
-        let unreachable = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
+        let unreachable = |error: &dyn std::error::Error| AttestError::Lost(error.to_string());
         let until = Instant::now() + CONNECT;
         let connecting = async {
             let to = (self.address.host.as_str(), self.address.port);
@@ -61,7 +61,7 @@ impl Prover {
             Ok(Channel { stream, welcome })
         };
         let connected = timeout_at(until, connecting).await;
-        connected.map_err(|_| AttestError::Attestor("it does not answer".into()))?
+        connected.map_err(|_| AttestError::Lost("it does not answer".into()))?
     }
 }
 
@@ -69,7 +69,8 @@ impl Channel {
     pub(crate) async fn say(&mut self, message: &FromProver) -> Result<(), AttestError> {
         let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
         let bytes = message.write().map_err(|error| broken(&error))?;
-        frames::write(&mut self.stream, &bytes).await.map_err(|error| broken(&error))
+        let written = frames::write(&mut self.stream, &bytes).await;
+        written.map_err(|error| AttestError::Lost(error.to_string()))
     }
 
     pub(crate) async fn hear(&mut self) -> Result<FromAttestor, AttestError> {
@@ -80,14 +81,15 @@ impl Channel {
 async fn hear(stream: &mut TlsStream<TcpStream>) -> Result<FromAttestor, AttestError> {
     let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
     let message = frames::read(stream, LONGEST_FROM_ATTESTOR).await;
-    let message = message.map_err(|error| broken(&error))?;
-    let message = message.ok_or_else(|| AttestError::Attestor("it went away".into()))?;
+    let message = message.map_err(|error| AttestError::Lost(error.to_string()))?;
+    let message = message.ok_or_else(|| AttestError::Lost("it went away".into()))?;
     FromAttestor::read(&message).map_err(|error| broken(&error))
 }
 
 pub(crate) fn unexpected(message: FromAttestor) -> AttestError {
     match message {
         FromAttestor::Refused(why) => AttestError::Refused(why),
+        FromAttestor::Busy(why) => AttestError::Busy(why),
         FromAttestor::Welcome(_)
         | FromAttestor::Opened(_)
         | FromAttestor::Data(_)

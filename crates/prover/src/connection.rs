@@ -7,7 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use attestation::{Suite, descriptor::Mode, full_reveal::Capture};
+use attestation::{
+    Suite,
+    descriptor::{Descriptor, Mode},
+    full_reveal::Capture,
+    http::response::{self, BadResponse},
+};
 use rustls::{
     CipherSuite, ClientConfig, ClientConnection, NamedGroup, RootCertStore,
     client::Resumption,
@@ -16,9 +21,6 @@ use rustls::{
     version::TLS13,
 };
 
-/// The longest response, as the attestor bounds it.
-const LONGEST_RESPONSE: usize = 1024 * 1024;
-
 /// A connection with all that passed on it.
 pub(crate) struct Connection {
     tls: ClientConnection,
@@ -26,16 +28,19 @@ pub(crate) struct Connection {
     server: Vec<u8>,
     /// How much of `client` was passed on.
     passed: usize,
-    heard: usize,
+    /// What the server answered, opened.
+    answered: Vec<u8>,
+    content_type: String,
     shared: Option<Vec<u8>>,
     asked: Option<Vec<u8>>,
-    over: bool,
+    /// What came of the response, once it is complete or can never be.
+    outcome: Option<Result<(), BadResponse>>,
 }
 
 impl Connection {
-    /// To a host, for one request.
+    /// To a descriptor's host, for one request.
     pub(crate) fn new(
-        host: &str,
+        descriptor: &Descriptor,
         roots: Arc<RootCertStore>,
         mode: Mode,
         request: Vec<u8>,
@@ -53,11 +58,20 @@ impl Connection {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::disabled();
-        let name = ServerName::try_from(host.to_owned())
+        let name = ServerName::try_from(descriptor.host.clone())
             .map_err(|error| rustls::Error::General(error.to_string()))?;
         let tls = ClientConnection::new(Arc::new(config), name)?;
-        let (client, server, asked) = (vec![], vec![], Some(request));
-        Ok(Self { tls, client, server, passed: 0, heard: 0, shared: None, asked, over: false })
+        Ok(Self {
+            tls,
+            client: vec![],
+            server: vec![],
+            passed: 0,
+            answered: vec![],
+            content_type: descriptor.content_type.clone(),
+            shared: None,
+            asked: Some(request),
+            outcome: None,
+        })
     }
 
     /// What is to be passed on to the server now.
@@ -76,10 +90,11 @@ impl Connection {
         Ok(rest)
     }
 
-    /// Takes what the server said.
+    /// Takes what the server said; nothing means that it has closed its connection, which many do
+    /// without `close_notify`.
     pub(crate) fn heard(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
         self.server.extend(bytes);
-        let mut rest = bytes;
+        let (mut rest, mut closed) = (bytes, bytes.is_empty());
         while !rest.is_empty() {
             self.tls.read_tls(&mut rest).map_err(|error| io(&error))?;
             let state = self.tls.process_new_packets()?;
@@ -88,21 +103,35 @@ impl Connection {
             }
             let mut plain = vec![0; state.plaintext_bytes_to_read()];
             self.tls.reader().read_exact(&mut plain).map_err(|error| io(&error))?;
-            self.heard += plain.len();
-            if self.heard > LONGEST_RESPONSE {
-                return Err(rustls::Error::General("the response is too long".into()));
-            }
-            if state.peer_has_closed() && !self.over {
-                self.over = true;
-                self.tls.send_close_notify();
-            }
+            self.answered.extend(&plain);
+            closed |= state.peer_has_closed();
+        }
+        if self.tls.is_handshaking() {
+            return if closed {
+                Err(rustls::Error::General("the server closed during the handshake".into()))
+            } else {
+                Ok(())
+            };
+        }
+        let was_over = self.is_over();
+        self.outcome = match response::read(&self.answered, &self.content_type) {
+            Err(BadResponse::CutOff) if !closed => None,
+            read => Some(read.map(drop)),
+        };
+        if self.is_over() && !was_over {
+            self.tls.send_close_notify();
         }
         Ok(())
     }
 
-    /// Whether the server has said that it said all.
+    /// Whether the response is complete, or can never be: there is nothing to wait for.
     pub(crate) const fn is_over(&self) -> bool {
-        self.over
+        self.outcome.is_some()
+    }
+
+    /// Whether the response is one that a witness may see and would take.
+    pub(crate) fn outcome(&self) -> Result<(), BadResponse> {
+        self.outcome.clone().unwrap_or(Err(BadResponse::CutOff))
     }
 
     pub(crate) fn capture(&self) -> Capture<'_> {

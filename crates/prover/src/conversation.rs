@@ -6,6 +6,7 @@ use attestation::{
     attest::{Disclosure, capture_hash, partner_name, session_name},
     descriptor::{Descriptor, Mode},
     evidence::Evidence,
+    http::response::BadResponse,
     protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
     signed::{self, Attestation, hex},
     tlog::{BadLog, LogProof},
@@ -36,10 +37,18 @@ struct Recorded {
     connection: Connection,
 }
 
+/// What of an order the attestation has to repeat.
+struct Ordered {
+    session: [u8; 32],
+    partner: [u8; 32],
+    challenge: Vec<u8>,
+}
+
 impl Prover {
     pub(crate) async fn converse(
         &self,
         order: &AttestOrder,
+        salt: [u8; 32],
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
         let descriptor = of(&order.plan, &order.url);
@@ -50,26 +59,30 @@ impl Prover {
         let planned = planned.ok_or_else(|| AttestError::Plan("it has no mode".into()))?;
         // Nothing that the witness or the server does leads to another mode: who can break this
         // connection could otherwise choose to see the credentials.
-        self.attest_as(order, &descriptor, planned, reached).await
+        self.attest_as(order, salt, &descriptor, planned, reached).await
     }
 
     async fn attest_as(
         &self,
         order: &AttestOrder,
+        salt: [u8; 32],
         descriptor: &Descriptor,
         planned: AttestMode,
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
-        let mut salt = [0; 32];
-        getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;
         let session = session_name(&salt, order.session.as_uuid().as_bytes());
         let mut channel = self.connect().await?;
+        let ordered = Ordered {
+            session,
+            partner: partner_name(&salt, order.partner.as_uuid().as_bytes()),
+            challenge: order.challenge.clone(),
+        };
         let open = Open {
             descriptor: descriptor.sha256(),
             mode: mode(planned).number(),
             session,
-            partner: partner_name(&salt, order.partner.as_uuid().as_bytes()),
-            challenge: order.challenge.clone(),
+            partner: ordered.partner,
+            challenge: ordered.challenge.clone(),
             token: self.address.token.clone(),
         };
         let until = Instant::now() + RELAYING;
@@ -94,7 +107,7 @@ impl Prover {
             valid_to: welcome.valid_to,
         };
         let (proof, values) =
-            verified(&given, &issuer, (&recorded, session, descriptor), mode(planned))?;
+            verified(&given, &issuer, (&recorded, &ordered, descriptor), mode(planned))?;
         let attestation::protocol::Attested { attestation, disclosure, inclusion } = given;
         let inclusion = Some(inclusion);
         let package =
@@ -115,7 +128,7 @@ impl Prover {
         channel.say(&FromProver::Open(open)).await?;
         let heard = channel.hear().await?;
         let FromAttestor::Opened(opened) = heard else { return Err(unexpected(heard)) };
-        let connection = Connection::new(&descriptor.host, self.roots.clone(), mode, asked);
+        let connection = Connection::new(descriptor, self.roots.clone(), mode, asked);
         let mut connection = connection.map_err(|error| platform(&error))?;
         loop {
             let outgoing = connection.outgoing().map_err(|error| platform(&error))?;
@@ -129,9 +142,23 @@ impl Prover {
             let FromAttestor::Data(bytes) = heard else { return Err(unexpected(heard)) };
             connection.heard(&bytes).map_err(|error| platform(&error))?;
         }
+        answered(&connection)?;
         channel.say(&FromProver::End).await?;
-        let heard = channel.hear().await?;
-        let FromAttestor::Receipt(signed) = heard else { return Err(unexpected(heard)) };
+        let signed = loop {
+            match channel.hear().await? {
+                FromAttestor::Receipt(signed) => break signed,
+                // It was on its way, and is in the recording.
+                FromAttestor::Data(bytes) => {
+                    connection.heard(&bytes).map_err(|error| platform(&error))?;
+                }
+                other @ (FromAttestor::Welcome(_)
+                | FromAttestor::Opened(_)
+                | FromAttestor::Attested(_)
+                | FromAttestor::Refused(_)
+                | FromAttestor::Busy(_)) => return Err(unexpected(other)),
+            }
+        };
+        answered(&connection)?;
         let true_capture = capture_hash(&opened.id, connection.capture());
         let receipt = &signed.receipt;
         if !signed.is_by(&channel.welcome.public_key)
@@ -163,7 +190,7 @@ impl Prover {
             descriptor: descriptor.clone(),
             roots: self.extra.iter().cloned().map(Into::into).collect(),
         };
-        let reveal = job.run(&self.pool).await.map_err(AttestError::Proof)?;
+        let reveal = job.run(&self.pool).await?;
         let Job { client, server, .. } = job;
         let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor };
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
@@ -171,11 +198,23 @@ impl Prover {
     }
 }
 
+/// Whether the response may be opened to the witness. What it would refuse it is not shown, and
+/// credentials that the server sets are nothing that it may see.
+fn answered(connection: &Connection) -> Result<(), AttestError> {
+    connection.outcome().map_err(|error| {
+        if let BadResponse::Credentials(header) = error {
+            AttestError::Credentials(header)
+        } else {
+            AttestError::Platform(format!("the response is refused: {error}"))
+        }
+    })
+}
+
 /// Whether what was given is an attestation of this connection; its hash and values.
 fn verified(
     given: &attestation::protocol::Attested,
     issuer: &Issuer,
-    (recorded, session, descriptor): (&Recorded, [u8; 32], &Descriptor),
+    (recorded, ordered, descriptor): (&Recorded, &Ordered, &Descriptor),
     mode: Mode,
 ) -> Result<(ProofHash, ExtractedData), AttestError> {
     let untrue = |why: &str| AttestError::Untrue(why.to_owned());
@@ -195,7 +234,8 @@ fn verified(
     disclosure.opens(body).map_err(|error| untrue(&error.to_string()))?;
     let capture = capture_hash(&recorded.id, recorded.connection.capture());
     let ours = (body.id, body.session, body.capture.sha256, body.mode)
-        == (recorded.id, session, capture, mode.number());
+        == (recorded.id, ordered.session, capture, mode.number())
+        && (body.partner, &body.challenge) == (ordered.partner, &ordered.challenge);
     let planned = descriptor.claims.iter().map(|claim| (&claim.field, &claim.pointer));
     let claimed = body.claims.iter().map(|claim| (&claim.field, &claim.pointer));
     if !ours || body.descriptor != descriptor.name() || !planned.eq(claimed) {

@@ -26,8 +26,11 @@ pub use self::{plan::descriptor, proving::work};
 pub const PROVE: &str = "prove-requests";
 /// How long one proof may take.
 const PROVING: Duration = Duration::from_secs(120);
-/// From the order to the attestation, all in all.
+/// From the order to the attestation, for each attempt.
 const PATIENCE: Duration = Duration::from_secs(240);
+/// How long is waited before the second attempt, at least, and how much longer at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const JITTER: u64 = 2000;
 
 /// Where the attestor is and who it has to be.
 #[derive(Clone)]
@@ -81,6 +84,22 @@ impl Prover {
     }
 }
 
+impl Prover {
+    async fn attempt(
+        &self,
+        order: &AttestOrder,
+        salt: [u8; 32],
+        reached: Reached<'_>,
+    ) -> Result<Attested, AttestError> {
+        let work = async {
+            let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
+            self.converse(order, salt, reached).await
+        };
+        let done = tokio::time::timeout(PATIENCE, work).await;
+        done.unwrap_or(Err(AttestError::TimedOut))
+    }
+}
+
 #[async_trait]
 impl Attestor for Prover {
     async fn attest(
@@ -88,12 +107,21 @@ impl Attestor for Prover {
         order: AttestOrder,
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
-        let work = async {
-            let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
-            self.converse(&order, reached).await
-        };
-        let done = tokio::time::timeout(PATIENCE, work).await;
-        let done = done.unwrap_or(Err(AttestError::TimedOut));
+        let mut salt = [0; 32];
+        getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;
+        let mut done = self.attempt(&order, salt, reached).await;
+        if let Err(error) = &done
+            && error.is_temporary()
+        {
+            tracing::warn!(session.id = %order.session, %error, "an attestation is tried again");
+            let mut chance = [0; 8];
+            let _ = getrandom::fill(&mut chance);
+            let jitter = Duration::from_millis(u64::from_ne_bytes(chance) % JITTER);
+            tokio::time::sleep(PAUSE + jitter).await;
+            // Everything is made anew, the platform's response too. The session's name stays, so
+            // that the attestor counts this attempt as its second.
+            done = self.attempt(&order, salt, reached).await;
+        }
         match &done {
             Ok(attested) => {
                 let key = hex(&attested.package.issuer.public_key);

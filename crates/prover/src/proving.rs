@@ -11,8 +11,9 @@ use attestation::{
     zk::Spartan,
     zktls_request::{Reveal, reveal},
 };
-use jobs::Bounds;
+use jobs::{Bounds, JobError};
 use minicbor::{Decode, Encode, bytes::ByteVec};
+use ports::attestor::AttestError;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
@@ -59,12 +60,16 @@ pub fn work() -> ExitCode {
 
 impl Job {
     /// Has it done.
-    pub(crate) async fn run(&self, pool: &jobs::Pool) -> std::result::Result<Reveal, String> {
-        let job = write(self).map_err(|error| error.to_string())?;
-        let result = pool.run(&job).await.map_err(|error| error.to_string())?;
-        match read(&result).map_err(|error| error.to_string())? {
+    pub(crate) async fn run(&self, pool: &jobs::Pool) -> std::result::Result<Reveal, AttestError> {
+        let failed = |error: &dyn std::error::Error| AttestError::Proof(error.to_string());
+        let job = write(self).map_err(|error| failed(&error))?;
+        let result = pool.run(&job).await.map_err(|error| match error {
+            JobError::TimedOut(_) => AttestError::TimedOut,
+            JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
+        })?;
+        match read(&result).map_err(|error| failed(&error))? {
             Result::Proved(reveal) => Ok(reveal),
-            Result::Failed(why) => Err(why),
+            Result::Failed(why) => Err(AttestError::Proof(why)),
         }
     }
 

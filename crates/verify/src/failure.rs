@@ -69,7 +69,9 @@ pub(crate) enum Unexpected {
     Descriptor(String),
     #[error("it was made in mode {0}, which was not asked for: see --mode")]
     Mode(&'static str),
-    #[error("verified up to its {0}, but its {1} is asked for: see --level")]
+    #[error(
+        "verified up to its {0}, but its {1} is asked for: see --evidence, --roots and --level"
+    )]
     Level(&'static str, &'static str),
     #[error("it has {0}, not the expected one")]
     Challenge(&'static str),

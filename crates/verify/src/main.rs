@@ -14,6 +14,7 @@ use std::{
 
 use attestation::{
     attest::{Disclosure, session_name},
+    body::Body,
     evidence::Evidence,
     full_reveal::Findings,
     signed::{self, Attestation, Issuer, RevokedKeys},
@@ -36,6 +37,8 @@ use self::{
 /// The longest files of roots and of what a session is, in bytes.
 const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
 const LONGEST_SESSION: usize = 4096;
+const NO_SALT: &str =
+    "--session SESSION_ID needs a portable attestation: without one, name a file with the salt";
 /// The most lists of keys.
 const MAX_KEY_FILES: usize = 16;
 /// Seconds that clocks may differ.
@@ -67,8 +70,9 @@ struct Order {
     /// The certificates that the server's chain may end at
     #[arg(long, value_name = "CERTS.pem")]
     roots: Option<PathBuf>,
-    /// Whose the attestation is: {"sessionId", "salt"}
-    #[arg(long, value_name = "FILE")]
+    /// Whose the attestation is: a file with {"sessionId", "salt"}, or, for a portable attestation,
+    /// which has the salt, the session's identifier
+    #[arg(long, value_name = "FILE|SESSION_ID")]
     session: Option<PathBuf>,
     /// How old it may be: a number with s, m, h or d
     #[arg(long, value_parser = age, value_name = "AGE")]
@@ -156,8 +160,7 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let disclosure = input.disclosure.as_deref().map(|bytes| disclosed(bytes, &attestation));
     let disclosure = disclosure.transpose()?;
     let carried = input.is_of_its_subject(body)?;
-    let salt = order.session.as_deref().map(|file| is_of(file, &attestation)).transpose()?;
-    let salt = salt.or(carried);
+    let salt = is_of(order.session.as_deref(), carried, body)?;
     let issuer = Issuer::find(&issuers, &body.issuer);
     let checked = order.checked();
     let mut shown = Shown {
@@ -209,14 +212,30 @@ fn issuers(files: &[PathBuf]) -> Result<Vec<Issuer>, Failure> {
     Ok(issuers)
 }
 
-/// Whether it is the session's in this file; the salt of the session's names.
-fn is_of(file: &Path, attestation: &Attestation) -> Result<[u8; 32], Failure> {
+/// Whether it is of the expected session, by its identifier or as a file; the salt of the names in
+/// the attestation, where it is known. A portable attestation carries one.
+fn is_of(
+    session: Option<&Path>,
+    carried: Option<[u8; 32]>,
+    body: &Body,
+) -> Result<Option<[u8; 32]>, Failure> {
+    let Some(session) = session else { return Ok(carried) };
+    let id = session.to_str().and_then(|text| Uuid::try_parse(text).ok());
+    let (id, salt) = match (id, carried) {
+        (Some(id), Some(salt)) => (id, salt),
+        (Some(_), None) => return Err(Failure::File(NO_SALT.to_owned())),
+        (None, _) => read_session(session)?,
+    };
+    let name = session_name(&salt, id.as_bytes());
+    if name == body.session { Ok(Some(salt)) } else { Err(Failure::Session) }
+}
+
+fn read_session(file: &Path) -> Result<(Uuid, [u8; 32]), Failure> {
     let session: Session = serde_json::from_slice(&read(file, LONGEST_SESSION)?)
         .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
     let salt = signed::unhex(&session.salt).and_then(|salt| salt.try_into().ok());
     let salt = salt.ok_or_else(|| Failure::File(format!("{}: bad salt", file.display())))?;
-    let name = session_name(&salt, session.session_id.as_bytes());
-    if name == attestation.body.session { Ok(salt) } else { Err(Failure::Session) }
+    Ok((session.session_id, salt))
 }
 
 fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {

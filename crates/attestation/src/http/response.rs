@@ -37,8 +37,11 @@ pub enum BadResponse {
     Encoded,
     #[error("its content type is another")]
     ContentType,
+    /// The only fault that more bytes can mend.
     #[error("it is cut off")]
     CutOff,
+    #[error("it sets or holds credentials in header `{0}`, which would be opened with it")]
+    Credentials(String),
     #[error("something stands behind its end")]
     More,
 }
@@ -46,21 +49,39 @@ pub enum BadResponse {
 /// Headers of which two would be read in two ways.
 const ONCE: &[&str] = &["content-encoding", "content-length", "content-type", "transfer-encoding"];
 
-/// Reads a response with this content type.
+/// Headers whose values may be credentials, or be used to make some: cookies (RFC 6265), and the
+/// authentication of HTTP (RFC 9110, section 11) and of proxies. The whole response is opened to the
+/// witness and stands in the evidence, so that none of these may be in it.
+const CREDENTIALS: &[&str] = &[
+    "authentication-info",
+    "authorization",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "proxy-authorization",
+    "set-cookie",
+    "set-cookie2",
+    "www-authenticate",
+];
+
+/// Reads a response with this content type. It has to say itself where it ends, so that it needs no
+/// end of the connection to be complete.
 pub fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
     if bytes.len() > LONGEST {
         return Err(BadResponse::Long);
     }
-    let (status, mut rest) = line(bytes).ok_or(BadResponse::StatusLine)?;
+    let (status, mut rest) = line(bytes).ok_or(BadResponse::CutOff)?;
     status_line(status)?;
     let (mut lines, mut headers) = (vec![status.to_vec()], vec![]);
     loop {
-        let (line, after) = line(rest).ok_or(BadResponse::Line)?;
+        let (line, after) = line(rest).ok_or(BadResponse::CutOff)?;
         rest = after;
         if line.is_empty() {
             break;
         }
         let (name, value) = header(line)?;
+        if CREDENTIALS.contains(&name.as_str()) {
+            return Err(BadResponse::Credentials(name));
+        }
         if ONCE.contains(&name.as_str()) && headers.iter().any(|(known, _)| *known == name) {
             return Err(BadResponse::Twice(name));
         }
@@ -145,7 +166,11 @@ fn chunked(mut rest: &[u8]) -> Result<Vec<u8>, BadResponse> {
         let size = text.and_then(|text| usize::from_str_radix(text, 16).ok());
         let size = size.ok_or(BadResponse::Chunk)?;
         let (chunk, after) = after.split_at_checked(size).ok_or(BadResponse::CutOff)?;
-        rest = after.strip_prefix(b"\r\n").ok_or(BadResponse::Chunk)?;
+        let (end, after) = after.split_at_checked(2).ok_or(BadResponse::CutOff)?;
+        if end != b"\r\n" {
+            return Err(BadResponse::Chunk);
+        }
+        rest = after;
         if size == 0 {
             break;
         }

@@ -85,8 +85,10 @@ pub(crate) fn client_data(
     Ok(said)
 }
 
-/// What a server said: application data and tickets, and `close_notify` at its end, without which
-/// somebody may have cut it off.
+/// What a server said: application data and tickets, and `close_notify` at most at its end. Many
+/// servers close TCP without one; then somebody may have cut off what follows, and it is for the
+/// reader of the response to see that it is complete ([`crate::http::response::read`] takes no
+/// other).
 pub(crate) fn server_data(
     suite: Suite,
     secret: &[u8],
@@ -106,7 +108,7 @@ pub(crate) fn server_data(
             other => return Err(Refusal::InnerType(other)),
         }
     }
-    if closed { Ok(said) } else { Err(Refusal::CutOff) }
+    Ok(said)
 }
 
 /// After its flight a server may send tickets alone; a `KeyUpdate` would end what was bound.

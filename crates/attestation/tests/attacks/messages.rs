@@ -144,6 +144,30 @@ fn responses_that_are_not_exactly_one_are_refused() {
     }
 }
 
+/// Every beginning of a response is told from one that is wrong, so that whoever reads along knows
+/// when it is complete; the end of the connection says nothing.
+#[test]
+fn a_response_says_itself_where_it_ends() {
+    let length = JSON.len();
+    let in_chunks = chunked(&format!("{length:x}\r\n{JSON}\r\n0\r\n\r\n"));
+    for whole in [counted(JSON), in_chunks] {
+        for length in 0..whole.len() {
+            assert_eq!(refused(&whole[..length]), BadResponse::CutOff, "{length} of {whole:?}");
+        }
+        answered(whole.as_bytes()).unwrap();
+    }
+}
+
+/// Finding 3: what is opened with the response must hold no credentials.
+#[test]
+fn responses_with_credentials_are_refused() {
+    for name in ["Set-Cookie", "set-cookie2", "Authentication-Info", "WWW-Authenticate"] {
+        let headers = format!("{name}: sid=1\r\nContent-Length: {}\r\n", JSON.len());
+        let refused = refused(&with_headers(&headers, JSON));
+        assert_eq!(refused, BadResponse::Credentials(name.to_ascii_lowercase()));
+    }
+}
+
 /// Attack 28.
 #[test]
 fn chunks_are_read_in_one_way_alone() {

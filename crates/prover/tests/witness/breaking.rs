@@ -10,7 +10,7 @@ use std::{
 use attestation::protocol::{EXPORTER, FromAttestor, FromProver, Opened, Welcome};
 use domain::workflow::AttestMode;
 use ed25519_dalek::SigningKey;
-use ports::attestor::Attestor as _;
+use ports::attestor::{AttestError, Attestor as _};
 use prover::Address;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -21,13 +21,15 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{
     false_witness::{acceptor, hear, say},
-    scene::{COOKIE, Scene, Secrets, response, serve},
+    scene::{COOKIE, Ending, Scene, Secrets, response, serve},
     unheard,
 };
 
 /// What is said instead of bytes of the server: those of its first turn (the flight of the
 /// handshake) have number 0, those of its second (the response) number 1.
 type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<FromAttestor>;
+
+const BODY: &str = r#"{"id":"acct-1"}"#;
 
 const LIES: &[(&str, Lie)] = &[
     ("a fatal alert instead of the flight", |_, _| data(&[21, 3, 3, 0, 2, 2, 40])),
@@ -57,6 +59,7 @@ const LIES: &[(&str, Lie)] = &[
     ("a refusal after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { vec![FromAttestor::Refused("no".into())] }
     }),
+    ("no time", |_, _| vec![FromAttestor::Busy("later, and in another mode".into())]),
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
@@ -89,7 +92,7 @@ async fn an_attestor_that_breaks_the_connection_learns_nothing() {
 async fn an_attestor_that_leads_elsewhere_learns_nothing() {
     let scene = Scene::start().await;
     let secrets = Secrets::default();
-    let (own, _) = serve(true, response(200, r#"{"id":"acct-1"}"#), secrets.clone()).await;
+    let (own, _) = serve(true, response(200, BODY), Ending::CloseNotify, secrets.clone()).await;
     let witness = Breaking::start(own, |_, bytes| data(&bytes)).await;
     let prover = scene.prover_to(witness.address.clone());
     prover.attest(scene.order(), &unheard).await.unwrap_err();
@@ -97,6 +100,35 @@ async fn an_attestor_that_leads_elsewhere_learns_nothing() {
     let said = witness.said.lock().unwrap();
     let records = said.iter().filter(|message| matches!(message, FromProver::Data(_))).count();
     assert!(records <= 2, "the request was sent to a server whose certificate was refused");
+}
+
+/// Finding 3: what the server sets is seen by the prover alone, which ends the conversation then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn credentials_that_the_server_sets_are_shown_to_nobody() {
+    let canary = "sid=rotated-0123456789";
+    let answer = String::from_utf8(response(200, BODY)).unwrap();
+    let headers = format!("Set-Cookie: {canary}; Secure\r\nContent-Length");
+    let answer = answer.replacen("Content-Length", &headers, 1);
+    for mode in [AttestMode::ZktlsRequest, AttestMode::FullReveal] {
+        let setting = (vec![mode], answer.clone().into_bytes());
+        let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
+        let witness = Breaking::start(scene.platform, |_, bytes| data(&bytes)).await;
+        let prover = scene.prover_to(witness.address.clone());
+        let refused = prover.attest(scene.order(), &unheard).await.unwrap_err();
+        assert!(
+            matches!(&refused, AttestError::Credentials(name) if name == "set-cookie"),
+            "{refused}"
+        );
+        assert!(!refused.to_string().contains(canary));
+        let said = witness.said.lock().unwrap();
+        let (open, rest) = said.split_first().unwrap();
+        assert!(matches!(open, FromProver::Open(_)));
+        assert!(rest.iter().all(|message| matches!(message, FromProver::Data(_))));
+        let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
+        for secret in scene.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
+            assert!(!all.windows(secret.len()).any(|part| part == secret));
+        }
+    }
 }
 
 /// An attestor that lies, and what it was told.

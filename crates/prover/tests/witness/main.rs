@@ -6,6 +6,7 @@
 mod anybody;
 mod breaking;
 mod false_witness;
+mod limits;
 mod raw;
 mod scene;
 
@@ -22,7 +23,7 @@ use ports::attestor::{AttestError, Attestor as _};
 use self::{
     false_witness::FalseWitness,
     raw::Raw,
-    scene::{COOKIE, Scene, response},
+    scene::{COOKIE, Ending, Scene, response},
 };
 
 /// For who does not want to hear how far it is.
@@ -66,8 +67,15 @@ async fn everything_is_opened_only_where_the_plan_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_cannot_be_attested_is_told() {
+    // What the witness would refuse it is not shown.
+    let answer = response(404, r#"{"id":"acct-1"}"#);
+    let scene = Scene::with(|scene| scene.answer = answer).await;
+    let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
+    assert!(
+        matches!(&refused, AttestError::Platform(why) if why.contains("its status is 404")),
+        "{refused}"
+    );
     for (answer, why) in [
-        (response(404, r#"{"id":"acct-1"}"#), "its status is 404"),
         (response(200, r#"{"id":"acct-1","id":"acct-2"}"#), "twice"),
         (response(200, r#"{"other":1}"#), "the body is refused"),
     ] {
@@ -82,6 +90,55 @@ async fn what_cannot_be_attested_is_told() {
     order.cookies = domain::secret::Secret::new("sid=a\r\nX-Evil: 1".into());
     let refused = scene.prover().attest(order, &unheard).await.unwrap_err();
     assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
+}
+
+/// Finding 9: a response that says itself where it ends needs no `close_notify`, and nobody waits
+/// for one; without such an end there is no response.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_connection_is_over_when_the_response_is_complete() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+    let body = r#"{"id":"acct-1"}"#;
+    let counted = response(200, body);
+    let length = body.len();
+    let chunked =
+        format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n");
+    for (answer, ending) in [
+        (counted.clone(), Ending::Drop),
+        (chunked.clone().into_bytes(), Ending::Drop),
+        (counted.clone(), Ending::Stay),
+    ] {
+        let setting = (vec![AttestMode::FullReveal], answer, ending);
+        let scene = Scene::with(|scene| {
+            (scene.modes, scene.answer, scene.ending) = setting;
+            scene.bounds.relay = Duration::from_secs(5);
+        });
+        let scene = scene.await;
+        let begun = std::time::Instant::now();
+        let attested = scene.prover().attest(scene.order(), &unheard).await.unwrap();
+        assert_eq!(attested.values["accountId"], "acct-1");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{ending:?}");
+    }
+    for (answer, ending, why) in [
+        (counted[..counted.len() - 1].to_vec(), Ending::Drop, "it is cut off"),
+        (chunked.as_bytes()[..chunked.len() - 2].to_vec(), Ending::Drop, "it is cut off"),
+        (counted[..20].to_vec(), Ending::CloseNotify, "it is cut off"),
+        (format!("{HEAD}\r\n{body}").into_bytes(), Ending::CloseNotify, "told in no way"),
+    ] {
+        let setting = (vec![AttestMode::FullReveal], answer, ending);
+        let scene = Scene::with(|scene| {
+            (scene.modes, scene.answer, scene.ending) = setting;
+            scene.bounds.relay = Duration::from_secs(5);
+        });
+        let scene = scene.await;
+        let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
+        assert!(
+            matches!(&refused, AttestError::Platform(text) if text.contains(why)),
+            "{ending:?}: {refused}"
+        );
+    }
+    // The same with a proof, whose statement ends with the client's own close_notify.
+    let scene = Scene::with(|scene| scene.ending = Ending::Drop).await;
+    scene.prover().attest(scene.order(), &unheard).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -183,7 +240,6 @@ async fn everything_has_a_bound() {
     })
     .await;
     let mut raw = Raw::connect(&scene).await;
-    assert!(Raw::connect(&scene).await.refused().await.contains("as many conversations"));
     raw.open(scene.open([1; 32])).await;
     for _ in 0..5 {
         raw.say(&FromProver::Data(vec![0; 16 * 1024])).await;
@@ -212,7 +268,7 @@ async fn addresses_that_are_not_public_are_refused() {
     raw.say(&FromProver::Open(scene.open([1; 32]))).await;
     let why = "the server's name has no address that may be connected to";
     assert_eq!(raw.refused().await, why);
-    let scene = Scene::with(|scene| scene.token = Some("known".into())).await;
+    let scene = Scene::with(|scene| scene.tokens = vec!["known"]).await;
     let mut raw = Raw::connect(&scene).await;
     raw.say(&FromProver::Open(scene.open([1; 32]))).await;
     assert_eq!(raw.refused().await, "the client is not known");

@@ -61,7 +61,7 @@ impl Raw {
     pub(crate) async fn refused(&mut self) -> String {
         loop {
             match self.hear().await {
-                Some(FromAttestor::Refused(why)) => return why,
+                Some(FromAttestor::Refused(why) | FromAttestor::Busy(why)) => return why,
                 Some(FromAttestor::Attested(_)) => panic!("it was attested"),
                 Some(
                     FromAttestor::Welcome(_)

@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use attestation::{descriptor::Descriptor, protocol::Open};
-use attestor::{Attestor, Bounds, Settings, new_key, now};
+use attestor::{Attestor, Bounds, Clients, Settings, new_key, now};
 use domain::{
     egress::Egress,
     id::{SessionId, TeamId},
@@ -39,16 +39,30 @@ const HOST: &str = "platform.localhost";
 const PRIVATE: &str = "127.0.0.1";
 pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
 
+/// How the server ends its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    CloseNotify,
+    /// Closes TCP, and does not say so in TLS.
+    Drop,
+    /// Keeps the connection, whatever it was asked.
+    Stay,
+}
+
 /// How a scene is set.
 pub(crate) struct Setting {
     pub(crate) modes: Vec<AttestMode>,
     /// Whether the server speaks ChaCha20-Poly1305.
     pub(crate) chacha: bool,
     pub(crate) answer: Vec<u8>,
+    pub(crate) ending: Ending,
     pub(crate) bounds: Bounds,
     /// Whether the attestor is led to the server.
     pub(crate) led: bool,
-    pub(crate) token: Option<String>,
+    /// What clients are known by; everybody is served where there is none.
+    pub(crate) tokens: Vec<&'static str>,
+    /// Does no examination, and takes for ever.
+    pub(crate) hangs: bool,
 }
 
 pub(crate) struct Scene {
@@ -96,19 +110,24 @@ impl Scene {
             modes: vec![AttestMode::ZktlsRequest],
             chacha: true,
             answer: response(200, r#"{"id":"acct-1"}"#),
+            ending: Ending::CloseNotify,
             bounds: Bounds { examining: Duration::from_secs(180), ..Bounds::default() },
             led: true,
-            token: None,
+            tokens: vec![],
+            hangs: false,
         };
         change(&mut setting);
         let secrets = Secrets::default();
-        let (platform, root) = serve(setting.chacha, setting.answer, secrets.clone()).await;
+        let (platform, root) =
+            serve(setting.chacha, setting.answer, setting.ending, secrets.clone()).await;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
         let host = if setting.led { HOST } else { PRIVATE };
         let definition = definition(setting.modes, host);
-        let token = setting.token.map(|token| adapters_sha256(token.as_bytes()));
+        let tokens: Vec<_> = setting.tokens.iter().map(|token| hash(token.as_bytes())).collect();
+        let clients = if tokens.is_empty() { Clients::Everyone } else { Clients::Known(tokens) };
+        let program = if setting.hangs { hanging(folder.path()) } else { workers() };
         let attestor = Attestor::new(Settings {
             name: "test".into(),
             keys,
@@ -118,9 +137,9 @@ impl Scene {
             roots: vec![root.clone()],
             hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
             egress: Egress::default(),
-            tokens: token.into_iter().collect(),
+            clients,
             bounds: setting.bounds,
-            program: workers(),
+            program,
         });
         let attestor = attestor.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -164,7 +183,16 @@ impl Scene {
     }
 }
 
-fn adapters_sha256(bytes: &[u8]) -> [u8; 32] {
+/// A program that does nothing.
+fn hanging(folder: &Path) -> PathBuf {
+    let program = folder.join("hanging");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&program, mode).unwrap();
+    program
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};
     Sha256::digest(bytes).into()
 }
@@ -202,6 +230,7 @@ fn workers() -> PathBuf {
 pub(crate) async fn serve(
     chacha: bool,
     answer: Vec<u8>,
+    ending: Ending,
     secrets: Secrets,
 ) -> (SocketAddr, Vec<u8>) {
     let mut params = CertificateParams::new(vec![]).unwrap();
@@ -239,7 +268,12 @@ pub(crate) async fn serve(
                     asked.push(stream.read_u8().await.ok()?);
                 }
                 stream.write_all(&answer).await.ok()?;
-                stream.shutdown().await.ok()
+                stream.flush().await.ok()?;
+                match ending {
+                    Ending::CloseNotify => stream.shutdown().await.ok(),
+                    Ending::Drop => Some(()),
+                    Ending::Stay => std::future::pending().await,
+                }
             });
         }
     });

@@ -1,0 +1,126 @@
+//! Who may have something attested, and how much of it at once: no client can take all places.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// Whom an attestor serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Clients {
+    /// Who has one of these tokens, by their SHA-256.
+    Known(Vec<[u8; 32]>),
+    /// Everybody: an explicit decision of the operator, never a default.
+    Everyone,
+}
+
+/// A client, as far as limits are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    /// By the SHA-256 of its token.
+    Token([u8; 32]),
+    Address(IpAddr),
+}
+
+impl Client {
+    /// By its address; of IPv6 by the 64 bits that one customer of a network is usually given.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        Self::Address(match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+                Some(ip) => ip.into(),
+                None => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+            },
+        })
+    }
+}
+
+impl Clients {
+    /// The client that shows this token from this address; none that is not to be served.
+    pub(crate) fn find(&self, token: &str, address: IpAddr) -> Option<Client> {
+        match self {
+            Self::Everyone => Some(Client::at(address)),
+            Self::Known(tokens) => {
+                let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+                let mut tokens = tokens.iter();
+                let known = tokens.find(|known| bool::from(known.ct_eq(&shown)));
+                known.map(|token| Client::Token(*token))
+            }
+        }
+    }
+}
+
+/// How many places each client has taken. Holds as many entries as there are places taken.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<HashMap<Client, usize>>);
+
+/// One that is taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'a>(&'a Tally, Client);
+
+impl Tally {
+    /// Takes a place, where the client has fewer than `most`.
+    pub(crate) fn take(&self, client: Client, most: usize) -> Option<Place<'_>> {
+        let mut counts = self.counts();
+        let count = counts.get(&client).copied().unwrap_or_default();
+        if count >= most {
+            return None;
+        }
+        counts.insert(client, count + 1);
+        Some(Place(self, client))
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.0.counts();
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_so_many_places_and_gives_them_back() {
+        let tally = Tally::default();
+        let [one, other] = [Client::Token([1; 32]), Client::Token([2; 32])];
+        let first = tally.take(one, 2).unwrap();
+        let second = tally.take(one, 2).unwrap();
+        assert!(tally.take(one, 2).is_none());
+        let third = tally.take(other, 2).unwrap();
+        drop(first);
+        let again = tally.take(one, 2).unwrap();
+        drop((second, third, again));
+        assert!(tally.counts().is_empty(), "nothing is kept of those who left");
+    }
+
+    #[test]
+    fn clients_are_told_apart() {
+        let token: [u8; 32] = Sha256::digest(b"known").into();
+        let known = Clients::Known(vec![[0; 32], token]);
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let here = address("192.0.2.1");
+        assert_eq!(known.find("known", here), Some(Client::Token(token)));
+        assert_eq!(known.find("other", here), None);
+        assert_eq!(Clients::Known(vec![]).find("", here), None);
+        let everyone = |text: &str| Clients::Everyone.find("any", address(text)).unwrap();
+        assert_eq!(everyone("2001:db8::1"), everyone("2001:db8::2:0:0:0"));
+        assert_ne!(everyone("2001:db8::1"), everyone("2001:db8:0:1::1"));
+        assert_eq!(everyone("::ffff:192.0.2.1"), everyone("192.0.2.1"));
+    }
+}
