@@ -22,16 +22,16 @@ Exit codes:
   11  platform     it is of another platform than --platform
   12  descriptor   it was made under another descriptor than --descriptor
   13  mode         it was made in a mode that was not asked for
-  14  level        less was verified than is asked for: by default that is the evidence
+  14  level        less was verified than is asked for: see --level
   15  challenge    it has another challenge than --challenge
   16  partner      it was made for another partner than --partner
   17  field        a --require-field is not attested, or not opened
   18  attempt      it took more attempts than --max-attempt
 From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
 
-Unless --mode or --level asks for less, only zktls-request with its evidence is accepted. With
---level signature or --level disclosure the attestor's word is enough, and so it is with --mode
-full-reveal, for which there is no evidence.";
+Unless --mode or --level asks for less, only zktls-request is accepted, and of a portable attestation
+only with its evidence. Without evidence the attestor's word is all there is: the report says so in
+\"level\". Name --level evidence to accept nothing less, whatever the files are.";
 
 /// Why nothing is accepted. Each kind has an exit code of its own.
 #[derive(Debug, thiserror::Error)]

@@ -182,7 +182,7 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     if shown.level() > Level::Signature {
         order.expected.are_opened(|field| shown.is_opened(body, field))?;
     }
-    Ok(order.expected.is_enough(shown.level())?)
+    Ok(order.expected.is_enough(shown.level(), input.subject.is_some())?)
 }
 
 impl Order {

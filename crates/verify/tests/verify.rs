@@ -198,9 +198,10 @@ fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
     let (mut body, _) = attested();
     body.mode = 1;
     files.write("attestation.cbor", &sign(&body, &key()).unwrap());
-    is(&[], 14);
-    is(&["--disclosure", "disclosure.cbor"], 14);
-    is(&["--mode", "zktls-request"], 14);
+    is(&[], 0);
+    is(&["--disclosure", "disclosure.cbor"], 0);
+    is(&["--level", "evidence"], 14);
+    is(&["--mode", "zktls-request", "--level", "evidence"], 14);
     is(FULL, 13);
     is(&["--level", "signature"], 0);
     is(&["--level", "signature", "--mode", "full-reveal"], 13);

@@ -83,7 +83,7 @@ fn changed(change: impl FnOnce(&mut Reveal)) -> Refusal {
 
 const OTHER: Refusal = not_proved(Refused::PublicValues);
 
-const fn not_proved(why: Refused) -> Refusal {
+pub(crate) const fn not_proved(why: Refused) -> Refusal {
     Refusal::Zk(ZkError::Proof(why))
 }
 

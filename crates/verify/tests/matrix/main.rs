@@ -170,7 +170,7 @@ fn each_expectation_that_is_wrong_has_its_code() {
     wrong(&["--max-attempt", "1"], 18);
     same(&["--max-age", "1h"]);
     wrong(&["--max-age", "0s"], 9);
-    files.refused(&["--disclosure", "disclosure.cbor"], 14);
+    files.refused(&["--level", "evidence"], 14);
     files.refused(&["--level", "disclosure"], 14);
     files.refused(&["--level", "evidence", "--disclosure", "disclosure.cbor"], 14);
     files.session(&SESSION.replace('3', "4"));
