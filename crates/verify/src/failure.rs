@@ -5,6 +5,8 @@ use attestation::{
 };
 use serde_json::{Value, json};
 
+use crate::log::NotLogged;
+
 /// What the program exits with, for `--help`; the table in docs/partners-guide.md is the same.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
@@ -27,6 +29,7 @@ Exit codes:
   16  partner      it was made for another partner than --partner
   17  field        a --require-field is not attested, or not opened
   18  attempt      it took more attempts than --max-attempt
+  19  log          its place in the attestor's log is not proved, or is not in --log
 From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
 
 Unless --mode or --level asks for less, only zktls-request is accepted, and of a portable attestation
@@ -83,6 +86,14 @@ pub(crate) enum Unexpected {
     NotOpened(String),
     #[error("it is of attempt {0}, and {1} may be made")]
     Attempt(u32, u32),
+    #[error(transparent)]
+    Log(NotLogged),
+}
+
+impl From<NotLogged> for Failure {
+    fn from(error: NotLogged) -> Self {
+        Self::Unexpected(Unexpected::Log(error))
+    }
 }
 
 impl Failure {
@@ -117,6 +128,7 @@ impl Failure {
                 Unexpected::Partner => (16, "partner"),
                 Unexpected::NotAttested(_) | Unexpected::NotOpened(_) => (17, "field"),
                 Unexpected::Attempt(..) => (18, "attempt"),
+                Unexpected::Log(_) => (19, "log"),
             },
         }
     }

@@ -3,6 +3,7 @@
 mod expectations;
 mod failure;
 mod input;
+mod log;
 mod report;
 
 use std::{
@@ -31,6 +32,7 @@ use self::{
     expectations::{Expectations, Level},
     failure::{EXIT_CODES, Failure},
     input::{Input, read},
+    log::LogOptions,
     report::Shown,
 };
 
@@ -79,6 +81,8 @@ struct Order {
     max_age: Option<Duration>,
     #[command(flatten)]
     expected: Expectations,
+    #[command(flatten)]
+    log: LogOptions,
     /// Print why it is refused as JSON too, also where there is no report
     #[arg(long)]
     json: bool,
@@ -144,7 +148,7 @@ fn main() -> ExitCode {
 fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let issuers = issuers(&order.keys)?;
     let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
-    let input = Input::read(&order.file, disclosure, evidence)?;
+    let input = Input::read(&order.file, disclosure, evidence, order.log.inclusion.as_deref())?;
     let revoked_keys = if order.accept_signed_before_revocation {
         RevokedKeys::AcceptSignedBefore
     } else {
@@ -166,6 +170,7 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let mut shown = Shown {
         disclosure: disclosure.as_ref(),
         found: None,
+        logged: None,
         subject: input.subject.as_ref(),
         issuer: issuer.as_ref(),
         checked: &checked,
@@ -176,6 +181,7 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     if let Some(most) = order.max_age {
         is_fresh(most, &attestation)?;
     }
+    shown.logged = order.log.hold(&attestation, shown.issuer, input.inclusion.as_deref())?;
     let files = input.evidence.as_deref().zip(order.roots.as_deref());
     shown.found = files.map(|files| examined(files, &attestation, shown.disclosure)).transpose()?;
     *report = Some(report::report(&attestation, &shown));
@@ -194,7 +200,7 @@ impl Order {
             (self.max_age.is_some(), "age"),
         ];
         let files = files.into_iter().filter_map(|(given, name)| given.then_some(name));
-        files.chain(self.expected.given()).collect()
+        files.chain(self.expected.given()).chain(self.log.given()).collect()
     }
 }
 

@@ -1,6 +1,9 @@
 //! The program as an auditor runs it: files in, JSON or one line and a code out.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
+#[path = "verify/log.rs"]
+mod log;
+
 use std::{fs, path::Path, process::Command};
 
 use attestation::{
