@@ -72,7 +72,7 @@ pub(crate) struct Scene {
     pub(crate) secrets: Secrets,
     root: Vec<u8>,
     definition: Definition,
-    _folder: TempDir,
+    folder: TempDir,
     _stop: DropGuard,
 }
 
@@ -149,7 +149,12 @@ impl Scene {
         let stop = CancellationToken::new();
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
-        Self { address, platform, secrets, root, definition, _folder: folder, _stop: stop }
+        Self { address, platform, secrets, root, definition, folder, _stop: stop }
+    }
+
+    /// The attestor's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
     }
 
     pub(crate) fn prover(&self) -> Prover {
