@@ -47,7 +47,11 @@ pub(crate) const fn mode(mode: AttestMode) -> Mode {
     }
 }
 
-/// The bytes of the one request.
+/// The length of hidden values is a multiple of this, so that little can be told from it.
+const SIZE_CLASS: usize = 64;
+
+/// The bytes of the one request. The length of what is hidden is public: it is padded with spaces,
+/// which no server counts to a header's value (RFC 9110, section 5.5).
 pub(crate) fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let Descriptor { host, target, .. } = descriptor;
     let mut text = format!(
@@ -56,7 +60,9 @@ pub(crate) fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let own = [(COOKIE, order.cookies.expose()), (USER_AGENT, order.user_agent.as_str())];
     let given = order.plan.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in own.into_iter().chain(given).filter(|(_, value)| !value.is_empty()) {
-        let _ = write!(text, "{name}: {value}\r\n");
+        let hidden = descriptor.hidden.iter().any(|hidden| hidden == name);
+        let length = if hidden { value.len().next_multiple_of(SIZE_CLASS) } else { 0 };
+        let _ = write!(text, "{name}: {value:<length$}\r\n");
     }
     text.push_str("\r\n");
     text.into_bytes()
@@ -64,8 +70,6 @@ pub(crate) fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use attestation::http::request::to_hide;
     use domain::{
         id::{SessionId, TeamId},
@@ -74,8 +78,59 @@ mod tests {
 
     use super::*;
 
+    /// Finding 10: of the length of the cookies a size class is public.
+    #[tokio::test]
+    async fn servers_see_the_cookies_and_witnesses_a_size_class() {
+        for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
+            let cookies = format!("sid={}", "a".repeat(length))[..length].to_owned();
+            let order = order(&cookies);
+            let descriptor = of(&order.plan, &order.url).unwrap();
+            let bytes = request(&order, &descriptor);
+            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            assert_eq!(hidden.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), [class]);
+            // A common server, with the padding where it reads the value.
+            let (mut client, server) = tokio::io::duplex(64 * 1024);
+            let expected = cookies.clone();
+            let service = hyper::service::service_fn(move |asked: hyper::Request<_>| {
+                let _: &hyper::body::Incoming = asked.body();
+                let told = asked.headers().get("cookie").map(|value| value.as_bytes().to_vec());
+                let fine = told.as_deref() == Some(expected.as_bytes());
+                let answer = hyper::Response::builder().status(if fine { 200 } else { 400 });
+                std::future::ready(answer.body(String::new()))
+            });
+            let serving = hyper::server::conn::http1::Builder::new()
+                .serve_connection(hyper_util::rt::TokioIo::new(server), service);
+            tokio::io::AsyncWriteExt::write_all(&mut client, &bytes).await.unwrap();
+            let mut answer = String::new();
+            let reading = tokio::io::AsyncReadExt::read_to_string(&mut client, &mut answer);
+            let (served, _) = tokio::join!(serving, reading);
+            served.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+    }
+
     #[test]
     fn a_request_is_what_its_descriptor_says() {
+        let plan = order("sid=1; theme=dark").plan;
+        for (url, target) in [
+            ("https://platform.test/api/me?x=1", "/api/me?x=1"),
+            ("https://platform.test", "/"),
+            ("https://platform.test?x", "/?x"),
+        ] {
+            let descriptor = of(&plan, url).unwrap();
+            assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
+            let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
+            let bytes = request(&order, &descriptor);
+            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
+            assert_eq!(hidden, [format!("{:<64}", "sid=1; theme=dark").as_bytes()]);
+            let none = AttestOrder { cookies: Secret::new(String::new()), ..order };
+            assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
+        }
+        assert_eq!(of(&plan, "http://platform.test/"), None);
+    }
+
+    fn order(cookies: &str) -> AttestOrder {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, to)| ((*name).to_owned(), (*to).to_owned())).collect()
         };
@@ -87,30 +142,14 @@ mod tests {
             modes: vec![AttestMode::ZktlsRequest],
             fields: pairs(&[("id", "/id")]),
         };
-        for (url, target) in [
-            ("https://platform.test/api/me?x=1", "/api/me?x=1"),
-            ("https://platform.test", "/"),
-            ("https://platform.test?x", "/?x"),
-        ] {
-            let descriptor = of(&plan, url).unwrap();
-            assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
-            let order = AttestOrder {
-                session: SessionId::from_uuid(uuid::Uuid::nil()),
-                partner: TeamId::from_uuid(uuid::Uuid::nil()),
-                challenge: vec![],
-                url: url.into(),
-                plan: plan.clone(),
-                cookies: Secret::new("sid=1; theme=dark".into()),
-                user_agent: "Browser/1".into(),
-            };
-            let bytes = request(&order, &descriptor);
-            let hidden = to_hide(&bytes, &descriptor).unwrap();
-            let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
-            assert_eq!(hidden, [b"sid=1; theme=dark"]);
-            let none = AttestOrder { cookies: Secret::new(String::new()), ..order };
-            assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
+        AttestOrder {
+            session: SessionId::from_uuid(uuid::Uuid::nil()),
+            partner: TeamId::from_uuid(uuid::Uuid::nil()),
+            challenge: vec![],
+            url: "https://platform.test/api/me".into(),
+            plan,
+            cookies: Secret::new(cookies.into()),
+            user_agent: "Browser/1".into(),
         }
-        assert_eq!(of(&plan, "http://platform.test/"), None);
-        let _: BTreeMap<String, String> = plan.headers;
     }
 }
