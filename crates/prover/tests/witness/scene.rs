@@ -159,6 +159,11 @@ impl Scene {
         revoke_key(&keys, &id, now(), None, now()).unwrap();
     }
 
+    /// The attestor's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
     pub(crate) fn prover(&self) -> Prover {
         self.prover_to(self.address.clone())
     }
