@@ -125,10 +125,10 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     attested_claims::all(deployment, session, &hash, &out).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     assert_eq!((hidden.len(), &hidden[0]["header"]), (1, &json!("cookie")), "{hidden:?}");
-    // Without the evidence it is the attestor's word, which has to be asked for.
+    // Without the evidence it is the attestor's word, and the report says so.
     let (code, report) = verify(&out, &[]);
-    assert_eq!((code, &report["level"]), (Some(14), &json!("signature")), "{report}");
-    assert_eq!(verify(&out, &["--level", "signature"]).0, Some(0));
+    assert_eq!((code, &report["level"]), (Some(0), &json!("signature")), "{report}");
+    assert_eq!(verify(&out, &["--level", "evidence"]).0, Some(14));
     assert_eq!(verify(&out, &["--expect-proof-hash", &"0".repeat(64)]).0, Some(5));
     // Under other roots, with other evidence, or of another session it is refused.
     let issuers = file("issuers.json");

@@ -3,18 +3,20 @@
 use std::{fs, path::Path, process::Command};
 
 use acceptance::{
+    eventually,
     partner::Partner,
     person::{Person, base, signed_in, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
 
-use super::{CHALLENGE, tool};
+use super::{CHALLENGE, SOON, tool};
 
 pub(super) async fn all(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
     compared(deployment, session, hash).await;
     carried(deployment, session, hash, out).await;
     shown_in_the_portal(deployment, session, hash).await;
+    erased(deployment, session, hash).await;
 }
 
 /// Has the service compare data with the attestation.
@@ -146,4 +148,21 @@ async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &st
     stranger.sign_in("mal@other.example", &password).await;
     assert_eq!(stranger.get("/portal/overview").await.status, 200);
     assert_eq!(stranger.get(&file).await.status, 404, "of another team");
+}
+
+/// The attestation goes with the applicant's data.
+async fn erased(deployment: &Deployment, session: &Value, hash: &str) {
+    let id = session["sessionId"].as_str().unwrap();
+    let ours = &deployment.partner;
+    assert_eq!(ours.delete(&format!("browser-session/{id}/data")).await.status, 200);
+    let gone = eventually("the attestation to go", SOON, async || {
+        let answer = ours.get(&format!("browser-session/{id}/attestation")).await;
+        (answer.status == 404).then_some(answer)
+    });
+    assert_eq!(gone.await.body["message"], "Attestation not found");
+    let body = json!({ "proofHash": hash, "extractedData": {} });
+    assert_eq!(ours.post("attestations/verify", &body).await.status, 404);
+    let page = signed_in(deployment, "ina@lender.example", "member").await;
+    let page = page.get(&format!("/portal/sessions/{id}")).await.text;
+    assert!(page.contains(hash) && !page.contains("/attestation\""), "named, with no link");
 }

@@ -33,7 +33,11 @@ pub async fn no_barrier(page: &Embed<'_>, when: &str) {
     let painted = "performance.getEntriesByName('first-paint')[0]?.startTime ?? null";
     println!("{when}: first paint after {} ms", page.evaluate(painted).await);
     for scheme in ["light", "dark"] {
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        // Without motion: colours would be measured on their way from one scheme to the other.
+        let media = json!({ "features": [
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ] });
         page.applicant.tell("Emulation.setEmulatedMedia", media).await;
         assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
         if let Some(folder) = std::env::var_os("AVOUCH_SHOTS").filter(|folder| !folder.is_empty()) {

@@ -160,7 +160,7 @@ def attested(attestation, issuers, report):
         ("challenge",): base64.urlsafe_b64encode(challenge).decode().rstrip("=") or None,
         ("issuer", "keyId"): key_id.hex(),
         ("descriptor", "sha256"): descriptor_hash.hex(),
-        ("server", "name"): host,
+        ("server", "name"): host.decode(),
         ("server", "port"): port,
         ("server", "address"): str(ipaddress.ip_address(address)),
     }.items():

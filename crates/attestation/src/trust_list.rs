@@ -49,8 +49,14 @@ pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
     Ok(list.issuers)
 }
 
+/// Whether a list can have this name of a key's owner: up to 200 bytes, no control characters.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
+}
+
 fn check(issuer: &Issuer) -> Result<(), &'static str> {
-    if issuer.name.len() > MAX_NAME_BYTES || issuer.name.chars().any(char::is_control) {
+    if !is_name(&issuer.name) {
         return Err("the name is longer than 200 bytes, or has control characters");
     }
     if issuer.key().is_none() {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::{descriptor::Descriptor, signed::unhex, tlog::is_key_name};
+use attestation::{descriptor::Descriptor, signed::unhex, tlog::is_key_name, trust_list::is_name};
 use domain::egress::Egress;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
@@ -97,6 +97,9 @@ impl Config {
             examinations: file.examinations.unwrap_or(usual.examinations).clamp(1, 64),
             queue: file.queue.unwrap_or(usual.queue).min(10_000),
         };
+        if file.name.is_empty() || !is_name(&file.name) {
+            faults.push("name must be 1 to 200 bytes without control characters".into());
+        }
         let origin = file.log_origin.unwrap_or_else(|| default_origin(&file.name));
         if !is_key_name(&origin) {
             faults.push("log_origin must be 1 to 200 characters, without spaces and `+`".into());

@@ -90,3 +90,25 @@ fn what_cannot_be_revoked_is_told_in_one_line() {
     }
     assert_eq!(operator.json(&["list-keys", "--json"])["keys"][0]["state"], "current");
 }
+
+/// What is published has to be a list that verifiers read.
+#[test]
+fn a_name_that_no_list_of_keys_can_have_is_refused() {
+    let operator = Operator::new();
+    assert!(operator.run(&["new-key"]).0);
+    let file = operator.0.path().join("attestor.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    for (name, fine) in [
+        ("W".repeat(200), true),
+        ("W".repeat(201), false),
+        (String::new(), false),
+        ("W\\nX".into(), false),
+    ] {
+        fs::write(&file, config.replace("Witness Ltd", &name)).unwrap();
+        let (success, text) = operator.run(&["issuers"]);
+        assert_eq!(success, fine, "{text}");
+        assert!(fine || text.contains("name must be 1 to 200 bytes"), "{text}");
+        let parsed = attestation::trust_list::parse_trust_list(text.as_bytes());
+        assert_eq!(parsed.is_ok(), fine);
+    }
+}

@@ -60,7 +60,8 @@ pub(crate) struct Expectations {
     /// The mode; zktls-request unless it or a lower --level is given
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
-    /// How much has to be verified; evidence unless it or --mode full-reveal is given
+    /// How much has to be verified; of a portable attestation that is the evidence, unless it or
+    /// --mode full-reveal is given, and otherwise what is named
     #[arg(long, value_enum)]
     level: Option<Level>,
     /// What the partner set as attestationChallenge: base64url without padding, 1 to 64 bytes
@@ -138,9 +139,11 @@ impl Expectations {
         Ok(())
     }
 
-    /// Whether this level is enough for what is asked for.
-    pub(crate) fn is_enough(&self, reached: Level) -> Result<(), Unexpected> {
-        let word_is_enough = self.mode == Some(Mode::FullReveal);
+    /// Whether this level is enough for what is asked for. A portable attestation, which is handed
+    /// out whole, has to bring its evidence where nothing else is asked for; of parts that were
+    /// named one by one, those that were named are verified.
+    pub(crate) fn is_enough(&self, reached: Level, is_portable: bool) -> Result<(), Unexpected> {
+        let word_is_enough = self.mode == Some(Mode::FullReveal) || !is_portable;
         let usual = if word_is_enough { Level::Signature } else { Level::Evidence };
         let asked = self.level.unwrap_or(usual);
         if reached < asked {

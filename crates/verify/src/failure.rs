@@ -5,6 +5,8 @@ use attestation::{
 };
 use serde_json::{Value, json};
 
+use crate::log::NotLogged;
+
 /// What the program exits with, for `--help`; the table in docs/partners-guide.md is the same.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
@@ -22,16 +24,17 @@ Exit codes:
   11  platform     it is of another platform than --platform
   12  descriptor   it was made under another descriptor than --descriptor
   13  mode         it was made in a mode that was not asked for
-  14  level        less was verified than is asked for: by default that is the evidence
+  14  level        less was verified than is asked for: see --level
   15  challenge    it has another challenge than --challenge
   16  partner      it was made for another partner than --partner
   17  field        a --require-field is not attested, or not opened
   18  attempt      it took more attempts than --max-attempt
+  19  log          its place in the attestor's log is not proved, or is not in --log
 From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
 
-Unless --mode or --level asks for less, only zktls-request with its evidence is accepted. With
---level signature or --level disclosure the attestor's word is enough, and so it is with --mode
-full-reveal, for which there is no evidence.";
+Unless --mode or --level asks for less, only zktls-request is accepted, and of a portable attestation
+only with its evidence. Without evidence the attestor's word is all there is: the report says so in
+\"level\". Name --level evidence to accept nothing less, whatever the files are.";
 
 /// Why nothing is accepted. Each kind has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +72,9 @@ pub(crate) enum Unexpected {
     Descriptor(String),
     #[error("it was made in mode {0}, which was not asked for: see --mode")]
     Mode(&'static str),
-    #[error("verified up to its {0}, but its {1} is asked for: see --level")]
+    #[error(
+        "verified up to its {0}, but its {1} is asked for: see --evidence, --roots and --level"
+    )]
     Level(&'static str, &'static str),
     #[error("it has {0}, not the expected one")]
     Challenge(&'static str),
@@ -81,6 +86,14 @@ pub(crate) enum Unexpected {
     NotOpened(String),
     #[error("it is of attempt {0}, and {1} may be made")]
     Attempt(u32, u32),
+    #[error(transparent)]
+    Log(NotLogged),
+}
+
+impl From<NotLogged> for Failure {
+    fn from(error: NotLogged) -> Self {
+        Self::Unexpected(Unexpected::Log(error))
+    }
 }
 
 impl Failure {
@@ -115,6 +128,7 @@ impl Failure {
                 Unexpected::Partner => (16, "partner"),
                 Unexpected::NotAttested(_) | Unexpected::NotOpened(_) => (17, "field"),
                 Unexpected::Attempt(..) => (18, "attempt"),
+                Unexpected::Log(_) => (19, "log"),
             },
         }
     }

@@ -7,6 +7,7 @@ use attestation::{
     body::Body,
     evidence,
     portable::{MAX_BYTES, Portable, Subject},
+    tlog::MAX_PROOF_BYTES,
 };
 
 use crate::Failure;
@@ -29,6 +30,7 @@ impl Input {
         file: &Path,
         disclosure: Option<&Path>,
         evidence: Option<&Path>,
+        inclusion: Option<&Path>,
     ) -> Result<Self, Failure> {
         let bytes = read(file, MAX_BYTES)?;
         let mut input = if Portable::is_meant_by(&bytes) {
@@ -45,6 +47,9 @@ impl Input {
         }
         if let Some(file) = evidence {
             input.evidence = Some(read(file, evidence::LONGEST)?);
+        }
+        if let Some(file) = inclusion {
+            input.inclusion = Some(read(file, MAX_PROOF_BYTES)?);
         }
         Ok(input)
     }

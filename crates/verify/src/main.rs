@@ -3,6 +3,7 @@
 mod expectations;
 mod failure;
 mod input;
+mod log;
 mod report;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 use attestation::{
     attest::{Disclosure, session_name},
+    body::Body,
     evidence::Evidence,
     full_reveal::Findings,
     signed::{self, Attestation, Issuer, RevokedKeys},
@@ -30,12 +32,15 @@ use self::{
     expectations::{Expectations, Level},
     failure::{EXIT_CODES, Failure},
     input::{Input, read},
+    log::LogOptions,
     report::Shown,
 };
 
 /// The longest files of roots and of what a session is, in bytes.
 const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
 const LONGEST_SESSION: usize = 4096;
+const NO_SALT: &str =
+    "--session SESSION_ID needs a portable attestation: without one, name a file with the salt";
 /// The most lists of keys.
 const MAX_KEY_FILES: usize = 16;
 /// Seconds that clocks may differ.
@@ -67,14 +72,17 @@ struct Order {
     /// The certificates that the server's chain may end at
     #[arg(long, value_name = "CERTS.pem")]
     roots: Option<PathBuf>,
-    /// Whose the attestation is: {"sessionId", "salt"}
-    #[arg(long, value_name = "FILE")]
+    /// Whose the attestation is: a file with {"sessionId", "salt"}, or, for a portable attestation,
+    /// which has the salt, the session's identifier
+    #[arg(long, value_name = "FILE|SESSION_ID")]
     session: Option<PathBuf>,
     /// How old it may be: a number with s, m, h or d
     #[arg(long, value_parser = age, value_name = "AGE")]
     max_age: Option<Duration>,
     #[command(flatten)]
     expected: Expectations,
+    #[command(flatten)]
+    log: LogOptions,
     /// Print why it is refused as JSON too, also where there is no report
     #[arg(long)]
     json: bool,
@@ -140,7 +148,7 @@ fn main() -> ExitCode {
 fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let issuers = issuers(&order.keys)?;
     let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
-    let input = Input::read(&order.file, disclosure, evidence)?;
+    let input = Input::read(&order.file, disclosure, evidence, order.log.inclusion.as_deref())?;
     let revoked_keys = if order.accept_signed_before_revocation {
         RevokedKeys::AcceptSignedBefore
     } else {
@@ -156,13 +164,13 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let disclosure = input.disclosure.as_deref().map(|bytes| disclosed(bytes, &attestation));
     let disclosure = disclosure.transpose()?;
     let carried = input.is_of_its_subject(body)?;
-    let salt = order.session.as_deref().map(|file| is_of(file, &attestation)).transpose()?;
-    let salt = salt.or(carried);
+    let salt = is_of(order.session.as_deref(), carried, body)?;
     let issuer = Issuer::find(&issuers, &body.issuer);
     let checked = order.checked();
     let mut shown = Shown {
         disclosure: disclosure.as_ref(),
         found: None,
+        logged: None,
         subject: input.subject.as_ref(),
         issuer: issuer.as_ref(),
         checked: &checked,
@@ -173,13 +181,14 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     if let Some(most) = order.max_age {
         is_fresh(most, &attestation)?;
     }
+    shown.logged = order.log.hold(&attestation, shown.issuer, input.inclusion.as_deref())?;
     let files = input.evidence.as_deref().zip(order.roots.as_deref());
     shown.found = files.map(|files| examined(files, &attestation, shown.disclosure)).transpose()?;
     *report = Some(report::report(&attestation, &shown));
     if shown.level() > Level::Signature {
         order.expected.are_opened(|field| shown.is_opened(body, field))?;
     }
-    Ok(order.expected.is_enough(shown.level())?)
+    Ok(order.expected.is_enough(shown.level(), input.subject.is_some())?)
 }
 
 impl Order {
@@ -191,7 +200,7 @@ impl Order {
             (self.max_age.is_some(), "age"),
         ];
         let files = files.into_iter().filter_map(|(given, name)| given.then_some(name));
-        files.chain(self.expected.given()).collect()
+        files.chain(self.expected.given()).chain(self.log.given()).collect()
     }
 }
 
@@ -209,14 +218,30 @@ fn issuers(files: &[PathBuf]) -> Result<Vec<Issuer>, Failure> {
     Ok(issuers)
 }
 
-/// Whether it is the session's in this file; the salt of the session's names.
-fn is_of(file: &Path, attestation: &Attestation) -> Result<[u8; 32], Failure> {
+/// Whether it is of the expected session, by its identifier or as a file; the salt of the names in
+/// the attestation, where it is known. A portable attestation carries one.
+fn is_of(
+    session: Option<&Path>,
+    carried: Option<[u8; 32]>,
+    body: &Body,
+) -> Result<Option<[u8; 32]>, Failure> {
+    let Some(session) = session else { return Ok(carried) };
+    let id = session.to_str().and_then(|text| Uuid::try_parse(text).ok());
+    let (id, salt) = match (id, carried) {
+        (Some(id), Some(salt)) => (id, salt),
+        (Some(_), None) => return Err(Failure::File(NO_SALT.to_owned())),
+        (None, _) => read_session(session)?,
+    };
+    let name = session_name(&salt, id.as_bytes());
+    if name == body.session { Ok(Some(salt)) } else { Err(Failure::Session) }
+}
+
+fn read_session(file: &Path) -> Result<(Uuid, [u8; 32]), Failure> {
     let session: Session = serde_json::from_slice(&read(file, LONGEST_SESSION)?)
         .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
     let salt = signed::unhex(&session.salt).and_then(|salt| salt.try_into().ok());
     let salt = salt.ok_or_else(|| Failure::File(format!("{}: bad salt", file.display())))?;
-    let name = session_name(&salt, session.session_id.as_bytes());
-    if name == attestation.body.session { Ok(salt) } else { Err(Failure::Session) }
+    Ok((session.session_id, salt))
 }
 
 fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {

@@ -15,13 +15,18 @@ use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::expectations::{Level, mode_name};
+use crate::{
+    expectations::{Level, mode_name},
+    log::Logged,
+};
 
 /// What was shown beside an attestation.
 pub(crate) struct Shown<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
     /// What its evidence was found to say.
     pub(crate) found: Option<Findings>,
+    /// Where its log has it.
+    pub(crate) logged: Option<Logged>,
     /// Whose a portable attestation was found to be.
     pub(crate) subject: Option<&'a Subject>,
     /// What the lists of keys say of its key.
@@ -103,7 +108,10 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
             "bodyLength": body.response.body_length,
         },
         "claims": claims.collect::<Vec<_>>(),
-        "log": { "index": body.log.index, "before": hex(&body.log.before) },
+        "log": {
+            "index": body.log.index, "before": hex(&body.log.before),
+            "inclusion": shown.logged.as_ref().map(Logged::json),
+        },
         "evidence": shown.found.as_ref().map(|found| evidence(found, shown.transcript)),
         "proves": proves(body, shown),
         "assumes": assumes(body, shown),
@@ -197,6 +205,7 @@ fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
              described, and what is hidden of it is what the connection's own keys encrypted"
         ));
     }
+    lines.extend(shown.logged.as_ref().map(Logged::proves));
     lines
 }
 
@@ -211,6 +220,7 @@ fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     };
     let mut lines = vec![
         honest.to_owned(),
+        Logged::assumes(shown.logged.as_ref()),
         format!(
             "nobody who works with the prover controlled the way between the attestor and {host}: \
              the prover knows the keys of the connection and could have put records into it"

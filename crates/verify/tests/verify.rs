@@ -1,6 +1,9 @@
 //! The program as an auditor runs it: files in, JSON or one line and a code out.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
+#[path = "verify/log.rs"]
+mod log;
+
 use std::{fs, path::Path, process::Command};
 
 use attestation::{
@@ -198,9 +201,10 @@ fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
     let (mut body, _) = attested();
     body.mode = 1;
     files.write("attestation.cbor", &sign(&body, &key()).unwrap());
-    is(&[], 14);
-    is(&["--disclosure", "disclosure.cbor"], 14);
-    is(&["--mode", "zktls-request"], 14);
+    is(&[], 0);
+    is(&["--disclosure", "disclosure.cbor"], 0);
+    is(&["--level", "evidence"], 14);
+    is(&["--mode", "zktls-request", "--level", "evidence"], 14);
     is(FULL, 13);
     is(&["--level", "signature"], 0);
     is(&["--level", "signature", "--mode", "full-reveal"], 13);
@@ -305,7 +309,9 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     };
     fails(&["--expect-proof-hash", &"0".repeat(64)], 5);
     fails(&["--disclosure", "nowhere.cbor"], 1);
+    // Nothing has the salt of these names.
     fails(&["--partner", "00000000-0000-0000-0000-000000000000"], 1);
+    fails(&["--session", "00000000-0000-0000-0000-000000000000"], 1);
     files.write("disclosure.cbor", b"x");
     fails(&["--disclosure", "disclosure.cbor"], 6);
     let (body, mut disclosure) = attested();
@@ -329,4 +335,29 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     fails(&[], 2);
     let (code, _) = files.verify(&["--no-such-flag"]);
     assert_eq!(code, 1);
+}
+
+/// The guide's table has the codes and classes that `--help` has.
+#[test]
+fn the_guide_lists_every_exit_code() {
+    let files = Files::new();
+    let (code, help) = files.verify(&["--help"]);
+    assert_eq!(code, 0);
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/partners-guide.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let table = help.split("Exit codes:").nth(1).unwrap().lines();
+    let rows: Vec<_> = table
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let code: u8 = words.next()?.parse().ok()?;
+            Some((code, words.next()?))
+        })
+        .collect();
+    assert_eq!(
+        rows.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
+        (0..=18).collect::<Vec<_>>()
+    );
+    for (code, class) in &rows[1..] {
+        assert!(guide.contains(&format!("\n| {code} | {class} | ")), "{code} {class}");
+    }
 }

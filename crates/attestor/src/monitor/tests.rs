@@ -3,6 +3,8 @@
 
 use std::{fs, path::Path};
 
+use attestation::tlog::{entry, write_bundle};
+use ed25519_dalek::SigningKey;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -11,11 +13,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    log::tests::{
-        ORIGIN,
-        changed::{byte, copied, public},
-        grow, open,
-    },
+    log::tests::{ORIGIN, changed::copied, grow},
     log_key,
 };
 
@@ -27,11 +25,53 @@ struct Watched {
 
 const COUNT: u16 = 260;
 
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[7; 32])
+}
+
+/// Writes what a log of these attestations serves, in the place of what is there. Each is well by
+/// itself.
+fn publish(log: &Path, attestations: impl IntoIterator<Item = u16>) {
+    let mut edge = RightEdge::default();
+    let mut bundles = vec![vec![]];
+    let mut files = vec![];
+    for attestation in attestations {
+        let [high, low] = attestation.to_be_bytes();
+        let mut hash = [high; 32];
+        hash[31] = low;
+        let entry = entry(&hash);
+        let full = edge.push(leaf_hash(&entry)).unwrap();
+        bundles.last_mut().unwrap().push(entry);
+        if !full.is_empty() {
+            bundles.push(vec![]);
+        }
+        files.extend(full.into_iter().map(|tile| (tile.path(), tile.bytes())));
+    }
+    files.extend(edge.partial_tiles().iter().map(|tile| (tile.path(), tile.bytes())));
+    for (index, entries) in (0..).zip(bundles).filter(|(_, entries)| !entries.is_empty()) {
+        let path = entries_path(index, u16::try_from(entries.len()).unwrap());
+        files.push((path, write_bundle(entries.iter().map(Vec::as_slice)).unwrap()));
+    }
+    let _ = fs::remove_dir_all(log.join("tile"));
+    for (path, bytes) in files {
+        let path = log.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    sign(log, edge.size(), edge.root());
+}
+
+fn sign(log: &Path, size: u64, root: Hash) {
+    let checkpoint = Checkpoint { origin: ORIGIN.into(), size, root };
+    let signed = SignedCheckpoint::sign(&checkpoint, &[&key()]).unwrap();
+    fs::write(log.join("checkpoint"), signed.write()).unwrap();
+}
+
 impl Watched {
     async fn new() -> Self {
         let watched =
             Self { log: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() };
-        grow(watched.log.path(), 0..COUNT);
+        watched.replace(0..COUNT);
         let seen = watched.look(false).await.unwrap();
         assert_eq!((seen.new, seen.checkpoint.size), (260, 260));
         watched
@@ -41,33 +81,38 @@ impl Watched {
         Self { log: copied(self.log.path()), state: copied(self.state.path()) }
     }
 
-    fn monitor(&self) -> Monitor {
-        let folder = self.log.path().join("public");
-        self.monitor_of(folder.to_str().unwrap())
-    }
-
     fn monitor_of(&self, log: &str) -> Monitor {
-        let key = log_key(self.log.path(), ORIGIN).unwrap().to_string();
+        let key = NoteKey::new(ORIGIN, key().verifying_key().as_bytes()).unwrap().to_string();
         Monitor::new(log, &key, self.state.path().join("state.json")).unwrap()
     }
 
     async fn look(&self, all: bool) -> Result<Seen, Finding> {
-        self.monitor().look(all).await
+        self.monitor_of(self.log.path().to_str().unwrap()).look(all).await
     }
 
-    /// Puts another log of these sessions, with the same key, in the place of the log.
-    fn replace(&self, sessions: impl IntoIterator<Item = u16>) {
-        let secret = fs::read(self.log.path().join("private/key")).unwrap();
-        let fresh = tempfile::tempdir().unwrap();
-        drop(open(fresh.path()).unwrap());
-        fs::write(fresh.path().join("private/key"), secret).unwrap();
-        fs::remove_dir_all(fresh.path().join("public")).unwrap();
-        grow(fresh.path(), sessions);
-        for part in ["public", "private"] {
-            fs::remove_dir_all(self.log.path().join(part)).unwrap();
-            fs::rename(fresh.path().join(part), self.log.path().join(part)).unwrap();
-        }
-        open(self.log.path()).expect("by itself it is well");
+    fn replace(&self, attestations: impl IntoIterator<Item = u16>) {
+        publish(self.log.path(), attestations);
+    }
+
+    fn file(&self, path: &str) -> PathBuf {
+        self.log.path().join(path)
+    }
+}
+
+/// The attestor's own, as it writes it.
+#[tokio::test]
+async fn the_attestors_log_is_well_at_each_size() {
+    let (log, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let key = log_key(log.path(), ORIGIN).unwrap().to_string();
+    let folder = log.path().join("public");
+    let state = state.path().join("made/state.json");
+    let monitor = Monitor::new(folder.to_str().unwrap(), &key, state).unwrap();
+    let mut before = 0;
+    for count in [0, 1, 2, 255, 256, 257] {
+        grow(log.path(), before..count);
+        let seen = monitor.look(count == 256).await.unwrap();
+        assert_eq!((seen.new, seen.checkpoint.size), ((count - before).into(), count.into()));
+        before = count;
     }
 }
 
@@ -76,14 +121,14 @@ async fn a_log_that_only_grows_is_well() {
     let watched = Watched::new().await;
     assert_eq!(watched.look(false).await.unwrap().new, 0);
     let mut before = COUNT;
-    for count in [261, 511, 512, 513, 770] {
-        grow(watched.log.path(), before..count);
+    for count in [261, 511, 512, 513, 770, 3000] {
+        watched.replace(0..count);
         let seen = watched.look(count == 513).await.unwrap();
         assert_eq!((seen.new, seen.checkpoint.size), ((count - before).into(), count.into()));
         before = count;
     }
     let fresh = Watched { log: watched.log, state: tempfile::tempdir().unwrap() };
-    assert_eq!(fresh.look(true).await.unwrap().new, 770);
+    assert_eq!(fresh.look(true).await.unwrap().new, 3000);
     let seen = fresh.look(true).await.unwrap();
     assert_eq!(seen.json()["newEntries"], 0);
 }
@@ -91,10 +136,16 @@ async fn a_log_that_only_grows_is_well() {
 #[tokio::test]
 async fn a_log_that_grew_while_it_was_read_is_well() {
     let watched = Watched::new().await;
-    let checkpoint = fs::read(public(watched.log.path(), "checkpoint")).unwrap();
-    grow(watched.log.path(), COUNT..600);
-    fs::write(public(watched.log.path(), "checkpoint"), checkpoint).unwrap();
-    assert!(!public(watched.log.path(), "tile/0/001.p").exists(), "it has the full tile alone");
+    let checkpoint = fs::read(watched.file("checkpoint")).unwrap();
+    watched.replace(0..600);
+    fs::write(watched.file("checkpoint"), checkpoint).unwrap();
+    // The partial tile at the top is kept until that tile is full.
+    fs::write(
+        watched.file("tile/1/000.p/1"),
+        &fs::read(watched.file("tile/1/000.p/2")).unwrap()[..32],
+    )
+    .unwrap();
+    assert!(!watched.file("tile/0/001.p").exists(), "it has the full tile alone");
     assert_eq!(watched.look(true).await.unwrap().checkpoint.size, 260);
 }
 
@@ -109,21 +160,25 @@ const CHANGES: &[Case] = &[
     ("another log of the same size", |log| log.replace((0..100).chain(300..460)), false, 10),
     ("another last entry", |log| log.replace((0..259).chain([300])), false, 10),
     ("another first entry, and more", |log| log.replace((300..301).chain(1..280)), false, 10),
-    ("two entries swapped", |log| log.replace((0..7).chain([8, 7]).chain(9..260)), false, 10),
-    ("an early entry changed", |log| byte(log.log.path(), "tile/entries/000", 500), true, 10),
-    ("a length changed", |log| byte(log.log.path(), "tile/entries/000", 1), true, 10),
-    ("an early hash changed", |log| byte(log.log.path(), "tile/0/000", 500), true, 10),
-    ("a late entry changed", |log| byte(log.log.path(), "tile/entries/001.p/4", 50), false, 10),
-    ("a late hash changed", |log| byte(log.log.path(), "tile/0/001.p/4", 50), false, 10),
-    ("an upper hash changed", |log| byte(log.log.path(), "tile/1/000.p/1", 5), false, 10),
-    ("a signed size changed", |log| byte(log.log.path(), "checkpoint", 24), false, 12),
-    ("the signature changed", |log| byte(log.log.path(), "checkpoint", 120), false, 12),
+    ("another log, looked at as a whole", |log| log.replace((0..100).chain(300..470)), true, 10),
     (
-        "no checkpoint",
-        |log| fs::write(public(log.log.path(), "checkpoint"), "").unwrap(),
-        false,
-        12,
+        "another last entry, looked at as a whole",
+        |log| log.replace((0..259).chain([300])),
+        true,
+        10,
     ),
+    ("a signed root of other entries", |log| sign(log.log.path(), 260, [5; 32]), false, 10),
+    ("a signed root of more entries", |log| sign(log.log.path(), 261, [5; 32]), false, 13),
+    ("two entries swapped", |log| log.replace((0..7).chain([8, 7]).chain(9..260)), false, 10),
+    ("an early entry changed", |log| byte(log, "tile/entries/000", 500), true, 10),
+    ("a length changed", |log| byte(log, "tile/entries/000", 1), true, 10),
+    ("an early hash changed", |log| byte(log, "tile/0/000", 500), true, 10),
+    ("a late entry changed", |log| byte(log, "tile/entries/001.p/4", 50), false, 10),
+    ("a late hash changed", |log| byte(log, "tile/0/001.p/4", 50), false, 10),
+    ("an upper hash changed", |log| byte(log, "tile/1/000.p/1", 5), false, 10),
+    ("a signed size changed", |log| byte(log, "checkpoint", 24), false, 12),
+    ("the signature changed", |log| byte(log, "checkpoint", 120), false, 12),
+    ("no checkpoint", |log| fs::write(log.file("checkpoint"), "").unwrap(), false, 12),
     ("a tile missing", |log| gone(log, "tile/0/000"), true, 13),
     ("late entries missing", |log| gone(log, "tile/entries/001.p/4"), false, 13),
     ("the checkpoint missing", |log| gone(log, "checkpoint"), false, 13),
@@ -139,11 +194,17 @@ const CHANGES: &[Case] = &[
 ];
 
 fn gone(watched: &Watched, path: &str) {
-    fs::remove_file(public(watched.log.path(), path)).unwrap();
+    fs::remove_file(watched.file(path)).unwrap();
+}
+
+fn byte(watched: &Watched, path: &str, at: usize) {
+    let mut bytes = fs::read(watched.file(path)).unwrap();
+    bytes[at] ^= 1;
+    fs::write(watched.file(path), bytes).unwrap();
 }
 
 fn long(watched: &Watched) {
-    fs::write(public(watched.log.path(), "checkpoint"), vec![b'x'; 100_000]).unwrap();
+    fs::write(watched.file("checkpoint"), vec![b'x'; 100_000]).unwrap();
 }
 
 fn state(watched: &Watched, from: &str, to: &str) {
@@ -174,7 +235,7 @@ async fn a_log_of_another_key_is_refused() {
     let watched = Watched::new().await;
     let other = tempfile::tempdir().unwrap();
     let key = log_key(other.path(), ORIGIN).unwrap().to_string();
-    let folder = watched.log.path().join("public");
+    let folder = watched.log.path();
     let state = other.path().join("state.json");
     let monitor = Monitor::new(folder.to_str().unwrap(), &key, state).unwrap();
     assert!(matches!(monitor.look(false).await, Err(Finding::Signature(_))));
@@ -213,16 +274,16 @@ async fn serve(folder: &Path, instead: Option<&'static str>) -> String {
 #[tokio::test]
 async fn a_log_is_read_from_a_web_server() {
     let watched = Watched::new().await;
-    let folder = watched.log.path().join("public");
-    let address = serve(&folder, None).await;
+    let folder = watched.log.path();
+    let address = serve(folder, None).await;
     assert_eq!(watched.monitor_of(&address).look(true).await.unwrap().new, 0);
-    grow(watched.log.path(), COUNT..520);
+    watched.replace(0..520);
     assert_eq!(watched.monitor_of(&address).look(false).await.unwrap().new, 260);
     watched.replace(0..100);
     let finding = watched.monitor_of(&address).look(false).await.unwrap_err();
     assert_eq!(finding, Finding::RolledBack { had: 520, has: 100 });
     for status in ["302 Found\r\nlocation: /other", "500 Oh", "404 Not Found"] {
-        let address = serve(&folder, Some(status)).await;
+        let address = serve(folder, Some(status)).await;
         let finding = watched.monitor_of(&address).look(false).await.unwrap_err();
         assert!(matches!(finding, Finding::Unreachable(_)), "{status}: {finding}");
     }

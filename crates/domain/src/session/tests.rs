@@ -219,6 +219,11 @@ fn the_scope_of_an_attestation_is_stored_beside_its_hash() {
     let before = json!({ "outcome": "completed", "data": {}, "proof": null });
     let read: Outcome = serde_json::from_value(before).unwrap();
     assert_eq!(read, Outcome::Completed { data, attestation: None });
+    for attestation in [None, Some(self::attestation(&["tier"], Some(AttestMode::ZktlsRequest)))] {
+        let (collected, why) = (Collected::default(), ErrorCode::DataIncomplete);
+        let outcome = Outcome::PartialComplete { collected, why, attestation };
+        assert_eq!(serde_json::from_value::<Outcome>(json!(outcome)).unwrap(), outcome);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use attestation::{
     attest::Disclosure,
     body::Body,
     commitment::Kind,
+    portable::{Portable, Subject},
     signed::{hex, sign},
 };
 use ed25519_dalek::SigningKey;
@@ -169,7 +170,7 @@ fn each_expectation_that_is_wrong_has_its_code() {
     wrong(&["--max-attempt", "1"], 18);
     same(&["--max-age", "1h"]);
     wrong(&["--max-age", "0s"], 9);
-    files.refused(&["--disclosure", "disclosure.cbor"], 14);
+    files.refused(&["--level", "evidence"], 14);
     files.refused(&["--level", "disclosure"], 14);
     files.refused(&["--level", "evidence", "--disclosure", "disclosure.cbor"], 14);
     files.session(&SESSION.replace('3', "4"));
@@ -197,6 +198,37 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     others.session = ATTESTED.body.session;
     files.attest(&others);
     files.refused(&[DISCLOSED, &session].concat(), 16);
+}
+
+/// A portable file has the salt of its names: nothing else is needed to say whose it has to be.
+#[test]
+fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
+    let files = Files::new();
+    let subject = Subject { session: [3; 16], partner: [4; 16], salt: SALT };
+    let of = |subject: Subject| {
+        let signed = sign(&ATTESTED.body, &key()).unwrap();
+        let opened = ATTESTED.disclosure.write().unwrap();
+        Portable::of(subject, signed, &opened, None, None).unwrap().write().unwrap()
+    };
+    files.write("attestation.cbor", &of(subject.clone()));
+    let code = |options: &[&str]| {
+        let (code, _, said) = files.verify(options);
+        assert_eq!(said.trim_end().lines().count(), usize::from(code != 0), "{said}");
+        code
+    };
+    let enough = ["--level", "disclosure"];
+    let named = ["--session", SESSION, "--partner", TEAM, "--require-field", "user_id"];
+    assert_eq!(code(&[&enough[..], &named].concat()), 0);
+    assert_eq!(code(&named), 14, "what has no evidence has to be asked for");
+    assert_eq!(code(&["--session", "session.json", "--level", "disclosure"]), 0);
+    let (other_session, other_team) = (SESSION.replace('3', "5"), TEAM.replace('4', "5"));
+    assert_eq!(code(&["--session", &other_session]), 8);
+    assert_eq!(code(&["--partner", &other_team]), 16);
+    // The file says whose it is; only the attestation can.
+    files.write("attestation.cbor", &of(Subject { partner: [5; 16], ..subject.clone() }));
+    assert_eq!(code(&["--partner", &other_team]), 8);
+    files.write("attestation.cbor", &of(Subject { salt: [8; 32], ..subject }));
+    assert_eq!(code(&enough), 8);
 }
 
 #[test]
