@@ -1,3 +1,5 @@
+//! What is pinned is what is derived.
+
 use spartan2::traits::snark::{DigestHelperTrait as _, R1CSSNARKTrait as _};
 
 use super::{CIRCUITS, Circuit, System, blank};

@@ -1,14 +1,16 @@
 //! A malicious prover: commits to any witness of the checks, of any length, and answers everything
 //! after that as an honest one does. What its claims are is its own choice.
 
-use ff::{Field as _, PrimeField as _};
-use halo2curves::group::GroupEncoding as _;
+use ff::Field as _;
 use spartan2::provider::traits::{DlogGroup as _, DlogGroupExt as _};
 
 use super::{
     super::{
         Affine, CHECKS_WIDTH, Generators, MAIN_WIDTH, Point, Scalar, Transcript, eq, eq_table,
         evaluate_short, transcript,
+    },
+    parts::{
+        Checks, Committed, add, clone, join, one_point, open, points, scalar, scalars, sum_check,
     },
     small::Setup,
     tree::Node,
@@ -30,13 +32,6 @@ pub(super) enum Deviation {
 pub(super) struct Forger<'a> {
     setup: &'a Setup,
     seed: u64,
-}
-
-/// A vector with the commitments to its rows and their blinds.
-struct Committed {
-    values: Vec<Scalar>,
-    blinds: Vec<Scalar>,
-    rows: Vec<Affine>,
 }
 
 impl<'a> Forger<'a> {
@@ -68,17 +63,52 @@ impl<'a> Forger<'a> {
     /// A proof of these public values, whatever they are.
     pub(super) fn proof(&mut self, public: &[Scalar], deviation: Deviation) -> Node {
         let verifier = &self.setup.verifier;
-        let rounds = verifier.layout.rounds;
         let mut transcript = Transcript::new();
         transcript.bytes(b"vk", self.setup.digest.to_vec());
         transcript.scalars(b"public_values", public);
         let zeros = vec![Scalar::ZERO; verifier.circuit.witnesses];
         let witness = self.commit(&verifier.main, zeros);
         transcript.rows(b"comm_W_rest", &witness.rows);
-        let tau = transcript.challenges(b"t", rounds.outer).unwrap();
+        let checks = self.checks(public, deviation, &mut transcript);
+        let [random, cross_term, snark] = self.folded(&checks, deviation, &mut transcript);
 
-        // The checks, with all messages of the sum-checks zero. With the deviations that make every
-        // challenge zero, all of their witness is.
+        // The witness's value at the point is the one that the last round commits to.
+        let point = checks.point(verifier.layout.rounds.outer);
+        let committed = match deviation {
+            Deviation::SharedCommitment => {
+                let mut values = vec![Scalar::ZERO; verifier.circuit.witnesses];
+                values[0] = checks.evaluation * eq_table(point)[0].invert().unwrap();
+                self.commit(&verifier.main, values)
+            }
+            _ => clone(&witness),
+        };
+        let last = verifier.layout.rounds.commitments() - 1;
+        let value = (checks.witness.rows[last], checks.witness.blinds[last]);
+        let shared = (deviation == Deviation::SharedCommitment).then_some(&committed);
+        let all: Vec<_> =
+            shared.iter().flat_map(|shared| &shared.rows).chain(&witness.rows).copied().collect();
+        transcript.rows(b"poly_com", &all);
+        let evaluation = self.evaluation(&committed, point, value, &mut transcript);
+
+        let shared = shared.map(|shared| Box::new(points(&shared.rows)));
+        let rows = points(&witness.rows);
+        let (shared, none) = (Node::Option(shared), Node::Option(None));
+        let instance = vec![shared, none, rows, scalars(public), Node::List(vec![])];
+        let instance = Node::Fields(instance);
+        Node::Fields(vec![instance, checks.node(last + 1), random, cross_term, snark, evaluation])
+    }
+
+    /// The checks, with all messages of the sum-checks zero. With the deviations that make every
+    /// challenge zero, all of their witness is.
+    fn checks(
+        &mut self,
+        public: &[Scalar],
+        deviation: Deviation,
+        transcript: &mut Transcript,
+    ) -> Checks {
+        let verifier = &self.setup.verifier;
+        let rounds = verifier.layout.rounds;
+        let tau = transcript.challenges(b"t", rounds.outer).unwrap();
         let honest = matches!(deviation, Deviation::None | Deviation::SharedCommitment);
         let constant: Vec<_> = [Scalar::ONE].iter().chain(public).copied().collect();
         let (mut challenges, mut rows) = (vec![], vec![]);
@@ -111,24 +141,31 @@ impl<'a> Forger<'a> {
         let (r, r_y) = (rest[0], &rest[1..]);
         let [a, b, c] = verifier.circuit.evaluate(&eq_table(r_x), &eq_table(r_y));
         let known = evaluate_short(&constant, &r_y[1..]);
-        let checks_public = [eq(&tau, r_x), known, a + r * b + r.square() * c];
-        let instance = [challenges.as_slice(), &checks_public].concat();
-
+        let public = [eq(&tau, r_x), known, a + r * b + r.square() * c];
         // Rows that cancel the public values, from the column after that of the constant.
         if deviation == Deviation::MoreRounds {
-            let mut cancel = vec![Scalar::ZERO];
-            cancel.extend(instance.iter().map(|value| -*value));
+            let cancel = challenges.iter().chain(&public).map(|value| -*value);
+            let cancel: Vec<_> = std::iter::once(Scalar::ZERO).chain(cancel).collect();
             for row in cancel.chunks(CHECKS_WIDTH) {
                 let mut row = row.to_vec();
                 row.resize(CHECKS_WIDTH, Scalar::ZERO);
-                let row = self.commit(&verifier.small, row);
-                rows.push(row);
+                rows.push(self.commit(&verifier.small, row));
             }
         }
-        let checks_witness = join(rows);
+        Checks { challenges, public, witness: join(rows), evaluation }
+    }
 
-        // The instance to fold with: zeros, and an error of zero.
-        let random = vec![Scalar::ZERO; checks_witness.values.len()];
+    /// Folds the checks with an instance of zeros: that instance, the cross-term, and the proof of
+    /// what comes of it.
+    fn folded(
+        &mut self,
+        checks: &Checks,
+        deviation: Deviation,
+        transcript: &mut Transcript,
+    ) -> [Node; 3] {
+        let verifier = &self.setup.verifier;
+        let instance = [checks.challenges.as_slice(), &checks.public].concat();
+        let random = vec![Scalar::ZERO; checks.witness.values.len()];
         let random = self.commit(&verifier.small, random);
         let no_error = vec![Scalar::ZERO; verifier.checks.constraints];
         let error = self.commit(&verifier.small, no_error.clone());
@@ -144,62 +181,22 @@ impl<'a> Forger<'a> {
             transcript::scalars(&random_public),
         ];
         transcript.bytes(b"U1", relaxed.concat());
-        let regular = [transcript::rows(&checks_witness.rows), transcript::scalars(&instance)];
+        let regular = [transcript::rows(&checks.witness.rows), transcript::scalars(&instance)];
         transcript.bytes(b"U2", regular.concat());
         transcript.rows(b"comm_T", &cross_term.rows);
         let fold = transcript.challenge(b"r").unwrap();
-        let folded_public: Vec<_> =
+        let public: Vec<_> =
             random_public.iter().zip(&instance).map(|(_, value)| fold * value).collect();
-        let folded = add(&random, &checks_witness, fold);
+        let folded = add(&random, &checks.witness, fold);
         let folded_error = add(&error, &cross_term, fold);
-        let snark = self.relaxed(&folded, &folded_error, fold, &folded_public, &mut transcript);
-
-        // The witness's value at the point is the one that the last round commits to.
-        let committed = match deviation {
-            Deviation::SharedCommitment => {
-                let mut values = vec![Scalar::ZERO; verifier.circuit.witnesses];
-                values[0] = evaluation * eq_table(&r_y[1..])[0].invert().unwrap();
-                self.commit(&verifier.main, values)
-            }
-            _ => clone(&witness),
-        };
-        let last = rounds.commitments() - 1;
-        let value = (checks_witness.rows[last], checks_witness.blinds[last]);
-        let shared = (deviation == Deviation::SharedCommitment).then_some(&committed);
-        let all: Vec<_> =
-            shared.iter().flat_map(|shared| &shared.rows).chain(&witness.rows).copied().collect();
-        transcript.rows(b"poly_com", &all);
-        let evaluation = self.evaluation(&committed, &r_y[1..], value, &mut transcript);
-
-        let shared = shared.map(|shared| Box::new(points(&shared.rows)));
-        let per_round: Vec<_> =
-            checks_witness.rows.iter().map(|row| points(std::slice::from_ref(row))).collect();
-        let mut challenges: Vec<_> =
-            challenges.iter().map(|one| scalars(std::slice::from_ref(one))).collect();
-        challenges.resize(rounds.commitments(), Node::List(vec![]));
-        Node::Fields(vec![
-            Node::Fields(vec![
-                Node::Option(shared),
-                Node::Option(None),
-                points(&witness.rows),
-                scalars(public),
-                Node::List(vec![]),
-            ]),
-            Node::Fields(vec![
-                Node::List(per_round),
-                scalars(&checks_public),
-                Node::List(challenges),
-            ]),
-            Node::Fields(vec![
-                points(&random.rows),
-                points(&error.rows),
-                scalars(&random_public),
-                scalar(&Scalar::ZERO),
-            ]),
-            points(&cross_term.rows),
-            snark,
-            evaluation,
-        ])
+        let snark = self.relaxed(&folded, &folded_error, fold, &public, transcript);
+        let random = Node::Fields(vec![
+            points(&random.rows),
+            points(&error.rows),
+            scalars(&random_public),
+            scalar(&Scalar::ZERO),
+        ]);
+        [random, points(&cross_term.rows), snark]
     }
 
     /// Spartan's proof of a relaxed instance, of whatever vectors there are.
@@ -293,125 +290,4 @@ impl<'a> Forger<'a> {
             scalar(&(r * value_blind + beta_blind)),
         ])
     }
-}
-
-/// Proves a sum over all bits of a product of tables, of degree `N - 1`; the tables are folded to
-/// their value at the point.
-fn sum_check<const N: usize>(
-    tables: &mut [Vec<Scalar>],
-    product: impl Fn(&[Scalar]) -> Scalar,
-    transcript: &mut Transcript,
-) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
-    let (mut rounds, mut point) = (vec![], vec![]);
-    while tables[0].len() > 1 {
-        let half = tables[0].len() / 2;
-        // Values at 0, 1, … N - 1, and from them the coefficients.
-        let values: Vec<_> = (0..N)
-            .map(|x| {
-                let x = Scalar::from(u64::try_from(x).unwrap());
-                let term = |at: usize| {
-                    let at: Vec<_> = tables
-                        .iter()
-                        .map(|table| table[at] + x * (table[at + half] - table[at]))
-                        .collect();
-                    product(&at)
-                };
-                (0..half).map(term).fold(Scalar::ZERO, |sum, term| sum + term)
-            })
-            .collect();
-        let mut coefficients = interpolated(&values);
-        coefficients.remove(1);
-        transcript.bytes(
-            b"p",
-            coefficients.iter().flat_map(|value| value.to_repr().as_ref().to_vec()).collect(),
-        );
-        let at = transcript.challenge(b"c").unwrap();
-        for table in tables.iter_mut() {
-            for index in 0..half {
-                table[index] = table[index] + at * (table[index + half] - table[index]);
-            }
-            table.truncate(half);
-        }
-        rounds.push(coefficients);
-        point.push(at);
-    }
-    (rounds, point)
-}
-
-/// The coefficients of the polynomial with these values at 0, 1, 2, … (Lagrange).
-fn interpolated(values: &[Scalar]) -> Vec<Scalar> {
-    let mut sum = vec![Scalar::ZERO; values.len()];
-    for (own, value) in values.iter().enumerate() {
-        let mut basis = vec![Scalar::ONE];
-        for other in (0..values.len()).filter(|other| *other != own) {
-            let number = |at: usize| Scalar::from(u64::try_from(at).unwrap());
-            let scale = (number(own) - number(other)).invert().unwrap();
-            let mut next = vec![Scalar::ZERO; basis.len() + 1];
-            for (degree, coefficient) in basis.iter().enumerate() {
-                next[degree] -= *coefficient * number(other) * scale;
-                next[degree + 1] += *coefficient * scale;
-            }
-            basis = next;
-        }
-        for (sum, coefficient) in sum.iter_mut().zip(basis) {
-            *sum += coefficient * value;
-        }
-    }
-    sum
-}
-
-fn open(committed: &Committed, at: &[Scalar]) -> (Vec<Scalar>, Scalar) {
-    let weights = eq_table(&at[..at.len() - usize::try_from(CHECKS_WIDTH.ilog2()).unwrap()]);
-    let mut row = vec![Scalar::ZERO; CHECKS_WIDTH];
-    for (values, weight) in committed.values.chunks(CHECKS_WIDTH).zip(&weights) {
-        row.iter_mut().zip(values).for_each(|(sum, value)| *sum += *value * weight);
-    }
-    let blinds = committed.blinds.iter().zip(&weights);
-    (row, blinds.fold(Scalar::ZERO, |sum, (blind, weight)| sum + *blind * weight))
-}
-
-fn join(rows: Vec<Committed>) -> Committed {
-    let mut all = Committed { values: vec![], blinds: vec![], rows: vec![] };
-    for row in rows {
-        all.values.extend(row.values);
-        all.blinds.extend(row.blinds);
-        all.rows.extend(row.rows);
-    }
-    all
-}
-
-/// The sum of one vector and a multiple of another; of its commitments nobody asks.
-fn add(left: &Committed, right: &Committed, factor: Scalar) -> Committed {
-    let sum = |left: &[Scalar], right: &[Scalar]| {
-        left.iter().zip(right).map(|(left, right)| *left + factor * right).collect()
-    };
-    Committed {
-        values: sum(&left.values, &right.values),
-        blinds: sum(&left.blinds, &right.blinds),
-        rows: vec![],
-    }
-}
-
-fn clone(committed: &Committed) -> Committed {
-    Committed {
-        values: committed.values.clone(),
-        blinds: committed.blinds.clone(),
-        rows: committed.rows.clone(),
-    }
-}
-
-fn scalar(value: &Scalar) -> Node {
-    Node::Scalar(*value.to_repr().inner())
-}
-
-fn scalars(values: &[Scalar]) -> Node {
-    Node::List(values.iter().map(scalar).collect())
-}
-
-fn one_point(point: &Affine) -> Node {
-    Node::Point(*point.to_bytes().inner())
-}
-
-fn points(points: &[Affine]) -> Node {
-    Node::List(points.iter().map(one_point).collect())
 }

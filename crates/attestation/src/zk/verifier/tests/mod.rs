@@ -1,6 +1,5 @@
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
-
 //! The verifier against spartan2's own, against a malicious prover, and against mutants of a proof.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 #[cfg(test)]
 mod forger;
@@ -9,6 +8,8 @@ mod forgeries;
 #[cfg(test)]
 mod honest;
 mod mutants;
+#[cfg(test)]
+mod parts;
 mod small;
 mod tree;
 

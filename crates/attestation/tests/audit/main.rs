@@ -1,0 +1,107 @@
+//! An audit of the circuit: with the handshake secret and what the witness recorded, every value
+//! of the circuit is determined. Keys that did not follow from the handshake would not be.
+//!
+//! The argument holds for every assignment, not for the one that was recorded. What is known
+//! spreads from the secret and the recorded inputs by two rules until nothing new is found:
+//!
+//! 1. A constraint whose only unknown stands in its product alone, with a coefficient that is not
+//!    zero, determines it.
+//! 2. A linear constraint between bits is an equation of integers where its coefficients are too
+//!    small to wrap around the field. If of all unknown bits one alone has the smallest power of
+//!    two in its coefficient, the equation modulo the next power determines it.
+//!
+//! `cargo test -p attestation --test audit`
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod big;
+mod record;
+mod spread;
+
+use attestation::zk::{Block, Statement, synthesize};
+use bellpepper_core::{ConstraintSystem as _, Index};
+use spartan2::{provider::T256HyraxEngine, traits::Engine};
+
+use self::{record::Record, spread::Audit};
+
+type Scalar = <T256HyraxEngine as Engine>::Scalar;
+type Sum = Vec<(Index, Scalar)>;
+
+fn statement() -> Statement {
+    let plain = Block {
+        nonce: [3; 12],
+        counter: 1,
+        ciphertext: std::array::from_fn(|at| u8::try_from(at * 3).unwrap()),
+        opened: 0x0f0f_0f0f_0f0f_0f0f,
+        ..Block::BLANK
+    };
+    let tag = Block { nonce: [3; 12], opened: u64::from(u32::MAX), ..Block::BLANK };
+    Statement {
+        hellos: [1; 32],
+        transcript: [2; 32],
+        server_handshake: [0; 32],
+        client_handshake: [0; 32],
+        server_data: [0; 32],
+        client_iv: [0; 12],
+        blocks: vec![tag, plain],
+    }
+}
+
+/// The variables that are given: the bits of the secret, and the public values that a witness
+/// recorded: of the statement the hashes, and of each block its place, ciphertext and masks.
+fn given(record: &Record) -> Vec<usize> {
+    let secret = (0..256).map(|bit| record.number(Index::Aux(bit)));
+    // The constant, two values for each of five hashes, one for the IV; 10 for each block: one of
+    // its place, four of ciphertext, one of masks, four of what is opened.
+    let recorded = (1..record.inputs.len()).filter(|at| match at {
+        1..=4 => true,
+        5..=11 => false,
+        block => (block - 12) % 10 < 6,
+    });
+    secret.chain(recorded).collect()
+}
+
+fn recorded() -> Record {
+    let mut record = Record::new();
+    synthesize(&mut record, &statement(), &[5; 32]).unwrap();
+    let constraints = record.constraints.len();
+    assert!((0..constraints).all(|at| record.holds(at)), "the honest assignment fits");
+    record
+}
+
+#[test]
+fn the_secret_and_what_was_recorded_determine_everything() {
+    let record = recorded();
+    let uses = record.uses();
+    let audit = Audit::of(&record, &uses, &given(&record), None);
+    println!(
+        "{} constraints, {} public values, {} witnesses",
+        record.constraints.len(),
+        record.inputs.len() - 1,
+        record.witness.len(),
+    );
+    let (free, loose) = (audit.undetermined(), audit.loose());
+    assert_eq!((free.len(), loose.len()), (0, 0), "free: {free:?}, loose: {loose:?}");
+}
+
+/// The audit can fail: without the secret, without an input, without any one constraint that it
+/// used, something is free.
+#[test]
+fn whatever_is_left_out_is_found() {
+    let record = recorded();
+    let uses = record.uses();
+    let given = given(&record);
+    let whole = Audit::of(&record, &uses, &given, None);
+    for left_out in [0, 255, 256, 260, given.len() - 1] {
+        let mut fewer = given.clone();
+        fewer.remove(left_out);
+        let audit = Audit::of(&record, &uses, &fewer, None);
+        assert!(!audit.undetermined().is_empty(), "given without {left_out}");
+    }
+    let needed: Vec<_> = whole.by.iter().flatten().copied().collect();
+    let count = needed.len();
+    for at in 0..16 {
+        let constraint = needed[at * (count - 1) / 15];
+        let audit = Audit::of(&record, &uses, &given, Some(constraint));
+        assert!(!audit.undetermined().is_empty(), "without constraint {constraint}");
+    }
+}
