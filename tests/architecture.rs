@@ -107,6 +107,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/adapters/src/outbound",
             "crates/calls",
             "crates/demo",
+            "crates/prover/src/plan/tests.rs",
             "docs/receivers/rust",
             "tests",
         ],
