@@ -1,5 +1,8 @@
 //! One conversation with a prover, from its order to its attestation.
 
+mod channel;
+mod refused;
+
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -11,84 +14,32 @@ use attestation::{
     body::{MAX_CHALLENGE_BYTES, Time},
     descriptor::{Descriptor, Mode},
     protocol::{
-        Attested, EXPORTER, FromAttestor, FromProver, LONGEST_DATA, LONGEST_FROM_PROVER, Open,
-        Opened, Receipt, SignedReceipt, Telling, Welcome,
+        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
+        Telling, Welcome,
     },
     signed::key_id,
 };
-use jobs::{JobError, frames};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf, split},
-    net::TcpStream,
-    time::{timeout, timeout_at},
-};
-use tokio_rustls::server::TlsStream;
+use jobs::JobError;
+use tokio::{io::split, net::TcpStream, time::timeout};
 
+use self::{
+    channel::{Channel, WRITING},
+    refused::Refused,
+};
 use crate::{
     Attestor, KeyError,
     clients::{Client, Place},
     examine::{Job, Result as Examined, random},
     keys::{Key, current, read_keys},
-    log::{Logged, NotSigned},
+    log::Logged,
     now,
-    relay::{MOST_DOWN, MOST_UP, Recording, Relay, RelayError},
+    relay::{MOST_DOWN, MOST_UP, Recording, Relay},
 };
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const ORDER: Duration = Duration::from_secs(10);
 /// Characters of why there is no attestation.
 const LONGEST_REASON: usize = 300;
-/// For one message to go out.
-const WRITING: Duration = Duration::from_secs(30);
-
-/// Why a conversation ends without an attestation. The prover is told.
-#[derive(Debug, thiserror::Error)]
-enum Refused {
-    #[error("as many conversations are under way as may be")]
-    Busy,
-    #[error("as many conversations of this client are under way as may be")]
-    BusyClient,
-    #[error("as many examinations wait as may")]
-    Queue,
-    #[error("no examination could begin within {0:?}")]
-    Waited(Duration),
-    #[error("the connection ended, or a message was late or none")]
-    Broken,
-    #[error("that was not to be said now")]
-    OutOfPlace,
-    #[error("the client is not known")]
-    Client,
-    #[error("the challenge is longer than {MAX_CHALLENGE_BYTES} bytes")]
-    Challenge,
-    #[error("no such descriptor is allowed here, in that version")]
-    Descriptor,
-    #[error("the descriptor does not allow this mode")]
-    Mode,
-    #[error("what opens the recording is of another mode than was ordered")]
-    OtherMode,
-    #[error("this session was, or is being, attested")]
-    Session,
-    #[error("{0}")]
-    Relay(#[from] RelayError),
-    #[error("the connection took longer than {} s", .0.as_secs())]
-    TooSlow(Duration),
-    #[error("the recording cannot be examined: {0}")]
-    Job(#[from] JobError),
-    #[error("the recording is refused: {0}")]
-    Recording(String),
-    #[error("{0}")]
-    NotSigned(#[from] NotSigned),
-    #[error("the attestor's key has ended or was revoked meanwhile")]
-    KeyEnded,
-    #[error("the attestor has no key that is valid now")]
-    Key(#[from] KeyError),
-}
-
-/// Both directions of a channel.
-struct Channel {
-    read: ReadHalf<TlsStream<TcpStream>>,
-    write: WriteHalf<TlsStream<TcpStream>>,
-}
 
 /// A session's name, for as long as it is being attested.
 struct UnderWay<'a>(&'a Attestor, [u8; 32]);
@@ -273,35 +224,6 @@ impl Attestor {
     }
 }
 
-impl Refused {
-    /// Whether the same order may succeed a little later: there was no time or no place for it,
-    /// and nothing was wrong with it.
-    const fn is_temporary(&self) -> bool {
-        match self {
-            Self::Busy
-            | Self::BusyClient
-            | Self::Queue
-            | Self::Waited(_)
-            | Self::TooSlow(_)
-            | Self::Job(JobError::TimedOut(_) | JobError::Died | JobError::Start(_)) => true,
-            Self::Broken
-            | Self::OutOfPlace
-            | Self::Client
-            | Self::Challenge
-            | Self::Descriptor
-            | Self::Mode
-            | Self::OtherMode
-            | Self::Session
-            | Self::Relay(_)
-            | Self::Job(JobError::Long)
-            | Self::Recording(_)
-            | Self::NotSigned(_)
-            | Self::KeyEnded
-            | Self::Key(_) => false,
-        }
-    }
-}
-
 fn receipt(id: [u8; 16], recording: &Recording, key: &Key) -> Result<SignedReceipt, Refused> {
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     let receipt = Receipt {
@@ -314,62 +236,4 @@ fn receipt(id: [u8; 16], recording: &Recording, key: &Key) -> Result<SignedRecei
         address: recording.address.clone(),
     };
     SignedReceipt::new(receipt, &key.signing).map_err(|error| Refused::NotSigned(error.into()))
-}
-
-impl Channel {
-    async fn say(&mut self, message: &FromAttestor) -> Result<(), Refused> {
-        say(&mut self.write, message).await
-    }
-
-    async fn hear(&mut self, patience: Duration) -> Result<FromProver, Refused> {
-        timeout(patience, hear(&mut self.read)).await.map_err(|_| Refused::Broken)?
-    }
-
-    /// Passes bytes on, both ways, until the prover says that this is over.
-    async fn pass_on(&mut self, relay: &mut Relay) -> Result<(), Refused> {
-        // A message that is being read is not given up: it would be lost.
-        let (read, write) = (&mut self.read, &mut self.write);
-        let mut next = Box::pin(hear_with(read));
-        loop {
-            tokio::select! {
-                (read, message) = &mut next => match message? {
-                    FromProver::Data(bytes) if bytes.len() <= LONGEST_DATA => {
-                        relay.pass(&bytes).await?;
-                        next = Box::pin(hear_with(read));
-                    }
-                    FromProver::End => return Ok(()),
-                    FromProver::Data(_) | FromProver::Open(_) | FromProver::Reveal(_) => {
-                        return Err(Refused::OutOfPlace);
-                    }
-                },
-                heard = relay.hear() => {
-                    let heard = heard?;
-                    for part in heard.chunks(LONGEST_DATA) {
-                        say(write, &FromAttestor::Data(part.to_vec())).await?;
-                    }
-                    if heard.is_empty() {
-                        say(write, &FromAttestor::Data(vec![])).await?;
-                    }
-                }
-            }
-        }
-    }
-}
-
-async fn say(to: &mut (impl AsyncWrite + Unpin), message: &FromAttestor) -> Result<(), Refused> {
-    let bytes = message.write().map_err(|_| Refused::Broken)?;
-    let until = tokio::time::Instant::now() + WRITING;
-    let written = timeout_at(until, frames::write(to, &bytes)).await;
-    written.ok().and_then(Result::ok).ok_or(Refused::Broken)
-}
-
-async fn hear(from: &mut (impl AsyncRead + Unpin)) -> Result<FromProver, Refused> {
-    let message = frames::read(from, LONGEST_FROM_PROVER).await;
-    let message = message.ok().flatten().ok_or(Refused::Broken)?;
-    FromProver::read(&message).map_err(|_| Refused::Broken)
-}
-
-async fn hear_with<R: AsyncRead + Unpin>(from: &mut R) -> (&mut R, Result<FromProver, Refused>) {
-    let message = hear(from).await;
-    (from, message)
 }

@@ -2,26 +2,24 @@
 //! with the time that it may sign in, so that one follows the other. A revoked key stays listed
 //! without its secret, so that everybody learns of the revocation.
 
+mod files;
+
 use std::{
-    ffi::OsStr,
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
-use attestation::signed::{hex, key_id, unhex};
+use attestation::signed::{hex, key_id};
 use ed25519_dalek::SigningKey;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use self::files::{
+    Content, MAX_KEYS, MAX_REASON_BYTES, Stored, is_reason, read_folder, sync, write_temporary,
+};
 use crate::examine::random;
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
-const MAX_FILE_BYTES: u64 = 4096;
-/// Files of keys in a folder. More are an error: one that is not read could be a revocation.
-const MAX_KEYS: usize = 100;
-/// The longest reason for a revocation.
-const MAX_REASON_BYTES: usize = 200;
 
 /// A key that was not revoked, with when it may sign, in milliseconds since 1970.
 pub(crate) struct Key {
@@ -57,33 +55,6 @@ pub enum KeyState {
     NotYetValid,
     Ended,
     Revoked,
-}
-
-/// A file of the folder, and what it holds.
-struct Stored {
-    path: PathBuf,
-    content: Content,
-    public_key: [u8; 32],
-    /// None where the key was revoked.
-    signing: Option<SigningKey>,
-}
-
-/// As a file has it. A revoked key has `publicKey` in the place of `secret`.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Content {
-    /// 32 bytes in lower-case hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
-    /// 32 bytes in lower-case hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    public_key: Option<String>,
-    valid_from: u64,
-    valid_to: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    revoked_at: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    revocation_reason: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -261,93 +232,6 @@ fn usable(all: &[Stored]) -> Vec<Key> {
         stored.signing.clone().map(|signing| Key { signing, valid_from, valid_to })
     };
     kept.filter_map(key).collect()
-}
-
-fn read_folder(folder: &Path) -> Result<Vec<Stored>, KeyError> {
-    let failed = |error| KeyError::File(folder.to_owned(), error);
-    let mut keys = vec![];
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            if keys.len() == MAX_KEYS {
-                return Err(KeyError::TooMany(folder.to_owned()));
-            }
-            keys.push(read_key(path)?);
-        }
-    }
-    keys.sort_by(|one, other| {
-        let order = |stored: &Stored| (stored.content.valid_from, stored.path.clone());
-        order(one).cmp(&order(other))
-    });
-    Ok(keys)
-}
-
-fn read_key(path: PathBuf) -> Result<Stored, KeyError> {
-    let failed = |error| KeyError::File(path.clone(), error);
-    let file = File::open(&path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
-        return Err(KeyError::Open(path));
-    }
-    let mut bytes = vec![];
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let form = |why: String| KeyError::Form(path.clone(), why);
-    let (content, public_key, signing) = parse_key(&bytes).map_err(form)?;
-    Ok(Stored { path, content, public_key, signing })
-}
-
-/// A file's content, its public key, and the key that signs where it was not revoked.
-fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<SigningKey>), String> {
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
-        return Err("it is too long".into());
-    }
-    let content: Content = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if content.valid_from >= content.valid_to {
-        return Err("validTo is not after validFrom".into());
-    }
-    if content.revocation_reason.as_deref().is_some_and(|reason| !is_reason(reason)) {
-        return Err(KeyError::Reason.to_string());
-    }
-    let digits = |text: &str, what: &str| -> Result<[u8; 32], String> {
-        let bytes = unhex(text).and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| format!("its {what} is not 64 hexadecimal digits"))
-    };
-    match (&content.secret, &content.public_key, content.revoked_at) {
-        (Some(secret), None, revoked_at) => {
-            let signing = SigningKey::from_bytes(&digits(secret, "secret")?);
-            let public_key = signing.verifying_key().to_bytes();
-            Ok((content, public_key, revoked_at.is_none().then_some(signing)))
-        }
-        (None, Some(public_key), Some(_)) => {
-            let public_key = digits(public_key, "publicKey")?;
-            Ok((content, public_key, None))
-        }
-        (Some(_), Some(_), _) => Err("it has both secret and publicKey".into()),
-        (None, _, _) => Err("it has no secret, and is not revoked".into()),
-    }
-}
-
-fn is_reason(text: &str) -> bool {
-    text.len() <= MAX_REASON_BYTES && !text.chars().any(char::is_control)
-}
-
-/// Writes a file that only its owner may read beside another, and waits until it is on the disk.
-fn write_temporary(beside: &Path, content: &Content) -> io::Result<PathBuf> {
-    let name = beside.file_name().unwrap_or(OsStr::new("key"));
-    let number = u64::from_ne_bytes(random());
-    let path = beside.with_file_name(format!("{}.{number}.tmp", name.display()));
-    let text = serde_json::to_string(content).map_err(io::Error::other)?;
-    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.sync_all());
-    if let Err(error) = written {
-        let _ = fs::remove_file(&path);
-        return Err(error);
-    }
-    Ok(path)
-}
-
-/// Waits until a folder's names are on the disk.
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

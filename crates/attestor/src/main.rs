@@ -1,10 +1,10 @@
 //! `avouch-attestor`: the independent witness, a program of its own with a key of its own.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use attestor::{
-    Attestor, Clients, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, issuers, list_keys,
-    log_key, new_key, now, revoke_key,
+    Attestor, Clients, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, Settings, issuers,
+    list_keys, log_key, new_key, now, revoke_key,
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
@@ -127,7 +127,7 @@ fn monitor(watch: &Watch) -> ExitCode {
 }
 
 fn run(order: &Order) -> Result<(), Failure> {
-    let Config { listen, mut settings } = Config::load(&order.config, std::env::current_exe()?)?;
+    let Config { listen, settings } = Config::load(&order.config, std::env::current_exe()?)?;
     match &order.command {
         Some(Command::NewKey { days }) => {
             println!("{}", new_key(&settings.keys, now(), *days)?.display());
@@ -161,39 +161,46 @@ fn run(order: &Order) -> Result<(), Failure> {
             println!("{}", issuers(&settings.name, &settings.keys)?);
             Ok(())
         }
-        None => {
-            let filter = std::env::var("AVOUCH_LOG").unwrap_or_else(|_| "info".to_owned());
-            tracing_subscriber::fmt()
-                .with_env_filter(EnvFilter::try_new(filter)?)
-                .with_writer(std::io::stderr)
-                .with_ansi(false)
-                .init();
-            if order.open_to_everyone {
-                if settings.clients != Clients::Known(vec![]) {
-                    return Err("--open-to-everyone contradicts tokens_sha256".into());
-                }
-                tracing::warn!("everybody is served who knows the address");
-                settings.clients = Clients::Everyone;
-            }
-            let attestor = Attestor::new(settings)?;
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(async {
-                let stop = CancellationToken::new();
-                let mut terminate = signal(SignalKind::terminate())?;
-                let listener = TcpListener::bind(listen).await?;
-                tracing::info!("attesting on {}", listener.local_addr()?);
-                let serving = tokio::spawn(attestor.serve(listener, stop.clone()));
-                tokio::select! {
-                    _ = tokio::signal::ctrl_c() => (),
-                    _ = terminate.recv() => (),
-                }
-                tracing::info!("stopping");
-                stop.cancel();
-                serving.await?;
-                Ok(())
-            })
-        }
+        None => serve(listen, settings, order.open_to_everyone),
     }
+}
+
+/// Serves until it is told to stop.
+fn serve(
+    listen: SocketAddr,
+    mut settings: Settings,
+    open_to_everyone: bool,
+) -> Result<(), Failure> {
+    let filter = std::env::var("AVOUCH_LOG").unwrap_or_else(|_| "info".to_owned());
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_new(filter)?)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    if open_to_everyone {
+        if settings.clients != Clients::Known(vec![]) {
+            return Err("--open-to-everyone contradicts tokens_sha256".into());
+        }
+        tracing::warn!("everybody is served who knows the address");
+        settings.clients = Clients::Everyone;
+    }
+    let attestor = Attestor::new(settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let stop = CancellationToken::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let listener = TcpListener::bind(listen).await?;
+        tracing::info!("attesting on {}", listener.local_addr()?);
+        let serving = tokio::spawn(attestor.serve(listener, stop.clone()));
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => (),
+            _ = terminate.recv() => (),
+        }
+        tracing::info!("stopping");
+        stop.cancel();
+        serving.await?;
+        Ok(())
+    })
 }
 
 /// A key for people: its id, what it is used for, and when.

@@ -1,6 +1,12 @@
-use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+//! Keys that follow each other, revocations, and files that are not keys.
 
-use super::*;
+use std::{
+    fs::{OpenOptions, Permissions},
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+};
+
+use super::{files::parse_key, *};
 
 #[test]
 fn one_key_follows_the_other() {

@@ -13,7 +13,7 @@ use attestation::{
         Build, CaptureHash, DescriptorName, ED25519, Proof, Request, Response, Server, Time, Tls,
         VERSION,
     },
-    signed::hex,
+    signed::{Issuer, hex},
     tlog::{entries_path, leaf_hash, read_bundle, read_tile},
 };
 use tempfile::TempDir;

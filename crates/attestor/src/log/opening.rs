@@ -1,0 +1,172 @@
+//! Opening a log: all of it is gone through, and what a crash left undone is done.
+
+use std::{
+    cmp::Ordering,
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use attestation::{
+    body::LogPlace,
+    signed::{self, BadAttestation, Issuer},
+    tlog::{Checkpoint, NoteKey, RightEdge, SignedCheckpoint},
+};
+use ed25519_dalek::SigningKey;
+
+use super::{
+    Log, LogError,
+    journal::{Journal, Record},
+    key,
+    public::{self, Public},
+};
+
+const PUBLIC: &str = "public";
+const PRIVATE: &str = "private";
+
+/// The verifier key of a log, which monitors and verifiers are given; makes the log's key where
+/// there is no log yet.
+///
+/// # Errors
+/// The key cannot be read or made.
+pub fn log_key(folder: &Path, origin: &str) -> Result<NoteKey, LogError> {
+    let private = prepared(folder)?;
+    let public = Public::new(folder.join(PUBLIC));
+    let key = key::read_or_make(&private, public.is_empty())?;
+    note_key(folder, origin, &key)
+}
+
+fn note_key(folder: &Path, origin: &str, key: &SigningKey) -> Result<NoteKey, LogError> {
+    let known = NoteKey::new(origin, key.verifying_key().as_bytes());
+    known.map_err(|error| LogError::Broken(folder.to_owned(), format!("its origin: {error}")))
+}
+
+/// The private folder, which nobody else may enter.
+fn prepared(folder: &Path) -> Result<PathBuf, LogError> {
+    if folder.is_file() {
+        return Err(LogError::Earlier(folder.to_owned()));
+    }
+    let private = folder.join(PRIVATE);
+    let made = public::make_folder(folder, 0o755)
+        .and_then(|()| public::make_folder(&private, 0o700))
+        .and_then(|()| public::make_folder(&folder.join(PUBLIC), 0o755));
+    made.map_err(|error| LogError::File(folder.to_owned(), error))?;
+    Ok(private)
+}
+
+impl Log {
+    /// Opens a log, or makes one, and goes through all of it: the journal's attestations and their
+    /// order, their signatures where the key is among `issuers`, every entry and tile, and the
+    /// signed checkpoint. What a crash left undone is done, with `cosigner` for the checkpoint.
+    ///
+    /// # Errors
+    /// Everything that is not as it was written.
+    pub(crate) fn open(
+        folder: &Path,
+        origin: &str,
+        issuers: &[Issuer],
+        cosigner: Option<&SigningKey>,
+    ) -> Result<Self, LogError> {
+        // What a key signed before it was revoked is in the log: these signatures are verified too.
+        let unrevoked = |issuer: &Issuer| Issuer { revoked_at: None, ..issuer.clone() };
+        let issuers: Vec<_> = issuers.iter().map(unrevoked).collect();
+        let private = prepared(folder)?;
+        let (journal, records) = Journal::open(&private)?;
+        let public = Public::new(folder.join(PUBLIC));
+        let key = key::read_or_make(&private, public.is_empty())?;
+        let known = note_key(folder, origin, &key)?;
+        let mut log = Self {
+            origin: origin.to_owned(),
+            key,
+            journal,
+            public,
+            edge: RightEdge::default(),
+            next: LogPlace { index: 0, before: [0; 32] },
+            signed: 0,
+            sessions: HashSet::new(),
+            torn: false,
+        };
+        let broken = |why: String| LogError::Broken(folder.to_owned(), why);
+        let mut records = records.peekable();
+        let published = match log.public.checkpoint().map_err(&broken)? {
+            Some(bytes) => {
+                let signed = SignedCheckpoint::parse(&bytes);
+                let held = signed.and_then(|signed| signed.verify(&known).cloned());
+                held.map_err(|error| broken(format!("its checkpoint: {error}")))?
+            }
+            None if records.peek().is_none() && log.public.is_empty() => log.begin(cosigner)?,
+            None => return Err(broken("there is no checkpoint".into())),
+        };
+        if published.size == 0 {
+            log.held_against(&published, true).map_err(&broken)?;
+        }
+        while let Some(record) = records.next() {
+            let record = record.map_err(&broken)?;
+            log.take_over(record, &issuers, &published, cosigner).map_err(&broken)?;
+            if log.edge.size() == published.size {
+                let more = records.peek().is_some();
+                log.held_against(&published, more).map_err(&broken)?;
+            }
+        }
+        if log.edge.size() < published.size {
+            let (entries, size) = (log.edge.size(), published.size);
+            return Err(broken(format!("it has {entries} attestations of {size}")));
+        }
+        Ok(log)
+    }
+
+    /// The checkpoint of the log without entries.
+    fn begin(&mut self, cosigner: Option<&SigningKey>) -> Result<Checkpoint, LogError> {
+        let signed = self.publish_checkpoint(cosigner);
+        let signed = signed.map_err(|error| LogError::File(self.public.folder(), error))?;
+        Ok(signed.unverified().clone())
+    }
+
+    /// Takes the journal's next attestation over, and holds the public files against it.
+    fn take_over(
+        &mut self,
+        record: Record,
+        issuers: &[Issuer],
+        published: &Checkpoint,
+        cosigner: Option<&SigningKey>,
+    ) -> Result<(), String> {
+        let Record { attestation, body, hash } = record;
+        let index = self.edge.size();
+        if body.log != self.next {
+            return Err(format!("attestation {index} of the journal has another place"));
+        }
+        match signed::verify(&attestation, issuers) {
+            Ok(_) => (),
+            // Of a key whose file is gone, or that ended since.
+            Err(BadAttestation::Issuer | BadAttestation::NotValid) => (),
+            Err(error) => return Err(format!("attestation {index} of the journal: {error}")),
+        }
+        match index.cmp(&published.size) {
+            Ordering::Less => {
+                let full = self.public.append(&mut self.edge, &hash);
+                self.public.compare_full(&full.map_err(|error| error.to_string())?)?;
+            }
+            Ordering::Equal => {
+                tracing::warn!(
+                    "attestation {index} was signed before a crash and is published now"
+                );
+                let made = self.publish(&hash, cosigner);
+                made.map_err(|error| format!("it cannot be completed: {error}"))?;
+            }
+            Ordering::Greater => {
+                let size = published.size;
+                return Err(format!("its checkpoint has {size} entries, the journal more"));
+            }
+        }
+        self.came(&body, hash);
+        Ok(())
+    }
+
+    /// Whether the published files are those of the journal's attestations up to here. Where the
+    /// journal has one more, a crash may have left files that its entry changes.
+    fn held_against(&self, published: &Checkpoint, more: bool) -> Result<(), String> {
+        if self.edge.root() != published.root {
+            return Err("its checkpoint is not that of the journal's attestations".into());
+        }
+        self.public.compare_partial(&self.edge, usize::from(more))
+    }
+}
