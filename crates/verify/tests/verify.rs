@@ -355,7 +355,7 @@ fn the_guide_lists_every_exit_code() {
         .collect();
     assert_eq!(
         rows.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
-        (0..=18).collect::<Vec<_>>()
+        (0..=19).collect::<Vec<_>>()
     );
     for (code, class) in &rows[1..] {
         assert!(guide.contains(&format!("\n| {code} | {class} | ")), "{code} {class}");
