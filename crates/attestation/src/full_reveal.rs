@@ -121,7 +121,7 @@ impl Findings {
 fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
     let whole = json::read(body)?;
     let claim = |claim: &crate::descriptor::Claim| {
-        Ok((claim.field.clone(), json::value(&whole, &claim.pointer)?))
+        Ok((claim.field.clone(), json::value(body, &whole, &claim.pointer)?))
     };
     descriptor.claims.iter().map(claim).collect()
 }

@@ -1,5 +1,7 @@
 //! JSON (RFC 8259), in the one form that cannot be read in two ways.
 
+mod literal;
+
 use std::fmt;
 
 use serde::{
@@ -7,6 +9,8 @@ use serde::{
     de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Number, Value};
+
+use self::literal::literal;
 
 /// Objects and arrays within one another.
 const DEEPEST: usize = 64;
@@ -23,7 +27,8 @@ pub enum BadJson {
 }
 
 /// Reads a text, its numbers as 64-bit integers where they are, else as the nearest doubles (IEEE
-/// 754), as a browser does; refuses what is no UTF-8, a key that comes twice, what is too deep, and anything
+/// 754), as a browser does, while what is claimed of it is exact ([`value`]); refuses a number
+/// that is too large for a double, what is no UTF-8, a key that comes twice, what is too deep, and anything
 /// behind the end.
 pub fn read(text: &[u8]) -> Result<Value, BadJson> {
     let bad = |error: serde_json::Error| BadJson::Text(error.to_string());
@@ -33,14 +38,17 @@ pub fn read(text: &[u8]) -> Result<Value, BadJson> {
     Ok(value)
 }
 
-/// The value that a pointer (RFC 6901) leads to, as JSON text.
-pub(crate) fn value(whole: &Value, pointer: &str) -> Result<String, BadJson> {
+/// The value that a pointer (RFC 6901) leads to in a text and in what was read of it, as JSON text:
+/// a number is the one that is written there, digit by digit, and never rounded.
+pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String, BadJson> {
     match whole.pointer(pointer) {
         None => Err(BadJson::Missing(pointer.to_owned())),
         Some(Value::Object(_) | Value::Array(_)) => Err(BadJson::Compound(pointer.to_owned())),
-        Some(value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_))) => {
-            Ok(value.to_string())
+        Some(Value::Number(_)) => {
+            let written = literal(text, pointer).and_then(|text| std::str::from_utf8(text).ok());
+            written.map(str::to_owned).ok_or_else(|| BadJson::Missing(pointer.to_owned()))
         }
+        Some(value @ (Value::Null | Value::Bool(_) | Value::String(_))) => Ok(value.to_string()),
     }
 }
 

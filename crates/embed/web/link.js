@@ -1,7 +1,7 @@
 // The WebSocket to the service: reconnects with back-off until there is nothing more to come.
 
 /**
- * @typedef {{ kind: string, text: string, left: number, share: [string, string][] }} Prompt
+ * @typedef {{ kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, shared: string[], attested: (boolean | null)[] }} Outcome
  * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean,
  *   prompt: Prompt | null, outcome: Outcome | null }} State

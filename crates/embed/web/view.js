@@ -46,7 +46,7 @@ export class View {
     const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
     const asked = Boolean(consent) && element('consent').hidden;
     element('consent').hidden = !consent;
-    if (consent) this.#consent(consent.text, consent.share);
+    if (consent) this.#consent(consent);
     if (asked) element('consent').focus();
     element('outcome').hidden = !state.outcome;
     if (state.outcome) {
@@ -186,8 +186,8 @@ export class View {
     this.note(title, text);
   }
 
-  /** @param {string} text @param {[string, string][]} share */
-  #consent(text, share) {
+  /** @param {import('./link.js').Prompt} prompt */
+  #consent({ text, share, witnessed }) {
     element('consent-title').textContent = text;
     element('consent-fields').replaceChildren(...share.flatMap(([label, value]) => {
       const [term, detail] = [document.createElement('dt'), document.createElement('dd')];
@@ -195,6 +195,7 @@ export class View {
       detail.textContent = value;
       return [term, detail];
     }));
+    element('consent-witnessed').hidden = !witnessed;
   }
 
   /** @param {State} state */

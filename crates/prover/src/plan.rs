@@ -103,8 +103,8 @@ mod tests {
             tokio::io::AsyncWriteExt::write_all(&mut client, &bytes).await.unwrap();
             let mut answer = String::new();
             let reading = tokio::io::AsyncReadExt::read_to_string(&mut client, &mut answer);
-            let (served, _) = tokio::join!(serving, reading);
-            served.unwrap();
+            let (done, _) = tokio::join!(serving, reading);
+            done.unwrap();
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         }
     }

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
+    request::Attestation,
     session::{Ask, Event, Lease, Pinned, Session},
     workflow::{AskKind, Command, Definition, End, News, Run, SharedField, Shown, Turn},
 };
@@ -235,13 +236,18 @@ impl Conductor {
     fn prompt(&self, ask: &Ask, command: &Command, definition: &Definition) {
         self.room.inside.send_if_modified(|inside| {
             let language = inside.language.as_deref();
+            let wanted = inside.session.as_ref().map(|session| session.order.attestation);
+            let witnessed = matches!(command, Command::Consent { .. })
+                && wanted == Some(Attestation::Wanted)
+                && definition.opens_all();
             let share = if let Command::Consent { fields } = command {
                 fields.iter().map(|field| labelled(field, definition, language)).collect()
             } else {
                 vec![]
             };
             let text = definition.text(language, &ask.text_key).to_owned();
-            let prompt = Some(Prompt { kind: ask.kind, text, deadline: ask.deadline, share });
+            let (kind, deadline) = (ask.kind, ask.deadline);
+            let prompt = Some(Prompt { kind, text, deadline, share, witnessed });
             let changed = inside.prompt != prompt;
             inside.prompt = prompt;
             changed

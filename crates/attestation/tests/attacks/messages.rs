@@ -232,13 +232,29 @@ fn bodies_are_read_in_one_way_alone() {
     let number =
         answered(counted("{\"user\":{\"id\":7,\"verified\":\"true\"}}").as_bytes()).unwrap();
     assert_eq!((number[0].1.as_str(), number[1].1.as_str()), ("7", "\"true\""), "types are kept");
-    let precise = "{\"user\":{\"id\":66620000000000000000000001945661757,\"verified\":1.10}}";
-    let precise = answered(counted(precise).as_bytes()).unwrap();
-    assert_eq!(
-        (precise[0].1.as_str(), precise[1].1.as_str()),
-        ("6.662e+34", "1.1"),
-        "as a browser"
-    );
+    // Finding 10: a number is what is written, and not the nearest that a machine has.
+    for number in [
+        "66620000000000000000000001945661757",
+        "18446744073709551617",
+        "-9223372036854775809",
+        "9007199254740993",
+        "0.1",
+        "1.10",
+        "1.0",
+        "1",
+        "-0",
+        "1E+2",
+        "0.30000000000000000000000000001",
+        "1e-400",
+    ] {
+        let body = format!("{{\"user\":{{\"id\":{number},\"verified\": {number} }}}}");
+        let claims = answered(counted(&body).as_bytes()).unwrap();
+        assert_eq!([claims[0].1.as_str(), claims[1].1.as_str()], [number; 2]);
+    }
+    for number in ["1e400", "-1e400", "01", "1.", ".5", "+1", "0x1", "1e"] {
+        let body = format!("{{\"user\":{{\"id\":{number},\"verified\":true}}}}");
+        assert!(matches!(unread(&body), BadJson::Text(_)), "{number}");
+    }
     let echo = "{\"echo\":\"\\\",\\\"user\\\":{\\\"id\\\":\\\"evil\\\"}\",\"user\":{\"id\":\"a\",\"verified\":true}}";
     assert_eq!(answered(counted(echo).as_bytes()).unwrap()[0].1, "\"a\"");
     let not_utf8 = [with_headers("Content-Length: 4\r\n", "").as_bytes(), b"\"\xff\xfe\""].concat();

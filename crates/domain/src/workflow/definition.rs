@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attest, Condition};
+use super::{Attest, AttestMode, Condition};
 use crate::{api_key::Environment, error_code::ErrorCode};
 
 /// The format this engine reads.
@@ -231,6 +231,12 @@ pub enum FieldType {
 }
 
 impl Definition {
+    /// Whether an attestation of it shows the witness the whole exchange, credentials too.
+    #[must_use]
+    pub fn opens_all(&self) -> bool {
+        self.attest.as_ref().and_then(Attest::mode) == Some(AttestMode::FullReveal)
+    }
+
     /// Every selector that a condition names: what is to be looked for in a page.
     #[must_use]
     pub fn selectors(&self) -> BTreeSet<&str> {

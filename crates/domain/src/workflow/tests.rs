@@ -209,6 +209,8 @@ fn an_attestation_has_one_mode() {
     ] {
         attest.modes = modes;
         assert_eq!(attest.mode(), mode);
+        let definition = Definition { attest: Some(attest.clone()), ..sandbox() };
+        assert_eq!(definition.opens_all(), mode == Some(FullReveal));
     }
 }
 

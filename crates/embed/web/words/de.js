@@ -32,6 +32,7 @@ const words = {
   failed: 'Es hat nicht geklappt',
   cancelled: 'Abgebrochen',
   ended: 'Beendet',
+  witnessed: 'Ein unabhängiger Zeuge beglaubigt diese Daten. Er sieht den gesamten Austausch mit der Plattform, auch das, womit Sie dort angemeldet bleiben.',
   certifying: 'Ihre Daten werden beglaubigt. Sie können diese Seite schließen.',
   doneText: 'Ihre Daten wurden geteilt. Sie können diese Seite schließen.',
   attested: 'An der Quelle bestätigt',

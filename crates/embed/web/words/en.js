@@ -31,6 +31,7 @@ const words = {
   failed: 'It did not work',
   cancelled: 'Cancelled',
   ended: 'Ended',
+  witnessed: 'An independent witness certifies this data. It sees the whole exchange with the platform, including what keeps you signed in there.',
   certifying: 'Your data is being certified. You can close this page.',
   doneText: 'Your data was shared. You can close this page.',
   attested: 'Verified at the source',

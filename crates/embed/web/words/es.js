@@ -32,6 +32,7 @@ const words = {
   failed: 'No ha funcionado',
   cancelled: 'Cancelado',
   ended: 'Finalizado',
+  witnessed: 'Un testigo independiente certifica estos datos. Ve todo el intercambio con la plataforma, incluido lo que mantiene abierta su sesión.',
   certifying: 'Sus datos se están certificando. Puede cerrar esta página.',
   doneText: 'Sus datos se han compartido. Puede cerrar esta página.',
   attested: 'Verificado en la fuente',

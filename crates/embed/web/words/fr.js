@@ -32,6 +32,7 @@ const words = {
   failed: 'Cela n\'a pas fonctionné',
   cancelled: 'Annulé',
   ended: 'Arrêté',
+  witnessed: 'Un témoin indépendant certifie ces données. Il voit tout l’échange avec la plateforme, y compris ce qui maintient votre session ouverte.',
   certifying: 'Vos données sont en cours de certification. Vous pouvez fermer cette page.',
   doneText: 'Vos données ont été partagées. Vous pouvez fermer cette page.',
   attested: 'Vérifié à la source',

@@ -32,6 +32,7 @@ const words = {
   failed: 'Non ha funzionato',
   cancelled: 'Annullato',
   ended: 'Terminato',
+  witnessed: 'Un testimone indipendente certifica questi dati. Vede l’intero scambio con la piattaforma, compreso ciò che mantiene aperta la tua sessione.',
   certifying: 'I tuoi dati vengono certificati. Puoi chiudere questa pagina.',
   doneText: 'I tuoi dati sono stati condivisi. Puoi chiudere questa pagina.',
   attested: 'Verificato alla fonte',

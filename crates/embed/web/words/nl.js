@@ -32,6 +32,7 @@ const words = {
   failed: 'Het is niet gelukt',
   cancelled: 'Geannuleerd',
   ended: 'Beëindigd',
+  witnessed: 'Een onafhankelijke getuige certificeert deze gegevens. Die ziet de hele uitwisseling met het platform, ook wat u daar aangemeld houdt.',
   certifying: 'Uw gegevens worden gecertificeerd. U kunt deze pagina sluiten.',
   doneText: 'Uw gegevens zijn gedeeld. U kunt deze pagina sluiten.',
   attested: 'Geverifieerd bij de bron',

@@ -32,6 +32,7 @@ const words = {
   failed: 'Nie udało się',
   cancelled: 'Anulowano',
   ended: 'Zakończono',
+  witnessed: 'Niezależny świadek poświadcza te dane. Widzi całą wymianę z platformą, także to, co utrzymuje Twoje zalogowanie.',
   certifying: 'Trwa poświadczanie Twoich danych. Możesz zamknąć tę stronę.',
   doneText: 'Twoje dane zostały udostępnione. Możesz zamknąć tę stronę.',
   attested: 'Zweryfikowano u źródła',

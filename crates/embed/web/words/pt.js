@@ -32,6 +32,7 @@ const words = {
   failed: 'Não resultou',
   cancelled: 'Cancelado',
   ended: 'Terminado',
+  witnessed: 'Uma testemunha independente certifica estes dados. Vê toda a comunicação com a plataforma, incluindo o que mantém a sua sessão iniciada.',
   certifying: 'Os seus dados estão a ser certificados. Pode fechar esta página.',
   doneText: 'Os seus dados foram partilhados. Pode fechar esta página.',
   attested: 'Verificado na origem',

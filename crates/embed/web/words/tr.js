@@ -32,6 +32,7 @@ const words = {
   failed: 'Olmadı',
   cancelled: 'İptal edildi',
   ended: 'Sona erdi',
+  witnessed: 'Bağımsız bir tanık bu verileri onaylar. Platformla yapılan tüm veri alışverişini, oturumunuzu açık tutan bilgiler dahil, görür.',
   certifying: 'Verileriniz onaylanıyor. Bu sayfayı kapatabilirsiniz.',
   doneText: 'Verileriniz paylaşıldı. Bu sayfayı kapatabilirsiniz.',
   attested: 'Kaynağında doğrulandı',

@@ -113,6 +113,9 @@ pub struct Prompt {
     pub deadline: DateTime<Utc>,
     /// Label and value of each thing that would be shared; only for [`AskKind::Consent`].
     pub share: Vec<(String, String)>,
+    /// Whether sharing lets a witness see the whole exchange with the platform, credentials too;
+    /// only for [`AskKind::Consent`].
+    pub witnessed: bool,
 }
 
 /// How it ended, in words for the applicant.

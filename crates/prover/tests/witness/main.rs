@@ -316,3 +316,18 @@ async fn addresses_that_are_not_public_are_refused() {
     address.token = "known".into();
     scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
 }
+
+/// A revocation holds for what is under way, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_key_that_is_revoked_meanwhile_signs_nothing() {
+    let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
+    let revoke = |step| {
+        if step == Certifying::Recorded {
+            scene.revoke();
+        }
+    };
+    let refused = scene.prover().attest(scene.order(), &revoke).await.unwrap_err();
+    assert!(refused.to_string().contains("revoked meanwhile"), "{refused}");
+    // Nor does a conversation begin.
+    assert!(scene.prover().attest(scene.order(), &unheard).await.is_err());
+}

@@ -28,6 +28,7 @@ pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
             "text": prompt.text,
             "left": (prompt.deadline - now).num_milliseconds().max(0),
             "share": prompt.share,
+            "witnessed": prompt.witnessed,
         })
     });
     let outcome = view.outcome.as_ref().map(|outcome| {
