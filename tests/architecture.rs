@@ -105,6 +105,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/adapters/src/outbound",
             "crates/calls",
             "crates/demo",
+            "crates/prover/tests",
             "docs/receivers/rust",
             "tests",
         ],
