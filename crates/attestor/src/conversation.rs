@@ -78,6 +78,8 @@ enum Refused {
     Recording(String),
     #[error("{0}")]
     NotSigned(#[from] NotSigned),
+    #[error("the attestor's key has ended or was revoked meanwhile")]
+    KeyEnded,
     #[error("the attestor has no key that is valid now")]
     Key(#[from] KeyError),
 }
@@ -237,6 +239,7 @@ impl Attestor {
         let result = self.examined(&job).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
+                self.may_still_sign(key)?;
                 let Logged { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
                 Ok(Attested { attestation, disclosure, inclusion })
@@ -248,6 +251,18 @@ impl Attestor {
 }
 
 impl Attestor {
+    /// Whether a key may sign at this moment: it may have ended, or been revoked, since the
+    /// conversation began, and what it signed then would be refused by whoever verifies it.
+    fn may_still_sign(&self, key: &Key) -> Result<(), Refused> {
+        let (public, now) = (key.signing.verifying_key(), now());
+        let keys = read_keys(&self.settings.keys)?;
+        let may = keys.iter().any(|other| {
+            other.signing.verifying_key() == public
+                && (other.valid_from..other.valid_to).contains(&now)
+        });
+        if may { Ok(()) } else { Err(Refused::KeyEnded) }
+    }
+
     /// Has a job done by an examiner, as soon as there is one: not every job may wait, nor for ever.
     async fn examined(&self, job: &[u8]) -> Result<Vec<u8>, Refused> {
         let _waiting = self.queue.try_acquire().map_err(|_| Refused::Queue)?;
@@ -281,6 +296,7 @@ impl Refused {
             | Self::Job(JobError::Long)
             | Self::Recording(_)
             | Self::NotSigned(_)
+            | Self::KeyEnded
             | Self::Key(_) => false,
         }
     }

@@ -130,6 +130,9 @@ impl Log {
         issuers: &[Issuer],
         cosigner: Option<&SigningKey>,
     ) -> Result<Self, LogError> {
+        // What a key signed before it was revoked is in the log: these signatures are verified too.
+        let unrevoked = |issuer: &Issuer| Issuer { revoked_at: None, ..issuer.clone() };
+        let issuers: Vec<_> = issuers.iter().map(unrevoked).collect();
         let private = prepared(folder)?;
         let (journal, records) = Journal::open(&private)?;
         let public = Public::new(folder.join(PUBLIC));
@@ -162,7 +165,7 @@ impl Log {
         }
         while let Some(record) = records.next() {
             let record = record.map_err(&broken)?;
-            log.take_over(record, issuers, &published, cosigner).map_err(&broken)?;
+            log.take_over(record, &issuers, &published, cosigner).map_err(&broken)?;
             if log.edge.size() == published.size {
                 let more = records.peek().is_some();
                 log.held_against(&published, more).map_err(&broken)?;
@@ -197,8 +200,8 @@ impl Log {
         }
         match signed::verify(&attestation, issuers) {
             Ok(_) => (),
-            // Of a key whose file is gone, or that ended or was revoked since.
-            Err(BadAttestation::Issuer | BadAttestation::NotValid | BadAttestation::Revoked) => (),
+            // Of a key whose file is gone, or that ended since.
+            Err(BadAttestation::Issuer | BadAttestation::NotValid) => (),
             Err(error) => return Err(format!("attestation {index} of the journal: {error}")),
         }
         match index.cmp(&published.size) {

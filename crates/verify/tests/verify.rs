@@ -353,10 +353,7 @@ fn the_guide_lists_every_exit_code() {
             Some((code, words.next()?))
         })
         .collect();
-    assert_eq!(
-        rows.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
-        (0..=18).collect::<Vec<_>>()
-    );
+    assert!(rows.len() > 18 && (0..).zip(&rows).all(|(at, (code, _))| at == *code), "{rows:?}");
     for (code, class) in &rows[1..] {
         assert!(guide.contains(&format!("\n| {code} | {class} | ")), "{code} {class}");
     }

@@ -10,15 +10,16 @@ mod limits;
 mod raw;
 mod scene;
 
-use std::{sync::Mutex, time::Duration};
+use std::{fs, path::Path, sync::Mutex, time::Duration};
 
 use attestation::{
     descriptor::Descriptor,
     evidence::Evidence,
     protocol::{FromAttestor, FromProver, LONGEST_FROM_PROVER, Open, Telling},
+    tlog::LogProof,
 };
 use domain::{session::Certifying, workflow::AttestMode};
-use ports::attestor::{AttestError, Attestor as _};
+use ports::attestor::{AttestError, Attestor as _, Package};
 
 use self::{
     false_witness::FalseWitness,
@@ -44,10 +45,49 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
     assert!(!all.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
     assert!(Evidence::read(&evidence).unwrap().reveal.said.starts_with(b"GET /api/me HTTP/1.1"));
     // Another session follows the first in the log, with the processes that are there.
-    let second = scene.prover().attest(scene.order(), &unheard).await.unwrap();
+    let again = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     let log = |attestation: &[u8]| attestation::signed::unverified(attestation).unwrap().0.log;
-    let (first, second) = (log(&package.attestation), log(&second.package.attestation));
+    let (first, second) = (log(&package.attestation), log(&again.package.attestation));
     assert_eq!((first.index, second.index), (0, 1));
+    // Each is in the log by the attestor's own key, and neither stands for the other.
+    let key = scene.address.keys[0];
+    let in_log = |package: &Package, inclusion: &Package| {
+        let issuer = attestation::signed::Issuer {
+            name: String::new(),
+            public_key: attestation::signed::hex(&key),
+            valid_from: package.issuer.valid_from,
+            valid_to: package.issuer.valid_to,
+            revoked_at: None,
+        };
+        let attestation = attestation::signed::verify(&package.attestation, &[issuer]).unwrap();
+        let proof = LogProof::read(inclusion.inclusion.as_deref().unwrap()).unwrap();
+        proof.verify_attestation(&attestation, &proof.key_of(&key).unwrap()).is_ok()
+    };
+    let packages = [&attested.package, &again.package];
+    for (at, package) in packages.into_iter().enumerate() {
+        assert!(in_log(package, package));
+        assert!(!in_log(package, packages[1 - at]));
+    }
+    let log = files(&scene.log());
+    assert!(log.len() > 1000, "the journal, entries, tiles and checkpoint");
+    assert!(!log.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
+}
+
+/// All files below a folder, one after the other; hexadecimal as what it stands for too.
+fn files(folder: &Path) -> Vec<u8> {
+    let mut all = vec![];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().filter_map(attestation::signed::unhex);
+        all.extend(lines.flatten().chain(bytes.iter().copied()).collect::<Vec<_>>());
+    }
+    all
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -298,4 +338,19 @@ async fn addresses_that_are_not_public_are_refused() {
     let mut address = scene.address.clone();
     address.token = "known".into();
     scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
+}
+
+/// A revocation holds for what is under way, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_key_that_is_revoked_meanwhile_signs_nothing() {
+    let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
+    let revoke = |step| {
+        if step == Certifying::Recorded {
+            scene.revoke();
+        }
+    };
+    let refused = scene.prover().attest(scene.order(), &revoke).await.unwrap_err();
+    assert!(refused.to_string().contains("revoked meanwhile"), "{refused}");
+    // Nor does a conversation begin.
+    assert!(scene.prover().attest(scene.order(), &unheard).await.is_err());
 }

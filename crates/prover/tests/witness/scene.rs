@@ -9,7 +9,7 @@ use std::{
 };
 
 use attestation::{descriptor::Descriptor, protocol::Open};
-use attestor::{Attestor, Bounds, Clients, Settings, new_key, now};
+use attestor::{Attestor, Bounds, Clients, Settings, list_keys, new_key, now, revoke_key};
 use domain::{
     egress::Egress,
     id::{SessionId, TeamId},
@@ -72,7 +72,7 @@ pub(crate) struct Scene {
     pub(crate) secrets: Secrets,
     root: Vec<u8>,
     definition: Definition,
-    _folder: TempDir,
+    folder: TempDir,
     _stop: DropGuard,
 }
 
@@ -149,7 +149,19 @@ impl Scene {
         let stop = CancellationToken::new();
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
-        Self { address, platform, secrets, root, definition, _folder: folder, _stop: stop }
+        Self { address, platform, secrets, root, definition, folder, _stop: stop }
+    }
+
+    /// Revokes the attestor's only key.
+    pub(crate) fn revoke(&self) {
+        let keys = self.folder.path().join("keys");
+        let id = list_keys(&keys, now()).unwrap().remove(0).key_id;
+        revoke_key(&keys, &id, now(), None, now()).unwrap();
+    }
+
+    /// The attestor's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
     }
 
     pub(crate) fn prover(&self) -> Prover {

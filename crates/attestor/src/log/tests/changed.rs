@@ -159,6 +159,18 @@ pub(crate) fn copied(folder: &Path) -> TempDir {
     copy
 }
 
+/// A revocation must not be a way to have older signatures left out of the check.
+#[test]
+fn signatures_of_a_revoked_key_are_verified_too() {
+    let folder = log_of(5);
+    let revoked = [Issuer { revoked_at: Some(1), ..issuers().remove(0) }];
+    let opened = || Log::open(folder.path(), ORIGIN, &revoked, None).map(drop);
+    opened().unwrap();
+    lines(folder.path(), |lines| digit(&mut lines[3], usize::MAX));
+    let refused = opened().unwrap_err().to_string();
+    assert!(refused.contains("signature"), "{refused}");
+}
+
 pub(crate) fn copy_into(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let (from, to) = {
