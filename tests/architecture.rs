@@ -107,7 +107,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/adapters/src/outbound",
             "crates/calls",
             "crates/demo",
-            "crates/prover/src/plan/tests.rs",
+            "crates/prover/tests",
             "docs/receivers/rust",
             "tests",
         ],

@@ -19,7 +19,10 @@ use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
 use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
-pub use self::{plan::descriptor, proving::work};
+pub use self::{
+    plan::{descriptor, request},
+    proving::work,
+};
 
 /// What the proving process is started with: the first argument of a program that calls [`work`]
 /// then.

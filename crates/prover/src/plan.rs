@@ -52,7 +52,8 @@ const SIZE_CLASS: usize = 64;
 
 /// The bytes of the one request. The length of what is hidden is public: it is padded with spaces,
 /// which no server counts to a header's value (RFC 9110, section 5.5).
-pub(crate) fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
+#[must_use]
+pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let Descriptor { host, target, .. } = descriptor;
     let mut text = format!(
         "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept-Encoding: identity\r\n"
@@ -69,4 +70,67 @@ pub(crate) fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use attestation::http::request::to_hide;
+    use domain::{
+        id::{SessionId, TeamId},
+        secret::Secret,
+    };
+
+    use super::*;
+
+    /// Finding 10: of the length of the cookies a size class is public.
+    #[test]
+    fn the_length_of_cookies_is_a_size_class() {
+        for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
+            let order = order(&"a".repeat(length));
+            let descriptor = of(&order.plan, &order.url).unwrap();
+            let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
+            assert_eq!(hidden.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), [class]);
+        }
+    }
+
+    #[test]
+    fn a_request_is_what_its_descriptor_says() {
+        let plan = order("sid=1; theme=dark").plan;
+        for (url, target) in [
+            ("https://platform.test/api/me?x=1", "/api/me?x=1"),
+            ("https://platform.test", "/"),
+            ("https://platform.test?x", "/?x"),
+        ] {
+            let descriptor = of(&plan, url).unwrap();
+            assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
+            let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
+            let bytes = request(&order, &descriptor);
+            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
+            assert_eq!(hidden, [format!("{:<64}", "sid=1; theme=dark").as_bytes()]);
+            let none = AttestOrder { cookies: Secret::new(String::new()), ..order };
+            assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
+        }
+        assert_eq!(of(&plan, "http://platform.test/"), None);
+    }
+
+    fn order(cookies: &str) -> AttestOrder {
+        let pairs = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, to)| ((*name).to_owned(), (*to).to_owned())).collect()
+        };
+        let plan = Attest {
+            request: "me".into(),
+            platform: 7,
+            version: 1,
+            headers: pairs(&[("accept", "application/json")]),
+            modes: vec![AttestMode::ZktlsRequest],
+            fields: pairs(&[("id", "/id")]),
+        };
+        AttestOrder {
+            session: SessionId::from_uuid(uuid::Uuid::nil()),
+            partner: TeamId::from_uuid(uuid::Uuid::nil()),
+            challenge: vec![],
+            url: "https://platform.test/api/me".into(),
+            plan,
+            cookies: Secret::new(cookies.into()),
+            user_agent: "Browser/1".into(),
+        }
+    }
+}

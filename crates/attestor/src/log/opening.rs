@@ -91,7 +91,9 @@ impl Log {
             Some(bytes) => {
                 let signed = SignedCheckpoint::parse(&bytes);
                 let held = signed.and_then(|signed| signed.verify(&known).cloned());
-                held.map_err(|error| broken(format!("its checkpoint: {error}; its name is log_origin")))?
+                held.map_err(|error| {
+                    broken(format!("its checkpoint: {error}; its name is log_origin"))
+                })?
             }
             None if records.peek().is_none() && log.public.is_empty() => log.begin(cosigner)?,
             None => return Err(broken("there is no checkpoint".into())),

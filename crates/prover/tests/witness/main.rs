@@ -132,6 +132,29 @@ async fn what_cannot_be_attested_is_told() {
     assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
 }
 
+/// Finding 10: a common server counts the padding of what is hidden to no value.
+#[tokio::test]
+async fn servers_do_not_see_the_padding() {
+    let scene = Scene::start().await;
+    let bytes = prover::request(&scene.order(), &scene.descriptor());
+    assert!(String::from_utf8_lossy(&bytes).contains(&format!("cookie: {COOKIE:<64}\r\n")));
+    let (mut client, server) = tokio::io::duplex(64 * 1024);
+    let service = hyper::service::service_fn(|asked: hyper::Request<hyper::body::Incoming>| {
+        let told = asked.headers().get("cookie").map(|value| value.as_bytes().to_vec());
+        let status = if told.as_deref() == Some(COOKIE.as_bytes()) { 200 } else { 400 };
+        let answer = hyper::Response::builder().status(status);
+        std::future::ready(answer.body(String::new()))
+    });
+    let serving = hyper::server::conn::http1::Builder::new()
+        .serve_connection(hyper_util::rt::TokioIo::new(server), service);
+    tokio::io::AsyncWriteExt::write_all(&mut client, &bytes).await.unwrap();
+    let mut answer = String::new();
+    let reading = tokio::io::AsyncReadExt::read_to_string(&mut client, &mut answer);
+    let (done, _) = tokio::join!(serving, reading);
+    done.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
 /// Finding 9: a response that says itself where it ends needs no `close_notify`, and nobody waits
 /// for one; without such an end there is no response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
