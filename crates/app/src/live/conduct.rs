@@ -1,5 +1,4 @@
-//! Conducts one run: asks the interpreter what comes next, has the browser do it, and moves the
-//! session along.
+//! Conducts one run: the interpreter says what comes next, the browser does it, the session moves.
 
 use std::{sync::Arc, time::Duration};
 

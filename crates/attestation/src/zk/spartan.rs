@@ -2,7 +2,6 @@
 //! verifies is [`super::verifier`].
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests;
 
 use std::{

@@ -52,7 +52,9 @@ impl<'a> Audit<'a> {
         // What is made of bits comes after them.
         constraints.for_each(|constraint| audit.make_bit(constraint));
         audit.known[0] = true;
-        given.iter().for_each(|given| audit.known[*given] = true);
+        for variable in given {
+            audit.known[*variable] = true;
+        }
         audit.integers = (0..record.constraints.len()).map(|at| audit.integers(at)).collect();
         while let Some(constraint) = audit.again.pop_front() {
             audit.waits[constraint] = false;
@@ -130,7 +132,7 @@ impl<'a> Audit<'a> {
             0 => Scalar::ONE,
             own => {
                 let place = others.iter().position(|other| *other == own);
-                place.map_or(Scalar::ZERO, |place| Scalar::from((bits >> place & 1) as u64))
+                place.map_or(Scalar::ZERO, |place| Scalar::from(u64::from(bits >> place & 1 == 1)))
             }
         };
         let sum = |bits: usize, sum: &Sum| {

@@ -190,10 +190,10 @@ impl Verifier {
             return Err(Refused::OuterSumCheck);
         }
         transcript.scalars(b"claims_outer", &proof.outer_claims);
-        let r = transcript.challenge(b"r")?;
+        let weight = transcript.challenge(b"r")?;
         let rows = [(random.error.as_slice(), Scalar::ONE), (&proof.cross_term, fold)];
         let error = self.opened(&rows, &proof.error_opening, &r_x).ok_or(Refused::ErrorOpening)?;
-        let joint = az + r * bz + r.square() * (cz - error);
+        let joint = az + weight * bz + weight.square() * (cz - error);
         let (claim, r_y) = transcript.sum_check(joint, &proof.inner)?;
         let (first, at) = r_y.split_first().ok_or(Refused::InnerSumCheck)?;
         let rows = [(random.witness.as_slice(), Scalar::ONE), (&proof.rounds, fold)];
@@ -203,9 +203,9 @@ impl Verifier {
         let known = columns.iter().skip(self.checks.witnesses);
         let known = known.zip(std::iter::once(&u).chain(&public));
         let known = known.fold(Scalar::ZERO, |sum, (weight, value)| sum + *weight * value);
-        let z = (Scalar::ONE - first) * witness + known;
+        let assignment = (Scalar::ONE - first) * witness + known;
         let [a, b, c] = self.checks.evaluate(&eq_table(&r_x), &columns);
-        if claim != (a + r * b + r.square() * u * c) * z {
+        if claim != (a + weight * b + weight.square() * u * c) * assignment {
             return Err(Refused::InnerSumCheck);
         }
         transcript.scalars(b"v_W", &proof.witness_opening.row);

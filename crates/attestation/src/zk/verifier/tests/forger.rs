@@ -74,17 +74,17 @@ impl<'a> Forger<'a> {
 
         // The witness's value at the point is the one that the last round commits to.
         let point = checks.point(verifier.layout.rounds.outer);
-        let committed = match deviation {
-            Deviation::SharedCommitment => {
-                let mut values = vec![Scalar::ZERO; verifier.circuit.witnesses];
-                values[0] = checks.evaluation * eq_table(point)[0].invert().unwrap();
-                self.commit(&verifier.main, values)
-            }
-            _ => clone(&witness),
+        let deviates = deviation == Deviation::SharedCommitment;
+        let committed = if deviates {
+            let mut values = vec![Scalar::ZERO; verifier.circuit.witnesses];
+            values[0] = checks.evaluation * eq_table(point)[0].invert().unwrap();
+            self.commit(&verifier.main, values)
+        } else {
+            clone(&witness)
         };
         let last = verifier.layout.rounds.commitments() - 1;
         let value = (checks.witness.rows[last], checks.witness.blinds[last]);
-        let shared = (deviation == Deviation::SharedCommitment).then_some(&committed);
+        let shared = deviates.then_some(&committed);
         let all: Vec<_> =
             shared.iter().flat_map(|shared| &shared.rows).chain(&witness.rows).copied().collect();
         transcript.rows(b"poly_com", &all);
@@ -170,10 +170,11 @@ impl<'a> Forger<'a> {
         let no_error = vec![Scalar::ZERO; verifier.checks.constraints];
         let error = self.commit(&verifier.small, no_error.clone());
         let cross_term = self.commit(&verifier.small, no_error);
-        let random_public = match deviation {
-            Deviation::NoRandomPublicValues => vec![],
-            _ => vec![Scalar::ZERO; instance.len()],
+        let public_values = match deviation {
+            Deviation::NoRandomPublicValues => 0,
+            Deviation::None | Deviation::SharedCommitment | Deviation::MoreRounds => instance.len(),
         };
+        let random_public = vec![Scalar::ZERO; public_values];
         let relaxed = [
             transcript::rows(&random.rows),
             transcript::rows(&error.rows),
@@ -214,12 +215,12 @@ impl<'a> Forger<'a> {
         transcript.scalars(b"X_relaxed", public);
         // The columns as the verifier adds them up: the witness, from the first one, and the
         // public values, after the columns of the rounds.
-        let mut z = vec![Scalar::ZERO; 1 << rounds.inner];
-        z[..witness.values.len()].copy_from_slice(&witness.values);
+        let mut assignment = vec![Scalar::ZERO; 1 << rounds.inner];
+        assignment[..witness.values.len()].copy_from_slice(&witness.values);
         for (at, value) in [u].iter().chain(public).enumerate() {
-            z[shape.witnesses + at] += value;
+            assignment[shape.witnesses + at] += value;
         }
-        let [az, bz, cz] = shape.products(&z);
+        let [az, bz, cz] = shape.products(&assignment);
         let cz: Vec<_> = cz.iter().zip(&error.values).map(|(cz, error)| u * cz + error).collect();
         let tau = transcript.challenges(b"t", rounds.outer).unwrap();
         let mut tables = vec![eq_table(&tau), az, bz, cz];
@@ -227,14 +228,14 @@ impl<'a> Forger<'a> {
             sum_check::<4>(&mut tables, |at| at[0] * (at[1] * at[2] - at[3]), transcript);
         let claims = [tables[1][0], tables[2][0], tables[3][0]];
         transcript.scalars(b"claims_outer", &claims);
-        let r = transcript.challenge(b"r").unwrap();
-        let columns = (0..z.len()).map(|column| {
-            let mut unit = vec![Scalar::ZERO; z.len()];
+        let weight = transcript.challenge(b"r").unwrap();
+        let columns = (0..assignment.len()).map(|column| {
+            let mut unit = vec![Scalar::ZERO; assignment.len()];
             unit[column] = Scalar::ONE;
             let [a, b, c] = shape.evaluate(&eq_table(&r_x), &unit);
-            a + r * b + r.square() * u * c
+            a + weight * b + weight.square() * u * c
         });
-        let mut tables = vec![columns.collect(), z];
+        let mut tables = vec![columns.collect(), assignment];
         let (inner, r_y) = sum_check::<3>(&mut tables, |at| at[0] * at[1], transcript);
         let (witness_row, witness_blind) = open(witness, &r_y[1..]);
         let (error_row, error_blind) = open(error, &r_x);

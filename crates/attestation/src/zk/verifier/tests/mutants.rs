@@ -12,7 +12,7 @@ use super::{
 #[cfg(test)]
 const MUTANTS: u64 = 100_000;
 
-/// Numbers that look random and are the same in every run (SplitMix64).
+/// Numbers that look random and are the same in every run (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {

@@ -85,7 +85,9 @@ impl Node {
             Self::Point(bytes) => out.extend_from_slice(bytes),
             Self::List(nodes) => {
                 out.extend_from_slice(&u64::try_from(nodes.len()).unwrap().to_le_bytes());
-                nodes.iter().for_each(|node| node.write(out));
+                for node in nodes {
+                    node.write(out);
+                }
             }
             Self::Option(None) => out.push(0),
             Self::Option(Some(node)) => {
