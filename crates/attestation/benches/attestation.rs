@@ -23,9 +23,8 @@ use attestation::{
     Trust,
     descriptor::{Descriptor, Mode},
     full_reveal::Capture,
-    http::request::to_hide,
     zk::Spartan,
-    zktls_request::{examine, reveal},
+    zktls::{Hide, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 use serde_json::{Value, json};
@@ -104,9 +103,9 @@ fn case(cookie: usize, body: usize) -> Value {
         let capture = Capture { client: &session.client, server: &session.server };
         let trust = Trust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let hide = |said: &[u8]| to_hide(said, &descriptor).unwrap();
+        let hide = Hide::of(&descriptor);
         let began = Instant::now();
-        let told = reveal(capture, secret, hide, &backend, HOST, &trust).unwrap();
+        let told = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
         let proved = began.elapsed().as_secs_f64();
         let began = Instant::now();
         examine(capture, &told, &backend, &descriptor, &trust).unwrap();

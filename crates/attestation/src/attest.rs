@@ -8,7 +8,7 @@ use crate::{
         Time, Tls, VERSION,
     },
     commitment::{Kind, Opening, root},
-    descriptor::{Descriptor, Mode},
+    descriptor::Descriptor,
     full_reveal::{Capture, Findings},
     signed::{self, BadAttestation},
     tls::flight::sha256,
@@ -119,13 +119,12 @@ pub fn attest(
         server_length: number(capture.server.len()),
         sha256: capture_hash(&circumstances.id, capture),
     };
-    let mode = if found.proof.is_some() { Mode::ZktlsRequest } else { Mode::FullReveal };
     let body = Body {
         version: VERSION,
         id: circumstances.id,
         issuer: circumstances.issuer,
         algorithm: ED25519,
-        mode: mode.number(),
+        mode: found.mode.number(),
         session: circumstances.session,
         partner: circumstances.partner,
         attempt: circumstances.attempt,
@@ -220,6 +219,7 @@ fn answered_with(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> R
         head_length: number(found.response.head_length),
         body_length: number(found.response.body.len()),
         root,
+        hidden: number(found.hidden_response),
     }
 }
 

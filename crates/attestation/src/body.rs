@@ -187,6 +187,9 @@ pub struct Response {
     pub body_length: u32,
     #[cbor(n(4), with = "minicbor::bytes")]
     pub root: [u8; 32],
+    /// Bytes of head and body that the attestor did not see.
+    #[n(5)]
+    pub hidden: u32,
 }
 
 /// A value that the response holds.

@@ -38,6 +38,9 @@ pub enum Mode {
     FullReveal,
     /// Everything but the credentials in the request.
     ZktlsRequest,
+    /// What is declared: of the request everything but the credentials, of the response its
+    /// structure and the claimed values.
+    ZktlsFull,
 }
 
 impl Mode {
@@ -47,6 +50,7 @@ impl Mode {
         match self {
             Self::FullReveal => 0,
             Self::ZktlsRequest => 1,
+            Self::ZktlsFull => 2,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     signed::{self, BadAttestation},
     tls::flight::Trust,
     zk::ZkBackend,
-    zktls_request::{Reveal, examine},
+    zktls::{Reveal, examine},
 };
 
 /// The longest evidence.

@@ -13,8 +13,10 @@ use crate::{
     body::Proof,
     descriptor::{Descriptor, Mode},
     http::{
-        request::{self, Request, Seen},
+        Seen,
+        request::{self, Request},
         response::{self, Response},
+        selective::Selective,
     },
     json,
     refusal::Refusal,
@@ -56,8 +58,11 @@ pub struct Findings {
     /// What the client sent.
     pub said: Vec<u8>,
     pub response: Response,
+    /// Bytes of the response that stay hidden.
+    pub hidden_response: usize,
     /// By claim of the descriptor: the value as JSON text.
     pub claims: Vec<(String, String)>,
+    pub mode: Mode,
     /// Of what was hidden; none where everything was opened.
     pub proof: Option<Proof>,
 }
@@ -94,7 +99,15 @@ pub fn examine(
     let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
     let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
     let answered = server_data(suite, &data.server, rest)?;
-    Findings::of((agreed, server), said, &[], &answered, descriptor)
+    Findings::of((agreed, server), said, &[], Answer::Opened(answered), descriptor)
+}
+
+/// What is known of what the server said.
+pub(crate) enum Answer {
+    /// Everything.
+    Opened(Vec<u8>),
+    /// What is declared.
+    Selective(Box<Selective>),
 }
 
 impl Findings {
@@ -103,17 +116,32 @@ impl Findings {
         (agreed, server): (Agreed, flight::Server),
         said: Vec<u8>,
         hidden: &[Range<usize>],
-        answered: &[u8],
+        answer: Answer,
         descriptor: &Descriptor,
     ) -> Result<Self, Refusal> {
+        let mode = match &answer {
+            Answer::Selective(_) => Mode::ZktlsFull,
+            Answer::Opened(_) => Mode::FullReveal,
+        };
         let request = request::read(Seen { bytes: &said, hidden }, descriptor)?;
-        let response = response::read(answered, &descriptor.content_type)?;
-        let claims = claims(&response.body, descriptor)?;
+        let (response, hidden, claims) = match answer {
+            Answer::Opened(said) => {
+                // What is no credential is opened in every mode that comes here.
+                let response = response::read(&said, &descriptor.content_type, Mode::ZktlsRequest)?;
+                let claims = claims(&response.body, descriptor)?;
+                (response, 0, claims)
+            }
+            Answer::Selective(read) => {
+                let hidden = read.hidden.iter().map(|hidden| hidden.range.len()).sum();
+                (read.response, hidden, read.claims)
+            }
+        };
         let Agreed { suite, group } = agreed;
         let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
         let connection =
             Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
-        Ok(Self { connection, request, said, response, claims, proof: None })
+        let hidden_response = hidden;
+        Ok(Self { connection, request, said, response, hidden_response, claims, mode, proof: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON (RFC 8259), in the one form that cannot be read in two ways.
 
 mod literal;
+mod outline;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 use self::literal::literal;
+pub(crate) use self::outline::{Outline, outline};
 
 /// Objects and arrays within one another.
 const DEEPEST: usize = 64;

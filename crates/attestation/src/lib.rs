@@ -23,7 +23,7 @@ pub mod tlog;
 mod tls;
 pub mod trust_list;
 pub mod zk;
-pub mod zktls_request;
+pub mod zktls;
 
 pub use self::{
     refusal::Refusal,

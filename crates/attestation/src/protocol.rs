@@ -9,7 +9,7 @@ use minicbor::{Decode, Encode};
 
 use crate::{
     signed::{BadAttestation, read, write},
-    zktls_request::Reveal,
+    zktls::Reveal,
 };
 
 /// The protocol's name in TLS (RFC 7301).
@@ -194,8 +194,9 @@ pub enum Telling {
     /// The handshake secret: everything.
     #[n(0)]
     FullReveal(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    /// With a proof for what is hidden: `zktls-request` and `zktls-full`.
     #[n(1)]
-    ZktlsRequest(#[n(0)] Reveal),
+    Proved(#[n(0)] Reveal),
 }
 
 /// The end: what was signed, and what opens it.

@@ -105,4 +105,6 @@ pub enum Refusal {
     Response(#[from] crate::http::response::BadResponse),
     #[error("the body is refused: {0}")]
     Body(#[from] crate::json::BadJson),
+    #[error("what is told of the response is refused: {0}")]
+    Selective(#[from] crate::http::selective::BadDisclosure),
 }

@@ -116,7 +116,7 @@ impl Attestor {
         };
         let told = match &telling {
             Telling::FullReveal(_) => Mode::FullReveal,
-            Telling::ZktlsRequest(_) => Mode::ZktlsRequest,
+            Telling::Proved(reveal) => reveal.mode(),
         };
         if told != mode {
             return Err(Refused::OtherMode);

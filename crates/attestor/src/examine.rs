@@ -12,7 +12,7 @@ use attestation::{
     protocol::Telling,
     signed::{read, write},
     zk::Spartan,
-    zktls_request,
+    zktls,
 };
 use jobs::Bounds;
 use minicbor::{Decode, Encode, bytes::ByteVec};
@@ -109,8 +109,8 @@ impl Job {
             Telling::FullReveal(secret) => {
                 full_reveal::examine(capture, secret, &descriptor, &trust)
             }
-            Telling::ZktlsRequest(reveal) => {
-                zktls_request::examine(capture, reveal, backend, &descriptor, &trust)
+            Telling::Proved(reveal) => {
+                zktls::examine(capture, reveal, backend, &descriptor, &trust)
             }
         };
         let found = found.map_err(|refusal| said(&refusal))?;

@@ -31,6 +31,7 @@ pub(crate) struct Connection {
     /// What the server answered, opened.
     answered: Vec<u8>,
     content_type: String,
+    mode: Mode,
     shared: Option<Vec<u8>>,
     asked: Option<Vec<u8>>,
     /// What came of the response, once it is complete or can never be.
@@ -47,7 +48,9 @@ impl Connection {
     ) -> Result<Self, rustls::Error> {
         let usual = ring::default_provider();
         let suites = usual.cipher_suites.iter().copied().filter(|suite| match mode {
-            Mode::ZktlsRequest => suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+            Mode::ZktlsRequest | Mode::ZktlsFull => {
+                suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
+            }
             Mode::FullReveal => suite.tls13().is_some(),
         });
         let provider =
@@ -68,6 +71,7 @@ impl Connection {
             passed: 0,
             answered: vec![],
             content_type: descriptor.content_type.clone(),
+            mode,
             shared: None,
             asked: Some(request),
             outcome: None,
@@ -114,7 +118,7 @@ impl Connection {
             };
         }
         let was_over = self.is_over();
-        self.outcome = match response::read(&self.answered, &self.content_type) {
+        self.outcome = match response::read(&self.answered, &self.content_type, self.mode) {
             Err(BadResponse::CutOff) if !closed => None,
             read => Some(read.map(drop)),
         };

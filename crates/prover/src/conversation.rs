@@ -194,7 +194,7 @@ impl Prover {
         let Job { client, server, .. } = job;
         let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor };
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
-        Ok((Telling::ZktlsRequest(reveal), Some(evidence)))
+        Ok((Telling::Proved(reveal), Some(evidence)))
     }
 }
 

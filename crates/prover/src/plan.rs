@@ -42,6 +42,7 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
 
 pub(crate) const fn mode(mode: AttestMode) -> Mode {
     match mode {
+        AttestMode::ZktlsFull => Mode::ZktlsFull,
         AttestMode::ZktlsRequest => Mode::ZktlsRequest,
         AttestMode::FullReveal => Mode::FullReveal,
     }

@@ -6,10 +6,9 @@ use attestation::{
     Trust,
     descriptor::Descriptor,
     full_reveal::Capture,
-    http::request::to_hide,
     signed::{read, write},
     zk::Spartan,
-    zktls_request::{Reveal, reveal},
+    zktls::{Hide, Reveal, reveal},
 };
 use jobs::{Bounds, JobError};
 use minicbor::{Decode, Encode, bytes::ByteVec};
@@ -86,9 +85,8 @@ impl Job {
             webpki_roots::TLS_SERVER_ROOTS.iter().cloned().chain(own).collect();
         let trust = Trust { roots: &roots, now: UnixTime::now() };
         let capture = Capture { client: &self.client, server: &self.server };
-        // A request that is not the descriptor's is refused later, with the reason.
-        let hide = |said: &[u8]| to_hide(said, &descriptor).unwrap_or_default();
-        reveal(capture, &secret, hide, backend, &descriptor.host, &trust)
+        let hide = Hide::of(&descriptor);
+        reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)
             .map_err(|refusal| said(&refusal))
     }
 }

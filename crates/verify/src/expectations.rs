@@ -57,7 +57,7 @@ pub(crate) struct Expectations {
     /// The descriptor: its SHA-256 in hexadecimal, or the JSON file itself
     #[arg(long, value_name = "HASH|FILE")]
     descriptor: Option<DescriptorRef>,
-    /// The mode; zktls-request unless it or a lower --level is given
+    /// The mode; zktls-full or zktls-request unless it or a lower --level is given
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     /// How much has to be verified; of a portable attestation that is the evidence, unless it or
@@ -161,28 +161,30 @@ impl Expectations {
     }
 
     fn allows(&self, mode: u8) -> bool {
-        let known = [Mode::FullReveal, Mode::ZktlsRequest].map(Mode::number).contains(&mode);
+        let known = MODES.map(Mode::number).contains(&mode);
         match self.mode {
             Some(asked) => asked.number() == mode,
             None if self.level.is_some_and(|level| level < Level::Evidence) => known,
-            None => mode == Mode::ZktlsRequest.number(),
+            None => known && mode != Mode::FullReveal.number(),
         }
     }
 }
+
+const MODES: [Mode; 3] = [Mode::FullReveal, Mode::ZktlsRequest, Mode::ZktlsFull];
 
 /// A mode as it is named everywhere.
 pub(crate) fn mode_name(number: u8) -> &'static str {
     match number {
         number if number == Mode::FullReveal.number() => "full-reveal",
         number if number == Mode::ZktlsRequest.number() => "zktls-request",
+        number if number == Mode::ZktlsFull.number() => "zktls-full",
         _ => "unknown",
     }
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
-    let all = [Mode::FullReveal, Mode::ZktlsRequest];
-    let found = all.into_iter().find(|mode| mode_name(mode.number()) == text);
-    found.ok_or_else(|| "it must be zktls-request or full-reveal".to_owned())
+    let found = MODES.into_iter().find(|mode| mode_name(mode.number()) == text);
+    found.ok_or_else(|| "it must be zktls-full, zktls-request or full-reveal".to_owned())
 }
 
 /// Bounds are those of descriptors.

@@ -32,7 +32,7 @@ Exit codes:
   19  log          its place in the attestor's log is not proved, or is not in --log
 From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
 
-Unless --mode or --level asks for less, only zktls-request is accepted, and of a portable attestation
+Unless --mode or --level asks for less, only zktls-full and zktls-request are accepted, and of a portable attestation
 only with its evidence. Without evidence the attestor's word is all there is: the report says so in
 \"level\". Name --level evidence to accept nothing less, whatever the files are.";
 

@@ -105,7 +105,7 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
         },
         "response": {
             "status": body.response.status, "contentType": body.response.content_type,
-            "bodyLength": body.response.body_length,
+            "bodyLength": body.response.body_length, "hiddenBytes": body.response.hidden,
         },
         "claims": claims.collect::<Vec<_>>(),
         "log": {
@@ -247,7 +247,7 @@ fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
             time(at).unwrap_or_default()
         ));
     }
-    if body.mode == Mode::ZktlsRequest.number() {
+    if [Mode::ZktlsRequest, Mode::ZktlsFull].map(Mode::number).contains(&body.mode) {
         lines.push(
             "discrete logarithms on the curve T256 are hard, and the proof system holds".into(),
         );

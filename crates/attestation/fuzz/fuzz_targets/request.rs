@@ -3,7 +3,7 @@
 
 use attestation::{
     descriptor::{Claim, Descriptor, Mode},
-    http::request::{Seen, read},
+    http::{Seen, request::read},
 };
 use libfuzzer_sys::fuzz_target;
 

@@ -2,11 +2,11 @@
 //! body is read the same when it is written again.
 #![no_main]
 
-use attestation::{http::response::read, json};
+use attestation::{descriptor::Mode, http::response::read, json};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(response) = read(bytes, "application/json") {
+    if let Ok(response) = read(bytes, "application/json", Mode::ZktlsFull) {
         assert!(response.body.len() <= bytes.len() && response.head_length <= bytes.len());
     }
     let Ok(value) = json::read(bytes) else { return };

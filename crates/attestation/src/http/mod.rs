@@ -2,6 +2,18 @@
 
 pub mod request;
 pub mod response;
+pub mod selective;
+
+use std::ops::Range;
+
+/// What somebody says over a connection, some of which the witness may not see.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// What is hidden stands there as zeros.
+    pub bytes: &'a [u8],
+    /// In their order, none empty, none touching another.
+    pub hidden: &'a [Range<usize>],
+}
 
 /// Whether a byte may stand in a header's name (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {

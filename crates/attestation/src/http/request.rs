@@ -1,22 +1,13 @@
-//! Requests: the bytes that a client sent, some of which the witness may not see.
+//! Requests: the bytes that a client sent, some of which the witness may not see. Hidden bytes are
+//! proved to be no control characters, so that no line can begin or end among them.
 
 use std::ops::Range;
 
-use super::is_token;
+use super::{Seen, is_token};
 use crate::descriptor::Descriptor;
 
 /// The longest request.
 pub const LONGEST: usize = 64 * 1024;
-
-/// A request with parts that are hidden. Hidden bytes are proved to be no control characters, so
-/// that no line can begin or end among them.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// What is hidden stands there as zeros.
-    pub bytes: &'a [u8],
-    /// In their order, none empty, none touching another.
-    pub hidden: &'a [Range<usize>],
-}
 
 /// A request that is what its descriptor says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Responses: exactly one, whole, and with a length that is told in one way.
 
+use std::ops::Range;
+
 use super::{is_token, line};
+use crate::descriptor::Mode;
 
 /// The longest response, and the longest head of one.
 pub const LONGEST: usize = 1024 * 1024;
@@ -14,6 +17,10 @@ pub struct Response {
     pub lines: Vec<Vec<u8>>,
     pub head_length: usize,
     pub body: Vec<u8>,
+    /// Its headers' names in lower case, and where their values are, without the spaces around them.
+    pub(crate) headers: Vec<(String, Range<usize>)>,
+    /// Where the bytes of the body are, in their order.
+    pub(crate) parts: Vec<Range<usize>>,
 }
 
 /// Why a response is not one.
@@ -50,8 +57,8 @@ pub enum BadResponse {
 const ONCE: &[&str] = &["content-encoding", "content-length", "content-type", "transfer-encoding"];
 
 /// Headers whose values may be credentials, or be used to make some: cookies (RFC 6265), and the
-/// authentication of HTTP (RFC 9110, section 11) and of proxies. The whole response is opened to the
-/// witness and stands in the evidence, so that none of these may be in it.
+/// authentication of HTTP (RFC 9110, section 11) and of proxies. Where the whole response is opened to
+/// the witness and stands in the evidence, none of these may be in it.
 const CREDENTIALS: &[&str] = &[
     "authentication-info",
     "authorization",
@@ -64,8 +71,9 @@ const CREDENTIALS: &[&str] = &[
 ];
 
 /// Reads a response with this content type. It has to say itself where it ends, so that it needs no
-/// end of the connection to be complete.
-pub fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
+/// end of the connection to be complete. Headers with credentials are refused but where this mode
+/// hides their values.
+pub fn read(bytes: &[u8], content_type: &str, mode: Mode) -> Result<Response, BadResponse> {
     if bytes.len() > LONGEST {
         return Err(BadResponse::Long);
     }
@@ -73,39 +81,45 @@ pub fn read(bytes: &[u8], content_type: &str) -> Result<Response, BadResponse> {
     status_line(status)?;
     let (mut lines, mut headers) = (vec![status.to_vec()], vec![]);
     loop {
+        let start = bytes.len() - rest.len();
         let (line, after) = line(rest).ok_or(BadResponse::CutOff)?;
         rest = after;
         if line.is_empty() {
             break;
         }
         let (name, value) = header(line)?;
-        if CREDENTIALS.contains(&name.as_str()) {
+        if mode != Mode::ZktlsFull && CREDENTIALS.contains(&name.as_str()) {
             return Err(BadResponse::Credentials(name));
         }
         if ONCE.contains(&name.as_str()) && headers.iter().any(|(known, _)| *known == name) {
             return Err(BadResponse::Twice(name));
         }
-        headers.push((name, value));
+        headers.push((name, start + value.start..start + value.end));
         lines.push(line.to_vec());
     }
     let head_length = bytes.len() - rest.len();
     if head_length > LONGEST_HEAD {
         return Err(BadResponse::Long);
     }
-    let find =
-        |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+    let find = |name: &str| {
+        let header = headers.iter().find(|(known, _)| known == name);
+        header.and_then(|(_, value)| bytes.get(value.clone()))
+    };
     if find("content-encoding").is_some_and(|value| value != b"identity") {
         return Err(BadResponse::Encoded);
     }
     if !find("content-type").is_some_and(|value| is_type(value, content_type)) {
         return Err(BadResponse::ContentType);
     }
-    let body = match (find("content-length"), find("transfer-encoding")) {
-        (Some(length), None) => counted(rest, length)?,
-        (None, Some(coding)) if coding.eq_ignore_ascii_case(b"chunked") => chunked(rest)?,
+    let parts = match (find("content-length"), find("transfer-encoding")) {
+        (Some(length), None) => vec![counted(bytes.len(), head_length, length)?],
+        (None, Some(coding)) if coding.eq_ignore_ascii_case(b"chunked") => {
+            chunked(bytes, head_length)?
+        }
         _ => return Err(BadResponse::Length),
     };
-    Ok(Response { lines, head_length, body })
+    let body = parts.iter().flat_map(|part| bytes.get(part.clone()).unwrap_or_default());
+    Ok(Response { lines, head_length, body: body.copied().collect(), headers, parts })
 }
 
 fn status_line(line: &[u8]) -> Result<(), BadResponse> {
@@ -124,16 +138,19 @@ fn status_line(line: &[u8]) -> Result<(), BadResponse> {
     }
 }
 
-/// A name in lower case and its value; no folding, no space before the colon.
-fn header(line: &[u8]) -> Result<(String, &[u8]), BadResponse> {
+/// A name in lower case and where its value is in the line; no folding, no space before the colon.
+fn header(line: &[u8]) -> Result<(String, Range<usize>), BadResponse> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(BadResponse::Line)?;
     let (name, value) = line.split_at_checked(colon).ok_or(BadResponse::Line)?;
-    let value = value.get(1..).unwrap_or_default().trim_ascii();
+    let value = value.get(1..).unwrap_or_default();
+    let before = value.len() - value.trim_ascii_start().len();
+    let value = value.trim_ascii();
     let legible = |byte: &u8| *byte == b'\t' || *byte >= 0x20 && *byte != 0x7f;
     if name.is_empty() || !name.iter().copied().all(is_token) || !value.iter().all(legible) {
         return Err(BadResponse::Line);
     }
-    Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), value))
+    let start = colon + 1 + before;
+    Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), start..start + value.len()))
 }
 
 /// The type itself, or with UTF-8 as its character set.
@@ -145,19 +162,20 @@ fn is_type(value: &[u8], content_type: &str) -> bool {
         && matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\"")
 }
 
-fn counted(rest: &[u8], length: &[u8]) -> Result<Vec<u8>, BadResponse> {
+fn counted(all: usize, head: usize, length: &[u8]) -> Result<Range<usize>, BadResponse> {
     let digits = (1..=9).contains(&length.len()) && length.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(length).ok().filter(|_| digits);
     let length: usize = text.and_then(|text| text.parse().ok()).ok_or(BadResponse::Length)?;
-    if rest.len() > length {
+    if all > head + length {
         return Err(BadResponse::More);
     }
-    if rest.len() < length { Err(BadResponse::CutOff) } else { Ok(rest.to_vec()) }
+    if all < head + length { Err(BadResponse::CutOff) } else { Ok(head..all) }
 }
 
 /// Chunks (RFC 9112, section 7.1) without extensions and trailers.
-fn chunked(mut rest: &[u8]) -> Result<Vec<u8>, BadResponse> {
-    let mut body = vec![];
+fn chunked(bytes: &[u8], head: usize) -> Result<Vec<Range<usize>>, BadResponse> {
+    let mut rest = bytes.get(head..).unwrap_or_default();
+    let mut parts = vec![];
     loop {
         let (size, after) = line(rest).ok_or(BadResponse::CutOff)?;
         let digits = (1..=LONGEST_CHUNK_LINE).contains(&size.len())
@@ -165,7 +183,8 @@ fn chunked(mut rest: &[u8]) -> Result<Vec<u8>, BadResponse> {
         let text = std::str::from_utf8(size).ok().filter(|_| digits);
         let size = text.and_then(|text| usize::from_str_radix(text, 16).ok());
         let size = size.ok_or(BadResponse::Chunk)?;
-        let (chunk, after) = after.split_at_checked(size).ok_or(BadResponse::CutOff)?;
+        let start = bytes.len() - after.len();
+        let (_, after) = after.split_at_checked(size).ok_or(BadResponse::CutOff)?;
         let (end, after) = after.split_at_checked(2).ok_or(BadResponse::CutOff)?;
         if end != b"\r\n" {
             return Err(BadResponse::Chunk);
@@ -174,7 +193,7 @@ fn chunked(mut rest: &[u8]) -> Result<Vec<u8>, BadResponse> {
         if size == 0 {
             break;
         }
-        body.extend_from_slice(chunk);
+        parts.push(start..start + size);
     }
-    if rest.is_empty() { Ok(body) } else { Err(BadResponse::More) }
+    if rest.is_empty() { Ok(parts) } else { Err(BadResponse::More) }
 }

@@ -6,9 +6,10 @@ use bellpepper_core::{ConstraintSystem, SynthesisError, boolean::Boolean};
 use ff::PrimeField;
 
 use super::{
-    Block, Statement,
+    Asked, BLOCK, Block, ServerData, Side, Statement,
+    classes::Classes,
     sha::Key,
-    words::{Publisher, big_endian, constant, little_endian, turned},
+    words::{Publisher, big_endian, constant, little_endian, single, turned},
 };
 use crate::tls::flight::sha256;
 
@@ -50,59 +51,99 @@ pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     let master = Key::new(cs, "derived", &derived)?.mac(cs, "master", &constant(&[0; 32]))?;
     let master = Key::new(cs, "master", &master)?;
     let server = master.expand(cs, "s ap traffic", &transcript, 32)?;
-    publisher.publish(cs, &turned(&server))?;
+    let server = match statement.server {
+        ServerData::Opened(_) => {
+            publisher.publish(cs, &turned(&server))?;
+            None
+        }
+        ServerData::Proved(_) => Some(stream_key(cs, "server", &server, &mut publisher)?),
+    };
     let client = master.expand(cs, "c ap traffic", &transcript, 32)?;
-    let client = Key::new(cs, "client", &client)?;
-    let iv = client.expand(cs, "iv", &[], 12)?;
-    publisher.publish(cs, &turned(&iv))?;
-    let key = turned(&client.expand(cs, "key", &[], 32)?);
-    let key: Vec<_> = key.chunks(32).map(UInt32::from_bits).collect();
+    let client = stream_key(cs, "client", &client, &mut publisher)?;
+    let keys = Keys { client, server };
     for (at, block) in statement.blocks.iter().enumerate() {
         let mut cs = cs.namespace(|| format!("block {at}"));
-        self::block(&mut cs, block, &key, &mut publisher)?;
+        self::block(&mut cs, block, statement.server, &keys, &mut publisher)?;
     }
     Ok(())
 }
 
-/// What is opened of a block is what the key makes of its ciphertext, and what is marked as
-/// printable has one of its three highest bits set: no CR, LF, NUL or tab.
+/// The keys of both streams as bits, the lowest of each byte first.
+struct Keys {
+    client: Vec<Boolean>,
+    /// None where only the client's stream is proved.
+    server: Option<Vec<Boolean>>,
+}
+
+/// The key of a stream, and its IV published, from a side's traffic secret.
+fn stream_key<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    side: &str,
+    secret: &[Boolean],
+    publisher: &mut Publisher,
+) -> Result<Vec<Boolean>, SynthesisError> {
+    let cs = &mut cs.namespace(|| format!("{side} stream"));
+    let secret = Key::new(cs, "secret", secret)?;
+    let iv = secret.expand(cs, "iv", &[], 12)?;
+    publisher.publish(cs, &turned(&iv))?;
+    Ok(turned(&secret.expand(cs, "key", &[], 32)?))
+}
+
+/// The key of the stream that a block says it is of.
+fn chosen<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    keys: &Keys,
+    side: Option<Side>,
+    publisher: &mut Publisher,
+) -> Result<Vec<UInt32>, SynthesisError> {
+    let words = |bits: &[Boolean]| bits.chunks(32).map(UInt32::from_bits).collect();
+    let (Some(server), Some(side)) = (&keys.server, side) else { return Ok(words(&keys.client)) };
+    let is_server = single(cs, "side", side == Side::Server)?;
+    publisher.publish(cs, std::slice::from_ref(&is_server))?;
+    let pairs = server.iter().zip(&keys.client).enumerate();
+    let bit = |(at, (server, client))| {
+        // "Choose" of SHA-256: the one where the bit is set, else the other.
+        Boolean::sha256_ch(cs.namespace(|| format!("key {at}")), &is_server, server, client)
+    };
+    Ok(words(&pairs.map(bit).collect::<Result<Vec<_>, _>>()?))
+}
+
+/// What is opened of a block is what the key makes of its ciphertext, and what is marked as of a
+/// class is of it.
 fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     block: &Block,
-    key: &[UInt32],
+    server: ServerData,
+    keys: &Keys,
     publisher: &mut Publisher,
 ) -> Result<(), SynthesisError> {
-    let [place, ciphertext, masks, _] = block.public();
+    let Asked { place, side, ciphertext, masks } = block.asked(server);
     let place = little_endian(cs, "nonce and counter", &place)?;
     publisher.publish(cs, &place)?;
+    let key = chosen(cs, keys, side, publisher)?;
     let ciphertext = little_endian(cs, "ciphertext", &ciphertext)?;
     publisher.publish(cs, &ciphertext)?;
     let masks = little_endian(cs, "masks", &masks)?;
     publisher.publish(cs, &masks)?;
     let words: Vec<_> = place.chunks(32).map(UInt32::from_bits).collect();
     let (nonce, counter) = words.split_at_checked(3).ok_or(SynthesisError::Unsatisfiable)?;
-    let stream = chacha20(cs, key, counter, nonce)?;
+    let stream = chacha20(cs, &key, counter, nonce)?;
     let mut plain = vec![];
     for (at, (stream, cipher)) in stream.iter().zip(&ciphertext).enumerate() {
         plain.push(Boolean::xor(cs.namespace(|| format!("plain {at}")), stream, cipher)?);
     }
-    let (opened, printable) = masks.split_at_checked(64).ok_or(SynthesisError::Unsatisfiable)?;
+    let (opened, classes) = masks.split_at_checked(BLOCK).ok_or(SynthesisError::Unsatisfiable)?;
     let mut shown = vec![];
     for (at, bit) in plain.iter().enumerate() {
         let mask = opened.get(at / 8).ok_or(SynthesisError::Unsatisfiable)?;
         shown.push(Boolean::and(cs.namespace(|| format!("shown {at}")), bit, mask)?);
     }
     publisher.publish(cs, &shown)?;
-    for (at, (byte, mask)) in plain.chunks(8).zip(printable).enumerate() {
-        let [.., five, six, seven] = byte else { return Err(SynthesisError::Unsatisfiable) };
-        let low = Boolean::and(cs.namespace(|| format!("low {at}")), &seven.not(), &six.not())?;
-        let control = Boolean::and(cs.namespace(|| format!("control {at}")), &low, &five.not())?;
-        cs.enforce(
-            || format!("printable {at}"),
-            |_| control.lc(CS::one(), F::ONE),
-            |_| mask.lc(CS::one(), F::ONE),
-            |zero| zero,
-        );
+    for (at, byte) in plain.chunks(8).enumerate() {
+        let cs = &mut cs.namespace(|| format!("byte {at}"));
+        let mut masks = classes.iter().skip(at).step_by(BLOCK);
+        let classes = Classes::of(byte, &mut masks).ok_or(SynthesisError::Unsatisfiable)?;
+        classes.enforce(cs)?;
     }
     Ok(())
 }

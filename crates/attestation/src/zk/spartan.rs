@@ -22,7 +22,7 @@ use spartan2::{
 };
 
 use super::{
-    Block, Statement, ZkBackend, ZkError, circuit,
+    Block, ServerData, Statement, ZkBackend, ZkError, circuit,
     verifier::{Recorder, Verifier},
     words::packed,
 };
@@ -34,9 +34,9 @@ type ProverKey = <System as R1CSSNARKTrait<T256HyraxEngine>>::ProverKey;
 /// The circuits that there are: as many blocks as fit under a power of two of constraints, since
 /// everything in between costs the same; and the digest of the key that spartan2 derives, which
 /// names the circuit in every transcript. A test derives them again.
-const CIRCUITS: [(usize, [u8; 32]); 3] = [
+const CIRCUITS: [(Kind, [u8; 32]); 5] = [
     (
-        19,
+        Kind { proves_server: false, blocks: 19 },
         [
             0xb2, 0x6a, 0xd3, 0x0c, 0xf9, 0x78, 0x33, 0x06, 0x8b, 0xdf, 0x83, 0xfc, 0x41, 0x22,
             0x14, 0xef, 0x3e, 0x2a, 0x3f, 0x5d, 0x53, 0x3f, 0xe9, 0x79, 0xf5, 0xfe, 0xd5, 0xe6,
@@ -44,7 +44,7 @@ const CIRCUITS: [(usize, [u8; 32]); 3] = [
         ],
     ),
     (
-        64,
+        Kind { proves_server: false, blocks: 64 },
         [
             0x22, 0xf3, 0xba, 0x81, 0x6d, 0xf4, 0x78, 0x1b, 0x12, 0x68, 0x76, 0x82, 0xfa, 0x05,
             0xb0, 0xa7, 0x3a, 0x6b, 0xa4, 0x4b, 0x67, 0x11, 0x4a, 0xf2, 0x58, 0x92, 0x0c, 0x94,
@@ -52,21 +52,45 @@ const CIRCUITS: [(usize, [u8; 32]); 3] = [
         ],
     ),
     (
-        150,
+        Kind { proves_server: false, blocks: 150 },
         [
             0x63, 0x60, 0x38, 0x12, 0xc5, 0xa6, 0xf4, 0x26, 0xe7, 0xf7, 0xf5, 0x65, 0x79, 0xe4,
             0x12, 0x10, 0x00, 0x61, 0xe0, 0xa9, 0x42, 0x6a, 0x1a, 0x82, 0xc7, 0xfb, 0x30, 0xa4,
             0xfb, 0x0c, 0x09, 0x91,
         ],
     ),
+    (
+        Kind { proves_server: true, blocks: 54 },
+        [
+            0x34, 0x5d, 0xca, 0x8e, 0xf9, 0x44, 0x41, 0xea, 0xdb, 0x98, 0xd8, 0x6e, 0xc7, 0x54,
+            0xed, 0xe0, 0xcf, 0xf3, 0xa2, 0x07, 0x0c, 0x1a, 0xe2, 0xe5, 0x92, 0x96, 0x38, 0x14,
+            0xf1, 0x3c, 0x76, 0x0b,
+        ],
+    ),
+    (
+        Kind { proves_server: true, blocks: 136 },
+        [
+            0x6b, 0xf8, 0x75, 0xcf, 0x7a, 0x4c, 0x3b, 0x1a, 0xa7, 0xdd, 0xd8, 0x78, 0x88, 0x0f,
+            0x90, 0xe1, 0xd9, 0x17, 0xa6, 0x22, 0x1e, 0x85, 0x28, 0x58, 0xed, 0xf7, 0x5d, 0x0d,
+            0xac, 0x31, 0x9c, 0x69,
+        ],
+    ),
 ];
+
+/// What two statements of one circuit have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    /// Whether the server's stream is proved too.
+    proves_server: bool,
+    blocks: usize,
+}
 
 /// Spartan, with what proves and verifies each circuit once it was needed: that follows from the
 /// circuit, so that nobody has to be believed for it. Some hundred megabytes each.
 #[derive(Default)]
 pub struct Spartan {
-    keys: Mutex<HashMap<usize, Arc<ProverKey>>>,
-    verifiers: Mutex<HashMap<usize, Arc<Verifier>>>,
+    keys: Mutex<HashMap<Kind, Arc<ProverKey>>>,
+    verifiers: Mutex<HashMap<Kind, Arc<Verifier>>>,
 }
 
 #[derive(Clone)]
@@ -77,65 +101,81 @@ struct Circuit {
 
 impl Spartan {
     /// What proves a circuit; seconds where it is not there yet.
-    fn key(&self, blocks: usize) -> Result<Arc<ProverKey>, ZkError> {
+    fn key(&self, kind: Kind) -> Result<Arc<ProverKey>, ZkError> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = keys.get(&blocks) {
+        if let Some(key) = keys.get(&kind) {
             return Ok(key.clone());
         }
-        let made = System::setup(Circuit { statement: blank(blocks), secret: [0; 32] });
+        let made = System::setup(Circuit { statement: blank(kind), secret: [0; 32] });
         let (key, verifier) = made.map_err(|error| failed(&error))?;
-        if verifier.digest().map_err(|error| failed(&error))? != circuit_for(blocks)?.1 {
+        if verifier.digest().map_err(|error| failed(&error))? != kind.digest()? {
             return Err(ZkError::Prove("the circuit is not the one that is verified".to_owned()));
         }
         let key = Arc::new(key);
-        keys.insert(blocks, key.clone());
+        keys.insert(kind, key.clone());
         Ok(key)
     }
 
     /// What verifies proofs about a circuit; a second where it is not there yet.
-    fn verifier(&self, blocks: usize) -> Result<Arc<Verifier>, ZkError> {
+    fn verifier(&self, kind: Kind) -> Result<Arc<Verifier>, ZkError> {
         let mut verifiers = self.verifiers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(verifier) = verifiers.get(&blocks) {
+        if let Some(verifier) = verifiers.get(&kind) {
             return Ok(verifier.clone());
         }
         let mut recorder = Recorder::new();
-        circuit::synthesize(&mut recorder, &blank(blocks), &[0; 32])
+        circuit::synthesize(&mut recorder, &blank(kind), &[0; 32])
             .map_err(|error| failed(&error))?;
-        let made = Verifier::new(recorder, circuit_for(blocks)?.1);
+        let made = Verifier::new(recorder, kind.digest()?);
         let made = Arc::new(made.map_err(|error| failed(&error))?);
-        verifiers.insert(blocks, made.clone());
+        verifiers.insert(kind, made.clone());
         Ok(made)
     }
 }
 
+impl Kind {
+    /// Of the smallest circuit that a statement fits into.
+    fn of(statement: &Statement) -> Result<Self, ZkError> {
+        let proves_server = matches!(statement.server, ServerData::Proved(_));
+        let mut kinds = CIRCUITS.into_iter().map(|(kind, _)| kind);
+        let fits = |kind: &Self| {
+            kind.proves_server == proves_server && statement.blocks.len() <= kind.blocks
+        };
+        kinds.find(fits).ok_or(ZkError::TooLong)
+    }
+
+    fn digest(self) -> Result<[u8; 32], ZkError> {
+        let circuit = CIRCUITS.into_iter().find(|(kind, _)| *kind == self);
+        circuit.map(|(_, digest)| digest).ok_or(ZkError::TooLong)
+    }
+}
+
 /// A statement of blocks that say nothing.
-fn blank(blocks: usize) -> Statement {
+fn blank(kind: Kind) -> Statement {
     Statement {
         hellos: [0; 32],
         transcript: [0; 32],
         server_handshake: [0; 32],
         client_handshake: [0; 32],
-        server_data: [0; 32],
+        server: if kind.proves_server {
+            ServerData::Proved([0; 12])
+        } else {
+            ServerData::Opened([0; 32])
+        },
         client_iv: [0; 12],
-        blocks: vec![Block::BLANK; blocks],
+        blocks: vec![Block::BLANK; kind.blocks],
     }
-}
-
-/// The smallest circuit with room for so many blocks.
-fn circuit_for(blocks: usize) -> Result<(usize, [u8; 32]), ZkError> {
-    CIRCUITS.into_iter().find(|(room, _)| blocks <= *room).ok_or(ZkError::TooLong)
 }
 
 fn failed(error: &dyn std::fmt::Debug) -> ZkError {
     ZkError::Prove(format!("{error:?}"))
 }
 
-/// The statement filled up to a shape with blocks that say nothing.
-fn shaped(statement: &Statement) -> Result<Statement, ZkError> {
-    let (room, _) = circuit_for(statement.blocks.len())?;
+/// The statement filled up to a circuit with blocks that say nothing.
+fn shaped(statement: &Statement) -> Result<(Kind, Statement), ZkError> {
+    let kind = Kind::of(statement)?;
     let mut statement = statement.clone();
-    statement.blocks.resize(room, Block::BLANK);
-    Ok(statement)
+    statement.blocks.resize(kind.blocks, Block::BLANK);
+    Ok((kind, statement))
 }
 
 impl ZkBackend for Spartan {
@@ -143,13 +183,13 @@ impl ZkBackend for Spartan {
         "spartan2-0.9.0/t256-hyrax"
     }
 
-    fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
-        Ok(circuit_for(blocks)?.1)
+    fn circuit(&self, statement: &Statement) -> Result<[u8; 32], ZkError> {
+        Kind::of(statement)?.digest()
     }
 
     fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
-        let statement = shaped(statement)?;
-        let key = self.key(statement.blocks.len())?;
+        let (kind, statement) = shaped(statement)?;
+        let key = self.key(kind)?;
         let circuit = Circuit { statement, secret: *secret };
         let prepared = System::prep_prove(&key, circuit.clone(), true);
         let prepared = prepared.map_err(|error| failed(&error))?;
@@ -159,8 +199,8 @@ impl ZkBackend for Spartan {
     }
 
     fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
-        let statement = shaped(statement)?;
-        let verifier = self.verifier(statement.blocks.len())?;
+        let (kind, statement) = shaped(statement)?;
+        let verifier = self.verifier(kind)?;
         Ok(verifier.verify(&values(&statement), proof)?)
     }
 }

@@ -42,6 +42,15 @@ fn bits<F: PrimeField, CS: ConstraintSystem<F>>(
     all.enumerate().map(bit).collect()
 }
 
+/// Allocates one bit.
+pub(super) fn single<F: PrimeField, CS: ConstraintSystem<F>>(
+    cs: &mut CS,
+    name: &'static str,
+    bit: bool,
+) -> Result<Boolean, SynthesisError> {
+    AllocatedBit::alloc(cs.namespace(|| name), Some(bit)).map(Boolean::from)
+}
+
 /// Known bytes, the highest bit of each first.
 pub(super) fn constant(bytes: &[u8]) -> Vec<Boolean> {
     let bit = |byte: &u8, shift: u8| Boolean::constant(byte >> shift & 1 == 1);

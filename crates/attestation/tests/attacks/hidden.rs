@@ -8,7 +8,7 @@ use attestation::{
     full_reveal::{Capture, Findings},
     http::request::BadRequest,
     zk::{Refused, Spartan, Statement, ZkBackend, ZkError},
-    zktls_request::{Reveal, examine, reveal},
+    zktls::{Hide, Reveal, Told, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 
@@ -50,22 +50,20 @@ fn find(text: &'static str) -> impl Fn(&[u8]) -> Vec<Range<usize>> {
     }
 }
 
-fn told(
-    session: &Session,
-    hide: impl FnOnce(&[u8]) -> Vec<Range<usize>>,
-) -> Result<Reveal, Refusal> {
+fn told(session: &Session, hide: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Result<Reveal, Refusal> {
     told_by(&*SPARTAN, session, hide)
 }
 
 fn told_by(
     backend: &dyn ZkBackend,
     session: &Session,
-    hide: impl FnOnce(&[u8]) -> Vec<Range<usize>>,
+    hide: impl Fn(&[u8]) -> Vec<Range<usize>>,
 ) -> Result<Reveal, Refusal> {
+    let hide = Hide { request: Box::new(hide), response: None };
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = Trust { roots: &session.roots, now: UnixTime::now() };
     let secret = session.secret.as_slice().try_into().unwrap();
-    reveal(capture, secret, hide, backend, HOST, &trust)
+    reveal(capture, secret, &hide, backend, HOST, &trust)
 }
 
 pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
@@ -109,7 +107,8 @@ fn the_witness_finds_everything_but_the_cookie() {
 fn what_is_told_is_what_was_proved() {
     let byte = HONEST.1.said.windows(6).position(|part| part == b"Accept").unwrap();
     assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "an opened byte");
-    assert_eq!(changed(|told| told.server_data[0] ^= 1), Refusal::Tag(0));
+    let other = |told: &mut Reveal| told.server = Told::Opened([1; 32]);
+    assert_eq!(changed(other), Refusal::Tag(0));
     assert_eq!(changed(|told| told.client_iv[0] ^= 1), OTHER);
     assert_eq!(changed(|told| told.server_handshake[0] ^= 1), Refusal::Tag(0));
     assert_eq!(changed(|told| told.client_handshake[0] ^= 1), Refusal::Tag(0));
@@ -197,8 +196,8 @@ impl ZkBackend for Liar {
         Ok(proof)
     }
 
-    fn circuit(&self, blocks: usize) -> Result<[u8; 32], ZkError> {
-        SPARTAN.circuit(blocks)
+    fn circuit(&self, statement: &Statement) -> Result<[u8; 32], ZkError> {
+        SPARTAN.circuit(statement)
     }
 
     fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {

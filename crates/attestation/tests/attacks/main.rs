@@ -17,5 +17,6 @@ mod messages;
 mod path;
 mod portable;
 mod scene;
+mod selective;
 mod signed;
 mod target;

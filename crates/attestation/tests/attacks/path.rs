@@ -1,6 +1,6 @@
 //! What the proof cannot see, and why keys have to follow from the handshake.
 
-use attestation::{Refusal, zk::Refused};
+use attestation::{Refusal, zk::Refused, zktls::Told};
 
 use crate::{
     forge::{Inner, iv_and_tag_keys},
@@ -39,7 +39,7 @@ fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     assert_eq!(forged.client, honest.client, "nothing else differs");
     let mut told = told.clone();
     assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own");
-    told.server_data = chosen;
+    told.server = Told::Opened(chosen);
     assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
 }
 

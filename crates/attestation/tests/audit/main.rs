@@ -17,7 +17,7 @@ mod big;
 mod record;
 mod spread;
 
-use attestation::zk::{Block, Statement, synthesize};
+use attestation::zk::{Block, ServerData, Side, Statement, synthesize};
 use bellpepper_core::{ConstraintSystem as _, Index};
 use spartan2::{provider::T256HyraxEngine, traits::Engine};
 
@@ -26,7 +26,10 @@ use self::{record::Record, spread::Audit};
 type Scalar = <T256HyraxEngine as Engine>::Scalar;
 type Sum = Vec<(Index, Scalar)>;
 
-fn statement() -> Statement {
+/// With only the client's stream proved, and with both.
+const KINDS: [ServerData; 2] = [ServerData::Opened([0; 32]), ServerData::Proved([0; 12])];
+
+fn statement(server: ServerData) -> Statement {
     let plain = Block {
         nonce: [3; 12],
         counter: 1,
@@ -35,34 +38,43 @@ fn statement() -> Statement {
         ..Block::BLANK
     };
     let tag = Block { nonce: [3; 12], opened: u64::from(u32::MAX), ..Block::BLANK };
+    let mut blocks = vec![tag, plain.clone()];
+    if let ServerData::Proved(_) = server {
+        blocks.push(Block { side: Side::Server, ..plain });
+    }
     Statement {
         hellos: [1; 32],
         transcript: [2; 32],
         server_handshake: [0; 32],
         client_handshake: [0; 32],
-        server_data: [0; 32],
+        server,
         client_iv: [0; 12],
-        blocks: vec![tag, plain],
+        blocks,
     }
 }
 
 /// The variables that are given: the bits of the secret, and the public values that a witness
-/// recorded: of the statement the hashes, and of each block its place, ciphertext and masks.
-fn given(record: &Record) -> Vec<usize> {
+/// recorded: of the statement the hashes, and of each block its place, side, ciphertext and masks.
+fn given(record: &Record, server: ServerData) -> Vec<usize> {
     let secret = (0..256).map(|bit| record.number(Index::Aux(bit)));
-    // The constant, two values for each of five hashes, one for the IV; 10 for each block: one of
-    // its place, four of ciphertext, one of masks, four of what is opened.
+    // The constant, two values for each hash and secret, one for an IV; for each block one of its
+    // place, one of its side where there are two, four of ciphertext, one or two of masks, four of
+    // what is opened.
+    let (first_block, values, recorded) = match server {
+        ServerData::Opened(_) => (12, 10, 6),
+        ServerData::Proved(_) => (11, 12, 8),
+    };
     let recorded = (1..record.inputs.len()).filter(|at| match at {
         1..=4 => true,
-        5..=11 => false,
-        block => (block - 12) % 10 < 6,
+        block if *block >= first_block => (block - first_block) % values < recorded,
+        _ => false,
     });
     secret.chain(recorded).collect()
 }
 
-fn recorded() -> Record {
+fn recorded(server: ServerData) -> Record {
     let mut record = Record::new();
-    synthesize(&mut record, &statement(), &[5; 32]).unwrap();
+    synthesize(&mut record, &statement(server), &[5; 32]).unwrap();
     let constraints = record.constraints.len();
     assert!((0..constraints).all(|at| record.holds(at)), "the honest assignment fits");
     record
@@ -70,26 +82,32 @@ fn recorded() -> Record {
 
 #[test]
 fn the_secret_and_what_was_recorded_determine_everything() {
-    let record = recorded();
-    let uses = record.uses();
-    let audit = Audit::of(&record, &uses, &given(&record), None);
-    println!(
-        "{} constraints, {} public values, {} witnesses",
-        record.constraints.len(),
-        record.inputs.len() - 1,
-        record.witness.len(),
-    );
-    let (free, loose) = (audit.undetermined(), audit.loose());
-    assert_eq!((free.len(), loose.len()), (0, 0), "free: {free:?}, loose: {loose:?}");
+    for server in KINDS {
+        let record = recorded(server);
+        let uses = record.uses();
+        let audit = Audit::of(&record, &uses, &given(&record, server), None);
+        println!(
+            "{server:?}: {} constraints, {} public values, {} witnesses",
+            record.constraints.len(),
+            record.inputs.len() - 1,
+            record.witness.len(),
+        );
+        let (free, loose) = (audit.undetermined(), audit.loose());
+        assert_eq!((free.len(), loose.len()), (0, 0), "free: {free:?}, loose: {loose:?}");
+    }
 }
 
 /// The audit can fail: without the secret, without an input, without any one constraint that it
 /// used, something is free.
 #[test]
 fn whatever_is_left_out_is_found() {
-    let record = recorded();
+    KINDS.into_iter().for_each(leave_out);
+}
+
+fn leave_out(server: ServerData) {
+    let record = recorded(server);
     let uses = record.uses();
-    let given = given(&record);
+    let given = given(&record, server);
     let whole = Audit::of(&record, &uses, &given, None);
     for left_out in [0, 255, 256, 260, given.len() - 1] {
         let mut fewer = given.clone();

@@ -29,8 +29,9 @@ impl Attest {
     #[must_use]
     pub fn mode(&self) -> Option<AttestMode> {
         self.modes.iter().copied().min_by_key(|mode| match mode {
-            AttestMode::ZktlsRequest => 0,
-            AttestMode::FullReveal => 1,
+            AttestMode::ZktlsFull => 0,
+            AttestMode::ZktlsRequest => 1,
+            AttestMode::FullReveal => 2,
         })
     }
 }
@@ -39,6 +40,9 @@ impl Attest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttestMode {
+    /// What is declared: of the response its structure and the attested fields. For the rest, and
+    /// for the cookies, there is a proof in zero knowledge.
+    ZktlsFull,
     /// Everything but the cookies, for which there is a proof in zero knowledge.
     ZktlsRequest,
     /// Everything, the cookies too.
@@ -49,6 +53,7 @@ impl AttestMode {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::ZktlsFull => "zktls-full",
             Self::ZktlsRequest => "zktls-request",
             Self::FullReveal => "full-reveal",
         }

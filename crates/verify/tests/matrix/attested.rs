@@ -15,7 +15,7 @@ use attestation::{
     full_reveal::Capture,
     signed::key_id,
     zk::Spartan,
-    zktls_request::{examine, reveal},
+    zktls::{Hide, examine, reveal},
 };
 use ed25519_dalek::SigningKey;
 use rustls::pki_types::UnixTime;
@@ -56,11 +56,8 @@ impl Attested {
         let capture = Capture { client: &session.client, server: &session.server };
         let trust = Trust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let hide = |said: &[u8]| {
-            let at = said.windows(COOKIE.len()).position(|part| part == COOKIE.as_bytes()).unwrap();
-            std::iter::once(at..at + COOKIE.len()).collect()
-        };
-        let told = reveal(capture, secret, hide, &*SPARTAN, HOST, &trust).unwrap();
+        let hide = Hide::of(&descriptor);
+        let told = reveal(capture, secret, &hide, &*SPARTAN, HOST, &trust).unwrap();
         let found = examine(capture, &told, &*SPARTAN, &descriptor, &trust).unwrap();
         let mut count = 0;
         let salt = || {

@@ -79,7 +79,8 @@ pub(in crate::http) struct AttestationType;
 impl PartialSchema for AttestationType {
     fn schema() -> RefOr<Schema> {
         texts(
-            [AttestMode::ZktlsRequest, AttestMode::FullReveal].map(AttestMode::as_str),
+            [AttestMode::ZktlsFull, AttestMode::ZktlsRequest, AttestMode::FullReveal]
+                .map(AttestMode::as_str),
             "How much the attestor saw of the exchange with the platform.",
         )
     }

@@ -7,10 +7,9 @@ use super::{CIRCUITS, Circuit, System, blank};
 /// Whoever verifies trusts the pinned digests: spartan2 derives the same from the circuits.
 #[test]
 fn the_pinned_digests_are_those_of_the_circuits() {
-    for (blocks, pinned) in CIRCUITS {
-        let (_, key) =
-            System::setup(Circuit { statement: blank(blocks), secret: [0; 32] }).unwrap();
+    for (kind, pinned) in CIRCUITS {
+        let (_, key) = System::setup(Circuit { statement: blank(kind), secret: [0; 32] }).unwrap();
         let digest = key.digest().unwrap();
-        assert_eq!(digest, pinned, "{blocks} blocks: {digest:02x?}");
+        assert_eq!(digest, pinned, "{kind:?}: {digest:02x?}");
     }
 }

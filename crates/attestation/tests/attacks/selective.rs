@@ -1,0 +1,130 @@
+//! Attacks on a response of which only what is declared is seen, and which is proved.
+
+use std::sync::LazyLock;
+
+use attestation::{
+    Refusal, Trust,
+    descriptor::{Claim, Descriptor, Mode},
+    full_reveal::{Capture, Findings},
+    zktls::{Hide, Reveal, examine, reveal},
+};
+use rustls::pki_types::UnixTime;
+
+use crate::{
+    hidden::SPARTAN,
+    scene::{HOST, Scene, Session, descriptor, request_with},
+};
+
+/// What nobody but prover and server may see.
+const CANARIES: &[&str] = &[
+    "sid=canary-cookie",
+    "theme=canary-second",
+    "rotated-canary",
+    "canary@mail.test",
+    "Канарейка",
+    "7318209",
+    "canary-name",
+];
+/// Of these some are in the declared values.
+const BODY: &str = r#"{"user":{"id":"acct-829137","verified":true,"email":"canary@mail.test","name":"\u041a\"Канарейка\"\n"},"balance":7318209,"ok":false,"none":null,"list":[{"canary-name":"canary-name","n":[1,2.5e3,-7318209]},[],{}, "" ],"n":42}"#;
+
+fn response() -> Vec<u8> {
+    let length = BODY.len();
+    format!(
+        "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: application/json\r\n\
+         Set-Cookie: sid=rotated-canary; Secure\r\nX-Empty:\r\nX-Tab: rotated\t-canary\r\n\
+         Content-Length: {length}\r\n\r\n{BODY}"
+    )
+    .into_bytes()
+}
+
+/// The same in chunks that are cut anywhere.
+fn chunked() -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+                Transfer-Encoding: chunked\r\nSet-Cookie: sid=rotated-canary\r\n\r\n";
+    let mut bytes = head.as_bytes().to_vec();
+    for chunk in BODY.as_bytes().chunks(37) {
+        bytes.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+        bytes.extend(chunk);
+        bytes.extend(b"\r\n");
+    }
+    bytes.extend(b"0\r\n\r\n");
+    bytes
+}
+
+pub(crate) fn declaring() -> Descriptor {
+    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    Descriptor {
+        modes: vec![Mode::ZktlsFull],
+        claims: vec![
+            claim("user_id", "/user/id"),
+            claim("verified", "/user/verified"),
+            claim("n", "/n"),
+        ],
+        ..descriptor()
+    }
+}
+
+pub(crate) fn session(response: Vec<u8>) -> Session {
+    let cookies = "sid=canary-cookie; theme=canary-second";
+    let request = request_with(&format!("Accept: application/json\r\nCookie: {cookies}\r\n"));
+    Scene { request, response, ..Scene::default() }.play()
+}
+
+pub(crate) fn told(session: &Session) -> Result<Reveal, Refusal> {
+    let descriptor = declaring();
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let secret = session.secret.as_slice().try_into().unwrap();
+    reveal(capture, secret, &Hide::of(&descriptor), &*SPARTAN, HOST, &trust)
+}
+
+pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    examine(capture, told, &*SPARTAN, &declaring(), &trust)
+}
+
+/// A connection, and what its prover tells.
+pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
+    let session = session(response());
+    let told = told(&session).unwrap();
+    (session, told)
+});
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[test]
+fn the_witness_finds_what_is_declared_and_nothing_else() {
+    let (session, told) = &*HONEST;
+    let found = examined(session, told).unwrap();
+    let claims: Vec<_> =
+        found.claims.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(claims, [("user_id", "\"acct-829137\""), ("verified", "true"), ("n", "42")]);
+    assert_eq!(found.mode, Mode::ZktlsFull);
+    let everything = attestation::signed::write(told).unwrap();
+    let shown = [found.response.body.clone(), found.response.lines.concat()].concat();
+    for canary in CANARIES {
+        assert!(!has(&everything, canary), "{canary} is told");
+        assert!(!has(&shown, canary), "{canary} is found");
+    }
+    assert_eq!(
+        String::from_utf8(shown).unwrap().replace('\0', "."),
+        r#"{"user":{"id":"acct-829137","verified":true,"email":"................","name":"\u....\"..................\"\n"},"balance":.......,"ok":.....,"none":....,"list":[{"...........":"...........",".":[.,.....,........]},[],{}, "" ],"n":42}HTTP/1.1 200 OKContent-Type: application/jsonContent-Length: LENGTH"#
+            .replace("LENGTH", &BODY.len().to_string())
+    );
+}
+
+#[test]
+fn chunks_are_opened_with_their_sizes() {
+    let session = session(chunked());
+    let told = told(&session).unwrap();
+    let found = examined(&session, &told).unwrap();
+    assert_eq!(found.claims.len(), 3);
+    let everything = attestation::signed::write(&told).unwrap();
+    for canary in CANARIES {
+        assert!(!has(&everything, canary), "{canary} is told");
+    }
+}
