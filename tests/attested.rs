@@ -24,6 +24,11 @@ use tokio::sync::Mutex;
 const SOON: Duration = Duration::from_secs(180);
 /// Sixteen bytes in base64url.
 const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
+/// What the witness may not see, nor anybody after it: the session's cookie and a second one, a
+/// cookie that the response sets, and members of the response that nobody declared. A cookie's name
+/// stands before its value, and nowhere else that is read.
+const CANARIES: [&str; 5] =
+    ["acme_sid=", "acme_consent=", "acme_seen=", "ada.example@mail.test", "4000 0566 5566 5556"];
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// Another binary of ours, beside the one under test.
@@ -86,7 +91,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     let attested = json!(["accountId", "displayName", "memberSince"]);
     assert_eq!(
         (&session["attestedFields"], &session["attestationType"]),
-        (&attested, &json!("zktls-request")),
+        (&attested, &json!("zktls-full")),
         "two more fields are shared, and not proved"
     );
     let id = session["sessionId"].as_str().unwrap();
@@ -94,7 +99,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     let payload = delivery.await["payload"].clone();
     assert_eq!(
         (&payload["attestedFields"], &payload["attestationType"]),
-        (&attested, &json!("zktls-request"))
+        (&attested, &json!("zktls-full"))
     );
     let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
     let events = timeline.at("/data").as_array().unwrap().iter().map(|line| &line["event"]);
@@ -107,7 +112,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     let file = |name: &str| out.join(name).display().to_string();
     let export = ["export-attestation", id, "--out", &out.display().to_string()];
     let exported = deployment.admin(&export);
-    assert_eq!(exported, json!({ "proofHash": hash, "mode": "zktls-request" }));
+    assert_eq!(exported, json!({ "proofHash": hash, "mode": "zktls-full" }));
     let (disclosure, evidence) = (file("disclosure.cbor"), file("evidence.cbor"));
     let (roots, named) = (file("roots.pem"), file("session.json"));
     let all = ["--expect-proof-hash", &hash, "--disclosure", &disclosure, "--session", &named];
@@ -166,7 +171,7 @@ async fn a_session_is_attested_by_the_service_itself() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
-    assert!(!deployment.database.dump().await.contains("acme_sid="), "kept in the clear");
+    found_nowhere(&deployment).await;
     // What the witness is told has to be what the browser was shown.
     let session = attested(&deployment, "attest_fail", true).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
@@ -177,6 +182,33 @@ async fn a_session_is_attested_by_the_service_itself() {
     let exported = deployment.command().args(export).output().unwrap();
     let complaint = String::from_utf8_lossy(&exported.stderr).into_owned();
     assert!(!exported.status.success() && complaint.contains("no attestation"), "{complaint}");
+}
+
+/// Searches the database, and all that the service and its attestor wrote.
+async fn found_nowhere(deployment: &Deployment) {
+    let dump = deployment.database.dump().await;
+    for canary in CANARIES {
+        assert!(!dump.contains(canary), "{canary} in the database");
+    }
+    let mut folders = vec![deployment.folder.path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file()
+                && let Ok(bytes) = fs::read(entry.path())
+            {
+                files += 1;
+                for canary in CANARIES {
+                    let holds = bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
+                    assert!(!holds, "{canary} in {}", entry.path().display());
+                }
+            }
+        }
+    }
+    assert!(files > 3, "{files} files are too few to have searched");
 }
 
 /// An attestor as a process of its own.
@@ -273,12 +305,14 @@ async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
     let mut witness = with_a_witness(&mut deployment).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
-    // The name stands before the value in the header, and nowhere else that the witness reads.
-    let cookie = "acme_sid=";
-    assert!(remembers(deployment.process(), cookie), "the search finds it where it is");
-    assert!(!remembers(witness.process.id(), cookie), "in the witness's memory");
     let log = fs::read_to_string(&witness.log).unwrap();
-    assert!(log.contains("attested for") && !log.contains(cookie), "{log}");
+    assert!(log.contains("attested for"), "{log}");
+    assert!(remembers(deployment.process(), CANARIES[0]), "the search finds it where it is");
+    for canary in CANARIES {
+        assert!(!remembers(witness.process.id(), canary), "{canary} in the witness's memory");
+    }
+    // The witness's folder with its logs is in there too, and the exported evidence.
+    found_nowhere(&deployment).await;
     let ask = Command::new("kill").arg(witness.process.id().to_string()).status().unwrap();
     assert!(ask.success() && witness.process.wait().unwrap().success(), "it ends when asked to");
 }

@@ -85,7 +85,7 @@ async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Pat
     };
     let roots = roots.display().to_string();
     let all = ["--roots", &roots, "--expect-proof-hash", hash, "--max-age", "1h"];
-    let expected = ["--host", "sandbox.localhost", "--mode", "zktls-request"];
+    let expected = ["--host", "sandbox.localhost", "--mode", "zktls-full"];
     let expected = [expected, ["--challenge", CHALLENGE, "--partner", &deployment.team]];
     let (code, report, said) = verify(&file, &[all.as_slice(), &expected.concat()].concat());
     assert_eq!((code, &report["level"]), (Some(0), &json!("evidence")), "{said}");
@@ -132,7 +132,7 @@ async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &st
     let viewer = signed_in(deployment, "vera@lender.example", "viewer").await;
     for (person, may) in [(&member, true), (&viewer, false)] {
         let text = person.get(&page).await.text;
-        for said in [hash, "accountId, displayName, memberSince", "zktls-request"] {
+        for said in [hash, "accountId, displayName, memberSince", "zktls-full"] {
             assert!(text.contains(said), "{said}");
         }
         assert_eq!(text.contains(&file), may, "a link to the file");

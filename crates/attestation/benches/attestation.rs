@@ -1,5 +1,5 @@
-//! What an attestation takes: proving, verifying, bytes and memory, by the length of the cookie and
-//! of the response. Beside each: the same GET over TLS 1.3 without any of that.
+//! What an attestation takes: proving, verifying, bytes and memory, by mode and the length of the
+//! cookie and of the response. Beside each: the same GET over TLS 1.3 without any of that.
 //!
 //! Each case runs in a process of its own, so that its memory is its own.
 #![expect(
@@ -31,25 +31,38 @@ use serde_json::{Value, json};
 
 use self::scene::{HOST, Scene, descriptor, request_with};
 
-/// Bytes of the cookie, and of the response's body.
-const CASES: &[(usize, usize)] =
-    &[(300, 1024), (700, 1024), (700, 16 * 1024), (700, 64 * 1024), (1600, 1024), (4096, 1024)];
+/// The mode, bytes of the cookie, and of the response's body. With `zktls-full` all but some 60
+/// bytes of the body are hidden.
+const CASES: &[(Mode, usize, usize)] = &[
+    (Mode::ZktlsRequest, 300, 1024),
+    (Mode::ZktlsRequest, 700, 1024),
+    (Mode::ZktlsRequest, 700, 16 * 1024),
+    (Mode::ZktlsRequest, 700, 64 * 1024),
+    (Mode::ZktlsRequest, 1600, 1024),
+    (Mode::ZktlsRequest, 4096, 1024),
+    (Mode::ZktlsFull, 300, 1024),
+    (Mode::ZktlsFull, 700, 1024),
+    (Mode::ZktlsFull, 700, 4 * 1024),
+];
 const ROUNDS: usize = 3;
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
-    if let [cookie, body] = arguments.as_slice() {
-        println!("{}", case(cookie.parse().unwrap(), body.parse().unwrap()));
+    if let [mode, cookie, body] = arguments.as_slice() {
+        let mode = serde_json::from_value(json!(mode)).unwrap();
+        println!("{}", case(mode, cookie.parse().unwrap(), body.parse().unwrap()));
         return;
     }
     let program = std::env::current_exe().unwrap();
     let mut figures = vec![];
-    for (cookie, body) in CASES {
-        let output = Command::new(&program).args([cookie, body].map(ToString::to_string)).output();
+    for (mode, cookie, body) in CASES {
+        let mut command = Command::new(&program);
+        command.arg(json!(mode).as_str().unwrap());
+        let output = command.args([cookie, body].map(ToString::to_string)).output();
         let mut figure: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
         println!("{}", line(&figure));
         // The length of the response is nothing to the one, and minutes to the other.
-        if *body == CASES[0].1 {
+        if (*mode, *body) == (CASES[0].0, CASES[0].2) {
             figure["reclaim"] = peers::reclaim(*cookie);
             println!("{}", peers::beside_reclaim(&figure));
             figure["tlsnotary"] = peers::tlsnotary(*cookie, *body);
@@ -66,8 +79,9 @@ fn main() {
 fn line(figure: &Value) -> String {
     let number = |name: &str| figure[name].as_f64().unwrap();
     format!(
-        "cookie {} B, response {} B: prove {:.2} s, verify {:.2} s, proof {} B, on the wire {} B, \
+        "{}, cookie {} B, response {} B: prove {:.2} s, verify {:.2} s, proof {} B, on the wire {} B, \
          memory {:.0} MiB; a plain GET {:.1} ms, ratio {:.0}",
+        figure["mode"].as_str().unwrap(),
         figure["cookie"],
         figure["response"],
         number("proveSeconds"),
@@ -81,7 +95,7 @@ fn line(figure: &Value) -> String {
     )
 }
 
-fn case(cookie: usize, body: usize) -> Value {
+fn case(mode: Mode, cookie: usize, body: usize) -> Value {
     let text = "x".repeat(body.saturating_sub(60));
     let json = format!("{{\"user\":{{\"id\":\"a\",\"verified\":true}},\"text\":\"{text}\"}}");
     let length = json.len();
@@ -89,7 +103,7 @@ fn case(cookie: usize, body: usize) -> Value {
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
     );
     let headers = format!("Accept: application/json\r\nCookie: {}\r\n", "c".repeat(cookie));
-    let descriptor = Descriptor { modes: vec![Mode::ZktlsRequest], ..descriptor() };
+    let descriptor = Descriptor { modes: vec![mode], ..descriptor() };
     let (request, response) = (request_with(&headers), response.into_bytes());
     let scene = Scene { request, response, ..Scene::default() };
     let backend = Spartan::default();
@@ -119,7 +133,7 @@ fn case(cookie: usize, body: usize) -> Value {
         }
     }
     json!({
-        "cookie": cookie, "response": body,
+        "mode": mode, "cookie": cookie, "response": body,
         "proveSeconds": median(prove), "verifySeconds": median(verify),
         "plainSeconds": median(plain), "proofBytes": sizes.0, "wireBytes": sizes.1,
         "memoryMiB": memory(),

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::Server, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, cookie::Cookie, dev::Server, web};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -20,6 +20,10 @@ pub use self::certificate::Identity;
 /// The host the site is reached under by the service's own browsers.
 pub const HOST: &str = "sandbox.localhost";
 const COOKIE: &str = "acme_sid";
+/// A second cookie, as most sites have one.
+const PREFERENCE: &str = "acme_consent";
+/// A cookie that the account's data renew with each response.
+const RENEWED: &str = "acme_seen";
 const SLOW: Duration = Duration::from_secs(3);
 /// Shows the witness something else than the browser.
 const ATTEST_FAIL: &str = "attest_fail";
@@ -222,11 +226,16 @@ async fn me(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     match signed_in(&site, &request).as_deref() {
         None => HttpResponse::Unauthorized().json(json!({ "error": "sign in first" })),
         Some("no_data") => HttpResponse::Ok().json(json!({})),
-        Some(user) => HttpResponse::Ok().json(json!({
-            "id": format!("acme-{user}-4711"),
-            "name": name(user, &request),
-            "memberSince": "2019-04-01T00:00:00Z",
-        })),
+        Some(user) => HttpResponse::Ok()
+            .cookie(Cookie::build(RENEWED, Uuid::new_v4().to_string()).path("/").finish())
+            .json(json!({
+                "id": format!("acme-{user}-4711"),
+                "name": name(user, &request),
+                "memberSince": "2019-04-01T00:00:00Z",
+                // No definition collects these: they stay between the platform and the applicant.
+                "email": "ada.example@mail.test",
+                "cards": [{ "number": "4000 0566 5566 5556", "limit": 1500 }],
+            })),
     }
 }
 

@@ -87,6 +87,7 @@ pub(super) fn with_cookie(id: Uuid, mut response: HttpResponse) -> HttpResponse 
     let cookie = Cookie::build(COOKIE, id.to_string()).path("/").http_only(true);
     // A cookie of letters, digits and hyphens always fits into a header.
     let _ = response.add_cookie(&cookie.same_site(SameSite::Lax).finish());
+    let _ = response.add_cookie(&Cookie::build(PREFERENCE, "accepted").path("/").finish());
     response
 }
 

@@ -80,7 +80,7 @@ fn session() -> Value {
         "errorCode": null,
         "hasAttestation": true,
         "attestedFields": ["accountId"],
-        "attestationType": "zktls-request",
+        "attestationType": "zktls-full",
         "attestationChallenge": "4lVqcg3Qd0mYkJ1tq9sPWQ",
         "extractedData": { "accountId": "acme-ok-4711" },
         "externalReferenceId": "application-7",

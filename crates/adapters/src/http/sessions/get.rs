@@ -81,8 +81,9 @@ pub(in crate::http) struct Full {
     /// The fields of `extractedData` whose values the attestation proves; the others are what the
     /// browser showed. Empty where there is no attestation.
     attested_fields: Vec<String>,
-    /// How much the attestor saw: with `zktls-request` everything but the applicant's cookies, with
-    /// `full-reveal` the whole exchange, the cookies too.
+    /// How much the attestor saw: with `zktls-full` the attested fields and the structure of the
+    /// response, with `zktls-request` everything but the applicant's cookies, with `full-reveal` the
+    /// whole exchange, the cookies too.
     #[schema(required = true, value_type = Option<AttestationType>)]
     attestation_type: Option<&'static str>,
     /// As it was given at creation; the attestation repeats it.
