@@ -2,33 +2,32 @@
 //! service or as a process of its own, and `avouch-verify`.
 
 mod attested_claims;
+mod attested_witness;
 
 use std::{
     fs,
-    io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     time::Duration,
 };
 
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    eventually, free_port,
+    eventually,
+    person::signed_in,
+    platform,
     service::{Deployment, binary},
 };
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use self::attested_witness::{CANARIES, found_nowhere, remembers, with_a_witness};
+
 /// Proofs take gigabytes, and every core.
 const SOON: Duration = Duration::from_secs(180);
 /// Sixteen bytes in base64url.
 const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
-/// What the witness may not see, nor anybody after it: the session's cookie and a second one, a
-/// cookie that the response sets, and members of the response that nobody declared. A cookie's name
-/// stands before its value, and nowhere else that is read.
-const CANARIES: [&str; 5] =
-    ["acme_sid=", "acme_consent=", "acme_seen=", "ada.example@mail.test", "4000 0566 5566 5556"];
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// Another binary of ours, beside the one under test.
@@ -38,14 +37,43 @@ fn tool(name: &str) -> PathBuf {
     tool
 }
 
+/// The definition of the sandbox platform.
+fn sandbox() -> PathBuf {
+    acceptance::root().join("crates/domain/platforms/sandbox.json")
+}
+
 /// Plays a session that is to be attested; the session as partners see it at its end.
 async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value {
     let asked = json!({ "generateAttestation": true, "attestationChallenge": CHALLENGE });
-    let created = deployment.create(&asked).await;
+    played(deployment, &asked, user, witnessed, Expected { fields: [3, 2], opens_all: false }).await
+}
+
+/// What an applicant is told.
+struct Expected {
+    /// How many of the shared fields are attested, and how many are not.
+    fields: [u8; 2],
+    /// Whether the witness sees everything, which is said before the applicant agrees.
+    opens_all: bool,
+}
+
+async fn played(
+    deployment: &Deployment,
+    asked: &Value,
+    user: &str,
+    witnessed: bool,
+    Expected { fields, opens_all }: Expected,
+) -> Value {
+    let created = deployment.create(asked).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     embed.sign_in(user, "any").await;
+    let told = format!(
+        "!document.getElementById('consent').hidden && \
+         document.getElementById('consent-witnessed').hidden === {}",
+        !opens_all
+    );
+    embed.until("consent that says whether a witness sees everything", &told).await;
     embed.click("[data-testid=consent-approve]").await;
     if witnessed {
         let told = "document.getElementById('note').textContent.includes('being certified')";
@@ -62,7 +90,7 @@ async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value
     let count =
         |class: &str| format!("document.querySelectorAll('#outcome-shared .{class}').length");
     let (proved, unproved) = (count("attested"), count("unattested"));
-    let [attested, others] = if ended["hasAttestation"] == true { [3, 2] } else { [0, 0] };
+    let [attested, others] = if ended["hasAttestation"] == true { fields } else { [0, 0] };
     let told = format!(
         "!document.getElementById('outcome').hidden && {proved} === {attested} && {unproved} === {others}"
     );
@@ -184,125 +212,11 @@ async fn a_session_is_attested_by_the_service_itself() {
     assert!(!exported.status.success() && complaint.contains("no attestation"), "{complaint}");
 }
 
-/// Searches the database, and all that the service and its attestor wrote.
-async fn found_nowhere(deployment: &Deployment) {
-    let dump = deployment.database.dump().await;
-    for canary in CANARIES {
-        assert!(!dump.contains(canary), "{canary} in the database");
-    }
-    let mut folders = vec![deployment.folder.path().to_owned()];
-    let mut files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file()
-                && let Ok(bytes) = fs::read(entry.path())
-            {
-                files += 1;
-                for canary in CANARIES {
-                    let holds = bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
-                    assert!(!holds, "{canary} in {}", entry.path().display());
-                }
-            }
-        }
-    }
-    assert!(files > 3, "{files} files are too few to have searched");
-}
-
-/// An attestor as a process of its own.
-struct Witness {
-    process: Child,
-    log: PathBuf,
-}
-
-impl Drop for Witness {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Sets an attestor up for the sandbox platform of a deployment, which is started with it.
-async fn with_a_witness(deployment: &mut Deployment) -> Witness {
-    // The platform's certificate is made at the first start.
-    let sandbox = format!("127.0.0.1:{}", free_port());
-    deployment.set("AVOUCH_SANDBOX_LISTEN", &sandbox);
-    deployment.run().await;
-    deployment.kill();
-    let folder = deployment.folder.path().join("witness");
-    fs::create_dir_all(folder.join("descriptors")).unwrap();
-    let root = deployment.data().join("sandbox/root.pem");
-    let config = format!(
-        "listen = \"127.0.0.1:0\"\nname = \"Witness Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
-         descriptors = \"descriptors\"\nroots = {:?}\n\n[hosts]\n\"sandbox.localhost\" = \"{sandbox}\"\n",
-        root.display().to_string()
-    );
-    let config_file = folder.join("attestor.toml");
-    fs::write(&config_file, config).unwrap();
-    let platform = acceptance::root().join("crates/domain/platforms/sandbox.json");
-    let mut descriptor = deployment.command();
-    let descriptor = descriptor.arg("workflow").arg("descriptor").arg(platform).output().unwrap();
-    fs::write(folder.join("descriptors/sandbox.json"), descriptor.stdout).unwrap();
-    let attestor = |arguments: &[&str]| {
-        let mut command = Command::new(tool("avouch-attestor"));
-        command.arg("--config").arg(&config_file).args(arguments);
-        command
-    };
-    assert!(attestor(&["new-key"]).output().unwrap().status.success());
-    let issuers = attestor(&["issuers"]).output().unwrap();
-    let issuers: Value = serde_json::from_slice(&issuers.stdout).unwrap();
-    let key = issuers["issuers"][0]["publicKey"].as_str().unwrap();
-    deployment.set("AVOUCH_ATTESTOR_KEY", key);
-    let log = folder.join("stderr");
-    let process = attestor(&["--open-to-everyone"])
-        .env("AVOUCH_LOG", "trace")
-        .stdout(Stdio::null())
-        .stderr(fs::File::create(&log).unwrap())
-        .spawn()
-        .unwrap();
-    let listen = eventually("the witness to serve", SOON, async || {
-        let said = fs::read_to_string(&log).ok()?;
-        let at = said.split("attesting on ").nth(1)?;
-        Some(at.split_once('\n')?.0.to_owned())
-    })
-    .await;
-    deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
-    deployment.run().await;
-    Witness { process, log }
-}
-
-/// Whether a text is anywhere in what a process and its children have in memory.
-fn remembers(pid: u32, text: &str) -> bool {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let of_tasks = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let children: String = of_tasks.chain(children.ok()).collect::<Vec<_>>().join(" ");
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
-    let here = maps.lines().any(|line| {
-        let mut parts = line.split_whitespace();
-        let (range, rights) = (parts.next().unwrap(), parts.next().unwrap());
-        let (start, end) = range.split_once('-').unwrap();
-        let number = |text| u64::from_str_radix(text, 16).unwrap();
-        let (start, end) = (number(start), number(end));
-        if !rights.starts_with("rw") || memory.seek(SeekFrom::Start(start)).is_err() {
-            return false;
-        }
-        let mut bytes = vec![];
-        let _ = memory.by_ref().take(end - start).read_to_end(&mut bytes);
-        bytes.windows(text.len()).any(|window| window == text.as_bytes())
-    });
-    let mut children = children.split_whitespace().filter_map(|child| child.parse().ok());
-    here || children.any(|child| remembers(child, text))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let mut witness = with_a_witness(&mut deployment).await;
+    let mut witness = with_a_witness(&mut deployment, &[sandbox()]).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     let log = fs::read_to_string(&witness.log).unwrap();
@@ -321,11 +235,45 @@ async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
 async fn without_a_witness_the_data_is_shared_and_the_attestation_is_missing() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let witness = with_a_witness(&mut deployment).await;
+    let witness = with_a_witness(&mut deployment, &[sandbox()]).await;
     drop(witness);
     let session = attested(&deployment, "ok", false).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
     assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
     assert_eq!(session["hasAttestation"], false);
     assert_eq!(session["extractedData"]["accountId"], "acme-ok-4711");
+}
+
+/// In `full-reveal` the witness sees the cookies: the applicant is told before agreeing, and each
+/// place that names the attestation says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_witness_sees_everything_each_party_is_told() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    let open = |definition: &mut Value| {
+        definition["attest"]["modes"] = json!(["full-reveal"]);
+        definition["attest"]["fields"] = json!({ "followers": "/followers" });
+        // The account's own data come with a cookie, and are refused in this mode.
+        definition["requests"]["certified"]["url"] = json!("https://sandbox.localhost/api/stats");
+    };
+    let definition = platform::write(&deployment, "acme-open", open);
+    let _witness = with_a_witness(&mut deployment, std::slice::from_ref(&definition)).await;
+    let published = deployment.admin(&["publish-platform", &definition.display().to_string()]);
+    let asked = json!({ "generateAttestation": true, "platformId": published["platformId"] });
+    let expected = Expected { fields: [1, 4], opens_all: true };
+    let session = played(&deployment, &asked, "ok", true, expected).await;
+    let kind = json!("full-reveal");
+    assert_eq!((&session["status"], &session["attestationType"]), (&json!("COMPLETED"), &kind));
+    assert_eq!(session["attestedFields"], json!(["followers"]));
+    let id = session["sessionId"].as_str().unwrap();
+    let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
+    assert_eq!(delivery.await["payload"]["attestationType"], kind);
+    let member = signed_in(&deployment, "bob@lender.example", "member").await;
+    let page = member.get(&format!("/portal/sessions/{id}")).await.text;
+    assert!(page.contains("The attestor saw the whole exchange"), "{page}");
+    let out = deployment.folder.path().join("export");
+    deployment.admin(&["export-attestation", id, "--out", &out.display().to_string()]);
+    assert!(!out.join("evidence.cbor").exists(), "the cookies would be in it");
+    assert_eq!(verify(&out, &[]).0, Some(13));
+    assert_eq!(verify(&out, &["--mode", "full-reveal"]).0, Some(0));
 }

@@ -1,11 +1,20 @@
 //! Platforms of a test's own, made from the sandbox's definition.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::{root, service::Deployment};
 
 /// Publishes the sandbox under another name, changed as a test needs it; answers the platform's id.
 pub fn publish(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let file = write(deployment, name, change);
+    let file = file.to_str().expect("a plain path");
+    deployment.admin(&["publish-platform", file])["platformId"].clone()
+}
+
+/// Writes the definition of the sandbox under another name, changed as a test needs it.
+pub fn write(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
     let sandbox = root().join("crates/domain/platforms/sandbox.json");
     let text = std::fs::read_to_string(sandbox).expect("the sandbox's definition");
     let mut definition: Value = serde_json::from_str(&text).expect("it is JSON");
@@ -13,8 +22,7 @@ pub fn publish(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Val
     change(&mut definition);
     let file = deployment.folder.path().join(format!("{name}.json"));
     std::fs::write(&file, definition.to_string()).expect("a file");
-    let file = file.to_str().expect("a plain path");
-    deployment.admin(&["publish-platform", file])["platformId"].clone()
+    file
 }
 
 /// A platform that shows its sign-in page, waits there for a while as RUNNING, and then asks the
