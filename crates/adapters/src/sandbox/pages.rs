@@ -7,7 +7,7 @@ use actix_web::{
 };
 use uuid::Uuid;
 
-use super::{COOKIE, Visitor};
+use super::{COOKIE, PREFERENCE, Visitor};
 
 pub(super) fn sign_in(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
     let form = format!(
