@@ -19,7 +19,7 @@ use rustls::pki_types::UnixTime;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    EXAMINING, PROVING, Prover,
+    EXAMINING, Prover, TELLING,
     attested::{Ordered, Recorded, is_for, verified},
     channel::{Channel, unexpected},
     connection::Connection,
@@ -209,7 +209,7 @@ fn times(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
         return Err(AttestError::Attestor("it leaves no time, or takes no bytes".into()));
     }
     let [proving, examining] = [proving, examining].map(|time| Duration::from_millis(time.into()));
-    Ok((proving.min(PROVING), examining.min(EXAMINING) + ON_THE_WAY))
+    Ok((proving.min(TELLING), examining.min(EXAMINING) + ON_THE_WAY))
 }
 
 /// Whether no more passed than the attestor said that it takes.

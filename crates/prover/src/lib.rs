@@ -29,13 +29,15 @@ pub use self::{
 /// What the proving process is started with: the first argument of a program that calls [`work`]
 /// then.
 pub const PROVE: &str = "prove-requests";
-/// How long one proof may take.
-const PROVING: Duration = Duration::from_secs(120);
+/// How long one proof may take, and how long with the one that it waits for; an attestor may leave
+/// less.
+const PROVING: Duration = Duration::from_secs(180);
+const TELLING: Duration = Duration::from_secs(360);
 /// From what opens the recording to the attestation, at most; an attestor says how much of it it
 /// may need.
 const EXAMINING: Duration = Duration::from_secs(600);
 /// For each attempt in all, with the time that it waits for a place: more than its parts may take.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(1200);
 /// How long is waited before the second attempt, at least, and how much longer at most.
 const PAUSE: Duration = Duration::from_secs(1);
 const JITTER: u64 = 2000;

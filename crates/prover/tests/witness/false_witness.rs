@@ -118,7 +118,7 @@ impl FalseWitness {
 
 /// What an attestor says that it takes.
 pub(crate) const fn bounds(id: [u8; 16]) -> Opened {
-    let (bytes, time) = (1 << 20, 60_000);
+    let (bytes, time) = (1 << 20, 600_000);
     Opened { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
 }
 
