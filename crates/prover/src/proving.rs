@@ -38,7 +38,7 @@ pub(crate) struct Job {
 #[derive(Encode, Decode)]
 enum Result {
     #[n(0)]
-    Proved(#[n(0)] Reveal),
+    Proved(#[n(0)] Box<Reveal>),
     #[n(1)]
     Failed(#[n(0)] String),
     /// The response is none that can be attested.
@@ -92,7 +92,7 @@ impl Job {
             JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
         })?;
         match read(&result).map_err(|error| failed(&error))? {
-            Result::Proved(reveal) => Ok(reveal),
+            Result::Proved(reveal) => Ok(*reveal),
             Result::Failed(why) => Err(AttestError::Proof(why)),
             Result::Response(why) => Err(AttestError::Platform(why)),
         }
@@ -113,6 +113,6 @@ impl Job {
         let capture = Capture { client: &self.client, server: &self.server };
         let hide = Hide::of(&descriptor);
         let reveal = reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)?;
-        Ok(Result::Proved(reveal))
+        Ok(Result::Proved(Box::new(reveal)))
     }
 }

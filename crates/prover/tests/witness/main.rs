@@ -1,11 +1,6 @@
 //! A prover, an attestor and a platform's server, over real TLS; and those who are not what they
 //! say. The numbers are those of the list of attacks that the design was made against.
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "tests panic to fail"
-)]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 #[path = "../../../attestation/tests/attacks/anybody.rs"]
 mod anybody;

@@ -6,7 +6,9 @@ use rustls::KeyLog;
 
 /// Secrets of TLS connections, with their names (a key log).
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Arc<Mutex<Vec<(String, Vec<u8>)>>>);
+pub(crate) struct Secrets(Arc<Mutex<Vec<Named>>>);
+
+type Named = (String, Vec<u8>);
 
 impl Secrets {
     pub(crate) fn all(&self) -> Vec<Vec<u8>> {
