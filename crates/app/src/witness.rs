@@ -76,7 +76,8 @@ async fn embedded(
         egress: Egress::default(),
         // It listens on the loopback interface alone.
         clients: Clients::Everyone,
-        bounds: Bounds::default(),
+        // As many as proofs are made at once.
+        bounds: Bounds { examinations: config.attesting.proofs, ..Bounds::default() },
         program: program.to_owned(),
     };
     // Each process that shares the folder has a log of its own.

@@ -93,21 +93,37 @@ impl Evidence {
         let trust = Trust { roots, now: UnixTime::since_unix_epoch(now) };
         let capture = self.capture();
         let found = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
-        let circumstances = Circumstances::of(body);
-        let (again, opened) = attest(&found, capture, &descriptor, circumstances, || [0; 16]);
-        if bare(again) != bare(body.clone()) {
-            return Err(BadEvidence::Another);
-        }
-        let shown = |told: &crate::commitment::Opening| {
-            opened.openings.iter().any(|own| {
-                (own.kind, own.index, &own.value) == (told.kind, told.index, &told.value)
-            })
-        };
-        if disclosure.is_some_and(|disclosure| !disclosure.openings.iter().all(shown)) {
-            return Err(BadEvidence::Disclosure);
-        }
+        agrees(&found, capture, &descriptor, body, disclosure)?;
         Ok(found)
     }
+}
+
+/// Whether what was signed and disclosed of a connection is what was found in it. What the attestor
+/// alone knows (times, names, numbers of attempts) is taken as it is signed.
+///
+/// # Errors
+/// It is not.
+pub fn agrees(
+    found: &Findings,
+    capture: Capture<'_>,
+    descriptor: &Descriptor,
+    body: &Body,
+    disclosure: Option<&Disclosure>,
+) -> Result<(), BadEvidence> {
+    let (again, opened) = attest(found, capture, descriptor, Circumstances::of(body), || [0; 16]);
+    if bare(again) != bare(body.clone()) {
+        return Err(BadEvidence::Another);
+    }
+    let shown = |told: &crate::commitment::Opening| {
+        opened
+            .openings
+            .iter()
+            .any(|own| (own.kind, own.index, &own.value) == (told.kind, told.index, &told.value))
+    };
+    if disclosure.is_some_and(|disclosure| !disclosure.openings.iter().all(shown)) {
+        return Err(BadEvidence::Disclosure);
+    }
+    Ok(())
 }
 
 /// A body without the commitments, which only a disclosure can be held against.

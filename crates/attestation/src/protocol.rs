@@ -139,6 +139,12 @@ pub struct Opened {
     pub up: u32,
     #[n(3)]
     pub down: u32,
+    /// Milliseconds that the prover has from the receipt to what opens the recording.
+    #[n(4)]
+    pub proving: u32,
+    /// Milliseconds that the attestor takes from there to the attestation, at most.
+    #[n(5)]
+    pub examining: u32,
 }
 
 /// What was recorded. The prover holds it against what it saw itself.

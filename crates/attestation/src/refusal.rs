@@ -96,6 +96,8 @@ pub enum Refusal {
     // What a prover tells, and proves.
     #[error("what is told does not fit what was recorded, or can be told in another way")]
     Reveal,
+    #[error("a value that is to be hidden stands in what would be told")]
+    HiddenIsTold,
     #[error("the proof is refused: {0}")]
     Zk(#[from] crate::zk::ZkError),
     // HTTP/1.1 (RFC 9112) and JSON (RFC 8259).

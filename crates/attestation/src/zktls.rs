@@ -5,12 +5,10 @@
 //! traffic secret and key; in `zktls-full` those of the server's data neither. None of them follows
 //! from what it gets, since HKDF runs one way.
 
+mod tell;
+
 use std::ops::Range;
 
-use chacha20::{
-    ChaCha20,
-    cipher::{KeyIvInit as _, StreamCipher as _},
-};
 use minicbor::{Decode, Encode, bytes::ByteArray};
 use poly1305::{
     Poly1305,
@@ -23,20 +21,22 @@ use crate::{
     descriptor::{Descriptor, Mode},
     full_reveal::{Answer, Capture, Findings},
     http::{
-        Seen, request,
+        Seen,
         selective::{self, Hidden},
     },
     refusal::Refusal,
     tls::{
         ALERT, APPLICATION_DATA, HANDSHAKE,
         flight::{self, Trust, sha256},
-        hello,
-        open::{CLOSE_NOTIFY, Opened, Opener, client_data, nonce, server_data},
+        hello::{self, Agreed},
+        open::{CLOSE_NOTIFY, nonce, server_data},
         schedule::Suite,
         wire::{Record, Wire},
     },
     zk::{BLOCK, Block, Class, ServerData, Side, Statement, ZkBackend},
 };
+
+pub use self::tell::{Hide, HideRequest, HideResponse, reveal};
 
 /// The only suite whose stream is proved.
 const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
@@ -132,146 +132,80 @@ pub fn examine(
     descriptor: &Descriptor,
     trust: &Trust<'_>,
 ) -> Result<Findings, Refusal> {
-    if !descriptor.modes.contains(&reveal.mode()) {
-        return Err(Refusal::Mode);
-    }
-    let wire = Wire::read(capture.client, capture.server)?;
-    let agreed = hello::agreed(wire.client.hello, wire.server.hello, &descriptor.host, &[SUITE])?;
-    let server = flight::server(&wire, SUITE, &reveal.server_handshake, &descriptor.host, trust)?;
-    let sealed = &wire.client.sealed;
-    flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
-    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
-    let (answer, hidden) = match &reveal.server {
-        Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
-        Told::Proved(told) => {
-            ordered(&told.hidden, told.said.len())?;
-            let seen = Seen { bytes: &told.said, hidden: &told.hidden };
-            let read = selective::read(seen, descriptor)?;
-            let hidden = read.hidden.clone();
-            (Answer::Selective(Box::new(read)), hidden)
-        }
-    };
-    let statement = statement(&wire, rest, reveal, &hidden, &server.transcript)?;
-    backend.verify(&statement, &reveal.proof)?;
-    let said = shown(&reveal.said, &reveal.hidden);
-    let found = Findings::of((agreed, server), said, &reveal.hidden, answer, descriptor)?;
-    let proof = Proof {
-        system: backend.name().to_owned(),
-        circuit: backend.circuit(&statement)?,
-        sha256: sha256(&reveal.proof),
-        public_sha256: sha256(&statement.public().concat()),
-    };
-    Ok(Findings { mode: reveal.mode(), proof: Some(proof), ..found })
+    let stated = Stated::of(capture, reveal, descriptor, trust)?;
+    backend.verify(&stated.statement, &reveal.proof)?;
+    stated.found(reveal, backend, descriptor)
 }
 
-/// What is hidden of each direction, by what was said there.
-pub struct Hide<'a> {
-    pub request: Box<dyn Fn(&[u8]) -> Vec<Range<usize>> + 'a>,
-    /// None where the response is opened.
-    pub response: Option<HideResponse<'a>>,
-}
-
-/// What is hidden of a response, and what that is proved to be.
-pub type HideResponse<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Hidden>, Refusal> + 'a>;
-
-impl<'a> Hide<'a> {
-    /// What a descriptor's mode hides.
-    #[must_use]
-    pub fn of(descriptor: &'a Descriptor) -> Self {
-        let response: HideResponse<'a> = Box::new(|said| Ok(selective::to_hide(said, descriptor)?));
-        Self {
-            // A request that is not the descriptor's is refused later, with the reason.
-            request: Box::new(|said| request::to_hide(said, descriptor).unwrap_or_default()),
-            response: descriptor.modes.contains(&Mode::ZktlsFull).then_some(response),
-        }
-    }
-}
-
-/// What a prover who has the handshake secret tells of a connection, of which parts are hidden.
-/// Seconds, and gigabytes.
+/// [`examine`] without the proof, which is not verified: for the prover who made it, or is about to.
 ///
 /// # Errors
-/// Where the connection is not one that [`examine`] would take, or cannot be proved.
-pub fn reveal(
+/// The first check that fails.
+pub fn examine_own(
     capture: Capture<'_>,
-    secret: &[u8; 32],
-    hide: &Hide<'_>,
+    reveal: &Reveal,
     backend: &dyn ZkBackend,
-    host: &str,
+    descriptor: &Descriptor,
     trust: &Trust<'_>,
-) -> Result<Reveal, Refusal> {
-    let wire = Wire::read(capture.client, capture.server)?;
-    hello::agreed(wire.client.hello, wire.server.hello, host, &[SUITE])?;
-    let hellos = SUITE.hash(&[wire.client.hello, wire.server.hello]);
-    let handshake = SUITE.handshake_traffic(secret, &hellos);
-    let server = flight::server(&wire, SUITE, &handshake.server, host, trust)?;
-    let data = SUITE.application_traffic(secret, &server.transcript);
-    let records = wire.client.sealed.get(1..).unwrap_or_default();
-    let said = client_data(SUITE, &data.client, records)?;
-    let hidden = (hide.request)(&said);
-    let client = StreamKey::new(&data.client)?;
-    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
-    let (told, hidden_answer) = match &hide.response {
-        None => (Told::Opened(array(&data.server)?), vec![]),
-        Some(hide) => {
-            let (told, hidden) = answered(&data.server, rest, hide)?;
-            (Told::Proved(Box::new(told)), hidden)
+) -> Result<Findings, Refusal> {
+    Stated::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
+}
+
+/// A connection that is what its prover tells, if the statement is proved.
+struct Stated {
+    agreed: Agreed,
+    server: flight::Server,
+    answer: Answer,
+    statement: Statement,
+}
+
+impl Stated {
+    fn of(
+        capture: Capture<'_>,
+        reveal: &Reveal,
+        descriptor: &Descriptor,
+        trust: &Trust<'_>,
+    ) -> Result<Self, Refusal> {
+        if !descriptor.modes.contains(&reveal.mode()) {
+            return Err(Refusal::Mode);
         }
-    };
-    let mut reveal = Reveal {
-        server_handshake: array(&handshake.server)?,
-        client_handshake: array(&handshake.client)?,
-        server: told,
-        client_iv: client.iv,
-        tag_keys: (0..).zip(records).map(|(at, _)| client.tag_key(at).into()).collect(),
-        said: shown(&said, &hidden),
-        hidden,
-        proof: vec![],
-    };
-    let statement = statement(&wire, rest, &reveal, &hidden_answer, &server.transcript)?;
-    reveal.proof = backend.prove(&statement, secret)?;
-    Ok(reveal)
-}
-
-/// What a prover tells of the server's records, and what it hides of them.
-fn answered(
-    secret: &[u8],
-    records: &[Record<'_>],
-    hide: &HideResponse<'_>,
-) -> Result<(Answered, Vec<Hidden>), Refusal> {
-    let key = StreamKey::new(secret)?;
-    let mut opener = Opener::new(SUITE, secret)?;
-    let (mut said, mut inner) = (vec![], vec![]);
-    for (sequence, record) in (0..).zip(records) {
-        let Opened { kind, content, padding } = opener.open(record)?;
-        if kind == APPLICATION_DATA {
-            said.extend(content);
-        }
-        let padding = u16::try_from(padding).map_err(|_| Refusal::Reveal)?;
-        inner.push(Inner { kind, padding, tag_key: key.tag_key(sequence) });
-    }
-    let hidden = hide(&said)?;
-    let ranges: Vec<_> = hidden.iter().map(|hidden| hidden.range.clone()).collect();
-    let said = shown(&said, &ranges);
-    Ok((Answered { iv: key.iv, records: inner, said, hidden: ranges }, hidden))
-}
-
-/// The key and the IV of one direction's data.
-struct StreamKey {
-    key: [u8; 32],
-    iv: [u8; 12],
-}
-
-impl StreamKey {
-    fn new(secret: &[u8]) -> Result<Self, Refusal> {
-        let iv = SUITE.iv(secret).ok_or(Refusal::SecretLength)?;
-        Ok(Self { key: array(&SUITE.expand(secret, "key", &[], 32))?, iv })
+        let wire = Wire::read(capture.client, capture.server)?;
+        let host = &descriptor.host;
+        let agreed = hello::agreed(wire.client.hello, wire.server.hello, host, &[SUITE])?;
+        let server = flight::server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
+        let sealed = &wire.client.sealed;
+        flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
+        let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+        let (answer, hidden) = match &reveal.server {
+            Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
+            Told::Proved(told) => {
+                ordered(&told.hidden, told.said.len())?;
+                let seen = Seen { bytes: &told.said, hidden: &told.hidden };
+                let read = selective::read(seen, descriptor)?;
+                let hidden = read.hidden.clone();
+                (Answer::Selective(Box::new(read)), hidden)
+            }
+        };
+        let statement = statement(&wire, rest, reveal, &hidden, &server.transcript)?;
+        Ok(Self { agreed, server, answer, statement })
     }
 
-    fn tag_key(&self, sequence: u64) -> [u8; 32] {
-        let (mut stream, nonce) = ([0; 32], nonce(self.iv, sequence));
-        ChaCha20::new(&self.key.into(), &nonce.into()).apply_keystream(&mut stream);
-        stream
+    fn found(
+        self,
+        reveal: &Reveal,
+        backend: &dyn ZkBackend,
+        descriptor: &Descriptor,
+    ) -> Result<Findings, Refusal> {
+        let Self { agreed, server, answer, statement } = self;
+        let said = shown(&reveal.said, &reveal.hidden);
+        let found = Findings::of((agreed, server), said, &reveal.hidden, answer, descriptor)?;
+        let proof = Proof {
+            system: backend.name().to_owned(),
+            circuit: backend.circuit(&statement)?,
+            sha256: sha256(&reveal.proof),
+            public_sha256: sha256(&statement.public().concat()),
+        };
+        Ok(Findings { mode: reveal.mode(), proof: Some(proof), ..found })
     }
 }
 

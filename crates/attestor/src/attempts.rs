@@ -1,34 +1,104 @@
 //! How often it was tried to have something attested, as the attestor counted it itself: who may
 //! try until the answer pleases has to show how often that was.
+//!
+//! **Invariant:** the number of attempts at a challenge is forgotten by time alone. Where as many
+//! are counted as may be, a new challenge is refused: otherwise whoever orders many others would
+//! have the first one forgotten.
 
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-/// What is counted at most; then the ones that were tried longest ago are forgotten.
-const MOST: usize = 65_536;
+use crate::clients::Client;
+
+/// Challenges that are counted at most, of all clients and of one.
+const MOST: usize = 262_144;
+const MOST_OF_ONE: usize = 65_536;
+/// Sessions without a challenge that are counted at most. The ones that were tried longest ago are
+/// forgotten then: who would gain by it could as well take another session.
+const MOST_SESSIONS: usize = 65_536;
 /// After how many milliseconds without another attempt one is forgotten: a day.
 const FORGOTTEN: u64 = 24 * 60 * 60 * 1000;
+/// How many milliseconds it takes before it is looked again for what can be forgotten.
+const PAUSE: u64 = 60 * 1000;
 
 /// Numbers of attempts, in memory: a restart begins anew.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
+    challenges: HashMap<[u8; 32], Challenge>,
+    /// How many challenges are counted of each client that came with them first.
+    of_clients: HashMap<Client, usize>,
     /// The number of attempts, and the time of the last in milliseconds since 1970.
-    counts: HashMap<[u8; 32], (u32, u64)>,
+    sessions: HashMap<[u8; 32], (u32, u64)>,
+    /// When it was looked for what can be forgotten.
+    looked: u64,
+}
+
+#[derive(Debug)]
+struct Challenge {
+    number: u32,
+    last: u64,
+    /// Who came with it first.
+    client: Client,
 }
 
 impl Attempts {
-    /// The number of this attempt, from 1: at this challenge, whatever the session, or where there
-    /// is none at this session's name.
-    pub(crate) fn count(&mut self, challenge: &[u8], session: &[u8; 32], now: u64) -> u32 {
-        let (kind, subject) =
-            if challenge.is_empty() { (0, session.as_slice()) } else { (1, challenge) };
-        let key: [u8; 32] = Sha256::digest([&[kind], subject].concat()).into();
-        if self.counts.len() >= MOST && !self.counts.contains_key(&key) {
+    /// The number of this attempt, from 1: at this challenge, whatever the session and the client,
+    /// or where there is none at this session's name. None where it is a new challenge, and as many
+    /// are counted as may be.
+    pub(crate) fn count(
+        &mut self,
+        client: Client,
+        challenge: &[u8],
+        session: &[u8; 32],
+        now: u64,
+    ) -> Option<u32> {
+        if challenge.is_empty() {
+            return Some(self.count_session(session, now));
+        }
+        let key: [u8; 32] = Sha256::digest(challenge).into();
+        if let Some(known) = self.challenges.get_mut(&key) {
+            if is_forgotten(known.last, now) {
+                known.number = 0;
+            }
+            (known.number, known.last) = (known.number.saturating_add(1), now);
+            return Some(known.number);
+        }
+        if self.is_full(client) {
+            self.forget(now);
+            if self.is_full(client) {
+                return None;
+            }
+        }
+        self.challenges.insert(key, Challenge { number: 1, last: now, client });
+        *self.of_clients.entry(client).or_default() += 1;
+        Some(1)
+    }
+
+    fn is_full(&self, client: Client) -> bool {
+        let own = self.of_clients.get(&client).copied().unwrap_or_default();
+        self.challenges.len() >= MOST || own >= MOST_OF_ONE
+    }
+
+    /// Forgets what was not tried for a day; rarely, since it goes through all.
+    fn forget(&mut self, now: u64) {
+        if now.saturating_sub(self.looked) < PAUSE {
+            return;
+        }
+        self.looked = now;
+        self.challenges.retain(|_, challenge| !is_forgotten(challenge.last, now));
+        self.of_clients.clear();
+        for challenge in self.challenges.values() {
+            *self.of_clients.entry(challenge.client).or_default() += 1;
+        }
+    }
+
+    fn count_session(&mut self, session: &[u8; 32], now: u64) -> u32 {
+        if self.sessions.len() >= MOST_SESSIONS && !self.sessions.contains_key(session) {
             self.make_room(now);
         }
-        let (count, last) = self.counts.entry(key).or_default();
-        if now.saturating_sub(*last) > FORGOTTEN {
+        let (count, last) = self.sessions.entry(*session).or_default();
+        if is_forgotten(*last, now) {
             *count = 0;
         }
         (*count, *last) = (count.saturating_add(1), now);
@@ -36,28 +106,35 @@ impl Attempts {
     }
 
     fn make_room(&mut self, now: u64) {
-        self.counts.retain(|_, (_, last)| now.saturating_sub(*last) <= FORGOTTEN);
-        if self.counts.len() < MOST {
+        self.sessions.retain(|_, (_, last)| !is_forgotten(*last, now));
+        if self.sessions.len() < MOST_SESSIONS {
             return;
         }
         // A sixteenth at once, so that this is done rarely.
-        let mut times: Vec<_> = self.counts.values().map(|(_, last)| *last).collect();
-        let (_, limit, _) = times.select_nth_unstable(MOST / 16);
+        let mut times: Vec<_> = self.sessions.values().map(|(_, last)| *last).collect();
+        let (_, limit, _) = times.select_nth_unstable(MOST_SESSIONS / 16);
         let limit = *limit;
-        self.counts.retain(|_, (_, last)| *last > limit);
+        self.sessions.retain(|_, (_, last)| *last > limit);
     }
+}
+
+const fn is_forgotten(last: u64, now: u64) -> bool {
+    now.saturating_sub(last) > FORGOTTEN
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ONE: Client = Client::Token([1; 32]);
+    const OTHER: Client = Client::Token([2; 32]);
+
     #[test]
     fn attempts_are_counted_by_challenge_or_by_session() {
         let mut attempts = Attempts::default();
         let sessions = [[1; 32], [2; 32]];
         let mut count = |challenge: &[u8], session: usize, now| {
-            attempts.count(challenge, &sessions[session], now)
+            attempts.count(ONE, challenge, &sessions[session], now).unwrap()
         };
         assert_eq!((count(b"c", 0, 10), count(b"c", 1, 11)), (1, 2), "sessions share a challenge");
         assert_eq!((count(b"d", 0, 12), count(b"", 0, 13), count(b"", 0, 14)), (1, 1, 2));
@@ -66,14 +143,56 @@ mod tests {
         assert_eq!(count(b"c", 0, 12 + 2 * FORGOTTEN), 1);
     }
 
+    /// F10: a client cannot have its attempts at a challenge forgotten by ordering others.
     #[test]
-    fn what_is_counted_is_bounded_and_the_newest_stay() {
+    fn no_challenge_is_forgotten_for_others() {
         let mut attempts = Attempts::default();
-        let many = u64::try_from(MOST).unwrap_or_default() + 10;
-        for now in 0..many {
-            assert_eq!(attempts.count(&now.to_be_bytes(), &[0; 32], now), 1);
-            assert!(attempts.counts.len() <= MOST);
+        let session = [0; 32];
+        assert_eq!(attempts.count(ONE, b"first", &session, 1), Some(1));
+        let mut taken = 1;
+        for number in 0..2 * MOST_OF_ONE {
+            let now = 2 + u64::try_from(number).unwrap();
+            let challenge = number.to_be_bytes();
+            taken += usize::from(attempts.count(ONE, &challenge, &session, now).is_some());
         }
-        assert_eq!(attempts.count(&(many - 1).to_be_bytes(), &[0; 32], many), 2);
+        assert_eq!(taken, MOST_OF_ONE, "the others were refused");
+        let now = 500_000;
+        assert_eq!(attempts.count(ONE, b"first", &session, now), Some(2));
+        assert_eq!(attempts.count(ONE, b"new", &session, now), None);
+        assert_eq!(attempts.count(ONE, b"", &session, now), Some(1), "a session without one");
+        assert_eq!(attempts.count(OTHER, b"new", &session, now), Some(1), "another client");
+        assert_eq!(attempts.count(OTHER, b"first", &session, now), Some(3));
+        let tomorrow = now + FORGOTTEN + 1;
+        assert_eq!(attempts.count(ONE, b"newer", &session, tomorrow), Some(1));
+        assert_eq!(attempts.challenges.len(), 1, "what was not tried for a day is forgotten");
+    }
+
+    #[test]
+    fn all_that_is_counted_is_bounded() {
+        let mut attempts = Attempts::default();
+        for client in 0..6 {
+            for number in 0..MOST_OF_ONE {
+                let challenge = [[client].as_slice(), &number.to_be_bytes()].concat();
+                let counted = attempts.count(Client::Token([client; 32]), &challenge, &[0; 32], 7);
+                assert_eq!(counted.is_some(), client < 4);
+            }
+        }
+        assert_eq!(attempts.challenges.len(), MOST);
+    }
+
+    #[test]
+    fn sessions_are_bounded_and_the_newest_stay() {
+        let mut attempts = Attempts::default();
+        let session = |number: u64| {
+            let mut name = [0; 32];
+            name[..8].copy_from_slice(&number.to_be_bytes());
+            name
+        };
+        let many = u64::try_from(MOST_SESSIONS).unwrap_or_default() + 10;
+        for now in 0..many {
+            assert_eq!(attempts.count(ONE, b"", &session(now), now), Some(1));
+            assert!(attempts.sessions.len() <= MOST_SESSIONS);
+        }
+        assert_eq!(attempts.count(ONE, b"", &session(many - 1), many), Some(2));
     }
 }

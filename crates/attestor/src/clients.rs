@@ -62,6 +62,13 @@ pub(crate) struct Tally(Mutex<HashMap<Client, usize>>);
 #[derive(Debug)]
 pub(crate) struct Place<'a>(&'a Tally, Client);
 
+impl Place<'_> {
+    /// Whose it is.
+    pub(crate) const fn client(&self) -> Client {
+        self.1
+    }
+}
+
 impl Tally {
     /// Takes a place, where the client has fewer than `most`.
     pub(crate) fn take(&self, client: Client, most: usize) -> Option<Place<'_>> {

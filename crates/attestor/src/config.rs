@@ -90,8 +90,9 @@ impl Config {
         let bounds = Bounds {
             relay: within(file.relay_seconds, usual.relay, 300, "relay_seconds"),
             proving: within(file.proving_seconds, usual.proving, 3600, "proving_seconds"),
-            waiting: within(file.waiting_seconds, usual.waiting, 600, "waiting_seconds"),
-            examining: within(file.examining_seconds, usual.examining, 3600, "examining_seconds"),
+            // Together what a prover waits for at most.
+            waiting: within(file.waiting_seconds, usual.waiting, 120, "waiting_seconds"),
+            examining: within(file.examining_seconds, usual.examining, 480, "examining_seconds"),
             conversations: file.conversations.unwrap_or(usual.conversations).clamp(1, 10_000),
             per_client: file.conversations_per_client.unwrap_or(usual.per_client).clamp(1, 10_000),
             examinations: file.examinations.unwrap_or(usual.examinations).clamp(1, 64),
@@ -172,4 +173,80 @@ fn roots(file: Option<&Path>, faults: &mut Vec<String>) -> Vec<Vec<u8>> {
 
 fn hash(text: &str) -> Option<[u8; 32]> {
     unhex(text)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{Attestor, StartError, new_key, now};
+
+    /// A configuration with these lines beside those that there have to be.
+    fn load(lines: &str) -> (TempDir, Result<Config, BadConfig>) {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();
+        fs::write(folder.path().join("roots.pem"), made.cert.pem()).unwrap();
+        fs::create_dir(folder.path().join("descriptors")).unwrap();
+        let file = folder.path().join("attestor.toml");
+        let needed = "listen = \"127.0.0.1:0\"\nname = \"us\"\nkeys = \"keys\"\nlog = \"log\"\n\
+                      descriptors = \"descriptors\"\nroots = \"roots.pem\"\n";
+        fs::write(&file, format!("{needed}{lines}")).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let config = Config::load(&file, program);
+        (folder, config)
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_usual_and_what_is_said_is_taken() {
+        let bounds = load("").1.unwrap().settings.bounds;
+        assert_eq!(format!("{bounds:?}"), format!("{:?}", Bounds::default()));
+        let lines = "relay_seconds = 20\nproving_seconds = 90\nwaiting_seconds = 5\n\
+                     examining_seconds = 40\nconversations = 9\nconversations_per_client = 3\n\
+                     examinations = 2\nqueue = 0";
+        let bounds = load(lines).1.unwrap().settings.bounds;
+        let seconds = [bounds.relay, bounds.proving, bounds.waiting, bounds.examining];
+        assert_eq!(seconds.map(|time| time.as_secs()), [20, 90, 5, 40]);
+        let counts = [bounds.conversations, bounds.per_client, bounds.examinations, bounds.queue];
+        assert_eq!(counts, [9, 3, 2, 0]);
+    }
+
+    #[test]
+    fn every_time_and_count_has_bounds() {
+        for (key, most) in [
+            ("relay_seconds", 300),
+            ("proving_seconds", 3600),
+            ("waiting_seconds", 120),
+            ("examining_seconds", 480),
+        ] {
+            for (seconds, is_taken) in [(0, false), (1, true), (most, true), (most + 1, false)] {
+                let (_folder, config) = load(&format!("{key} = {seconds}"));
+                assert_eq!(config.is_ok(), is_taken, "{key} = {seconds}");
+                if let Err(error) = config {
+                    assert!(error.to_string().contains(&format!("{key} must be 1 to {most}")));
+                }
+            }
+        }
+        let many = "conversations = 0\nconversations_per_client = 99999\nexaminations = 99999\n\
+                    queue = 99999";
+        let bounds = load(many).1.unwrap().settings.bounds;
+        let counts = [bounds.conversations, bounds.per_client, bounds.examinations, bounds.queue];
+        assert_eq!(counts, [1, 10_000, 64, 10_000]);
+        for lines in ["unknown = 1", "tokens_sha256 = [\"AB\"]", "log_origin = \"a b\""] {
+            assert!(load(lines).1.is_err(), "{lines}");
+        }
+    }
+
+    #[test]
+    fn without_tokens_it_does_not_start() {
+        let start = |lines: &str| {
+            let (folder, config) = load(lines);
+            let settings = config.unwrap().settings;
+            new_key(&settings.keys, now(), 1).unwrap();
+            (folder, Attestor::new(settings).map(drop))
+        };
+        assert!(matches!(start("").1, Err(StartError::Clients)));
+        let token = format!("tokens_sha256 = [\"{}\"]", "ab".repeat(32));
+        start(&token).1.unwrap();
+    }
 }

@@ -27,7 +27,7 @@ use self::{
     refused::Refused,
 };
 use crate::{
-    Attestor, KeyError,
+    Attestor, Bounds, KeyError,
     clients::{Client, Place},
     examine::{Job, Result as Examined, random},
     keys::{Key, current, read_keys},
@@ -92,21 +92,17 @@ impl Attestor {
         let FromProver::Open(order) = ends.hear(ORDER).await? else {
             return Err(Refused::OutOfPlace);
         };
-        let (_place, descriptor, mode) = self.ordered(&order, from)?;
+        let (place, descriptor, mode) = self.ordered(&order, from)?;
         drop(newcomer);
         let _room = self.room.try_acquire().map_err(|_| Refused::Busy)?;
         let _under_way = self.begin(order.session)?;
         let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
         // A connection counts from here on, whatever comes of it.
-        let attempt = self.attempts().count(&order.challenge, &order.session, now());
+        let (client, Open { challenge, session, .. }) = (place.client(), &order);
+        let attempt = self.attempts().count(client, challenge, session, now());
+        let attempt = attempt.ok_or(Refused::Challenges)?;
         let (id, bound) = (random(), self.settings.bounds.relay);
-        let opened = Opened {
-            id,
-            time: u32::try_from(bound.as_millis()).unwrap_or(u32::MAX),
-            up: u32::try_from(MOST_UP).unwrap_or(u32::MAX),
-            down: u32::try_from(MOST_DOWN).unwrap_or(u32::MAX),
-        };
-        ends.say(&FromAttestor::Opened(opened)).await?;
+        ends.say(&FromAttestor::Opened(self.opened(id))).await?;
         let passed = timeout(bound, ends.pass_on(&mut relay)).await;
         let recording = relay.close();
         passed.map_err(|_| Refused::TooSlow(bound))??;
@@ -124,6 +120,20 @@ impl Attestor {
         let attested =
             self.attest((id, attempt), &order, descriptor, key, recording, telling).await?;
         ends.say(&FromAttestor::Attested(attested)).await
+    }
+
+    /// What a conversation is told of its bounds.
+    fn opened(&self, id: [u8; 16]) -> Opened {
+        let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        let Bounds { relay, proving, waiting, examining, .. } = self.settings.bounds;
+        Opened {
+            id,
+            time: milliseconds(relay),
+            up: u32::try_from(MOST_UP).unwrap_or(u32::MAX),
+            down: u32::try_from(MOST_DOWN).unwrap_or(u32::MAX),
+            proving: milliseconds(proving),
+            examining: milliseconds(waiting.saturating_add(examining)),
+        }
     }
 
     /// What is ordered, where it may be.
@@ -186,10 +196,13 @@ impl Attestor {
             time: Time { opened, closed, signed: 0 },
             build: self.build.clone(),
         };
-        let job = job.write().ok_or(Refused::Broken)?;
-        let result = self.examined(&job).await?;
+        let result = self.examined(&job.write().ok_or(Refused::Broken)?).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
+                // The examiner reads what others wrote: its word on what we know is not taken.
+                if !job.is_answered_by(&body, descriptor) {
+                    return Err(Refused::Examiner);
+                }
                 self.may_still_sign(key)?;
                 let Logged { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;

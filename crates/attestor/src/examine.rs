@@ -5,9 +5,9 @@ use std::{process::ExitCode, time::Duration};
 
 use attestation::{
     Trust,
-    attest::{Circumstances, attest},
-    body::{Build, LogPlace, Time},
-    descriptor::Descriptor,
+    attest::{Circumstances, attest, capture_hash},
+    body::{Body, Build, ED25519, LogPlace, Server, Time, VERSION},
+    descriptor::{Descriptor, Mode},
     full_reveal::{self, Capture},
     protocol::Telling,
     signed::{read, write},
@@ -66,7 +66,7 @@ pub(crate) struct Job {
 pub(crate) enum Result {
     /// The body, still without a place in the log, and what opens it.
     #[n(0)]
-    Found(#[n(0)] Box<attestation::body::Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
+    Found(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
     #[n(1)]
     Refused(#[n(0)] String),
 }
@@ -74,6 +74,38 @@ pub(crate) enum Result {
 impl Job {
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         write(self).ok()
+    }
+
+    /// Whether a body says of everything that is known without an examination what this job does.
+    pub(crate) fn is_answered_by(&self, body: &Body, descriptor: &Descriptor) -> bool {
+        let mode = match &self.telling {
+            Telling::FullReveal(_) => Mode::FullReveal,
+            Telling::Proved(reveal) => reveal.mode(),
+        };
+        let capture = Capture { client: &self.client, server: &self.server };
+        let lengths = [body.capture.client_length, body.capture.server_length];
+        let known = [capture.client.len(), capture.server.len()];
+        let server = Server {
+            name: descriptor.host.clone(),
+            port: 443,
+            address: self.address.clone(),
+            egress: 0,
+            resolver: self.resolver,
+        };
+        let claims = body.claims.iter().map(|claim| (&claim.field, &claim.pointer));
+        (body.version, body.algorithm, body.mode) == (VERSION, ED25519, mode.number())
+            && (body.id, body.issuer, body.session) == (self.id, self.issuer, self.session)
+            && (body.partner, body.attempt) == (self.partner, self.attempt)
+            && body.challenge == self.challenge
+            && body.descriptor == descriptor.name()
+            && body.server == server
+            && body.request.target == descriptor.target
+            && body.tls.roots_sha256 == self.roots_sha256
+            && body.time == self.time
+            && lengths.map(|length| usize::try_from(length).ok()) == known.map(Some)
+            && body.capture.sha256 == capture_hash(&self.id, capture)
+            && claims.eq(descriptor.claims.iter().map(|claim| (&claim.field, &claim.pointer)))
+            && body.attestor == self.build
     }
 }
 
@@ -152,4 +184,107 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     #[expect(clippy::expect_used, reason = "see above")]
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use attestation::{body, descriptor::Claim};
+
+    use super::*;
+    use crate::log::tests::body as sample;
+
+    fn job(descriptor: &Descriptor) -> Job {
+        Job {
+            client: vec![1; 10],
+            server: vec![2; 20],
+            telling: Telling::FullReveal(vec![0; 32]),
+            descriptor: serde_json::to_string(descriptor).unwrap(),
+            roots: vec![],
+            roots_sha256: [5; 32],
+            id: [1; 16],
+            issuer: [2; 32],
+            session: [3; 32],
+            partner: [4; 32],
+            attempt: 2,
+            challenge: vec![6; 8],
+            address: vec![192, 0, 2, 1],
+            resolver: 0,
+            time: Time { opened: 7, closed: 8, signed: 0 },
+            build: Build { version: "1".into(), sha256: [9; 32] },
+        }
+    }
+
+    /// What an honest examiner answers.
+    fn answer(job: &Job, descriptor: &Descriptor) -> Body {
+        let capture = Capture { client: &job.client, server: &job.server };
+        let claim = |claim: &Claim| body::Claim {
+            field: claim.field.clone(),
+            pointer: claim.pointer.clone(),
+            commitment: [0; 32],
+        };
+        let mut body = sample(0);
+        (body.id, body.issuer, body.session) = (job.id, job.issuer, job.session);
+        (body.partner, body.attempt, body.mode) = (job.partner, job.attempt, 0);
+        (body.challenge, body.time) = (job.challenge.clone(), job.time.clone());
+        (body.descriptor, body.attestor) = (descriptor.name(), job.build.clone());
+        (body.server.name, body.server.address) = (descriptor.host.clone(), job.address.clone());
+        body.request.target = descriptor.target.clone();
+        body.capture = body::CaptureHash {
+            client_length: 10,
+            server_length: 20,
+            sha256: capture_hash(&job.id, capture),
+        };
+        body.claims = descriptor.claims.iter().map(claim).collect();
+        body
+    }
+
+    #[test]
+    fn a_body_of_anything_else_is_not_signed() {
+        let descriptor = Descriptor {
+            platform: 1,
+            version: 1,
+            host: "platform.test".into(),
+            target: "/api/me".into(),
+            headers: vec![],
+            hidden: vec![],
+            content_type: "application/json".into(),
+            modes: vec![Mode::FullReveal],
+            claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+        };
+        let job = job(&descriptor);
+        let honest = answer(&job, &descriptor);
+        assert!(job.is_answered_by(&honest, &descriptor));
+        let changes: [fn(&mut Body); 25] = [
+            |body| body.version = 1,
+            |body| body.algorithm = 2,
+            |body| body.mode = 1,
+            |body| body.id[0] ^= 1,
+            |body| body.issuer[0] ^= 1,
+            |body| body.session[0] ^= 1,
+            |body| body.partner[0] ^= 1,
+            |body| body.attempt = 1,
+            |body| body.challenge.clear(),
+            |body| body.descriptor.sha256[0] ^= 1,
+            |body| body.descriptor.version += 1,
+            |body| body.server.name.push('x'),
+            |body| body.server.port = 80,
+            |body| body.server.address = vec![],
+            |body| body.server.egress = 1,
+            |body| body.server.resolver = 1,
+            |body| body.request.target.push('x'),
+            |body| body.tls.roots_sha256[0] ^= 1,
+            |body| body.time.opened -= 1,
+            |body| body.time.closed += 1,
+            |body| body.capture.sha256[0] ^= 1,
+            |body| body.capture.client_length += 1,
+            |body| body.claims.clear(),
+            |body| body.claims[0].pointer = "/name".into(),
+            |body| body.attestor.sha256[0] ^= 1,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut body = honest.clone();
+            change(&mut body);
+            assert!(!job.is_answered_by(&body, &descriptor), "change {number}");
+        }
+    }
 }

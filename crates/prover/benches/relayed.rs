@@ -6,6 +6,9 @@
 #[expect(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/witness/scene.rs"]
 mod scene;
+#[expect(dead_code, reason = "the tests use the rest")]
+#[path = "../tests/witness/secrets.rs"]
+mod secrets;
 
 use std::{
     fs,

@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::Prover;
+use crate::{Prover, attested::is_about};
 
 const CONNECT: Duration = Duration::from_secs(15);
 
@@ -57,6 +57,9 @@ impl Prover {
                 let key = hex(&welcome.public_key);
                 let why = format!("its key {key} is not the configured one");
                 return Err(AttestError::Attestor(why));
+            }
+            if !is_about(welcome.valid_from..welcome.valid_to) {
+                return Err(AttestError::Attestor("its key is not valid now".into()));
             }
             Ok(Channel { stream, welcome })
         };

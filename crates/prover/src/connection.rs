@@ -100,7 +100,11 @@ impl Connection {
         self.server.extend(bytes);
         let (mut rest, mut closed) = (bytes, bytes.is_empty());
         while !rest.is_empty() {
-            self.tls.read_tls(&mut rest).map_err(|error| io(&error))?;
+            // After close_notify nothing is taken any more.
+            if self.tls.read_tls(&mut rest).map_err(|error| io(&error))? == 0 {
+                let why = "something comes after the server's close_notify";
+                return Err(rustls::Error::General(why.into()));
+            }
             let state = self.tls.process_new_packets()?;
             if let Some(shared) = SHARED.take() {
                 self.shared = Some(shared);

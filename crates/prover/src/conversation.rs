@@ -3,46 +3,37 @@
 use std::time::Duration;
 
 use attestation::{
-    attest::{Disclosure, capture_hash, partner_name, session_name},
+    Trust,
+    attest::{partner_name, session_name},
     descriptor::{Descriptor, Mode},
     evidence::Evidence,
+    full_reveal::{self, Findings},
     http::response::BadResponse,
-    protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Telling},
-    signed::{self, Attestation, hex},
-    tlog::{BadLog, LogProof},
+    protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Opened, Telling},
+    zk::Spartan,
+    zktls::examine_own,
 };
-use domain::{
-    session::{Certifying, ExtractedData, ProofHash},
-    workflow::AttestMode,
-};
+use domain::{session::Certifying, workflow::AttestMode};
 use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package, Reached};
-use tokio::time::{Instant, timeout_at};
+use rustls::pki_types::UnixTime;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    Prover,
+    EXAMINING, Prover, TELLING,
+    attested::{Ordered, Recorded, is_for, verified},
     channel::{Channel, unexpected},
     connection::Connection,
-    plan::{mode, of, request},
-    proving::Job,
+    plan::{check, mode, of, request},
+    proving::{Job, not_told},
 };
 
 /// From the order to the server's last word; the attestor has a bound of its own.
 const RELAYING: Duration = Duration::from_secs(60);
-/// From what opens the recording to the attestation.
-const EXAMINING: Duration = Duration::from_secs(120);
+/// For what opens the recording to get there, and for the attestation to come back.
+const ON_THE_WAY: Duration = Duration::from_secs(30);
 
-/// What passed, and its name.
-struct Recorded {
-    id: [u8; 16],
-    connection: Connection,
-}
-
-/// What of an order the attestation has to repeat.
-struct Ordered {
-    session: [u8; 32],
-    partner: [u8; 32],
-    challenge: Vec<u8>,
-}
+/// What is told, what others are shown later, and what was found in the connection.
+type Told = (Telling, Option<Vec<u8>>, Findings);
 
 impl Prover {
     pub(crate) async fn converse(
@@ -71,6 +62,10 @@ impl Prover {
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
         let session = session_name(&salt, order.session.as_uuid().as_bytes());
+        let asked = request(order, descriptor);
+        let checked = check(&asked, descriptor, mode(planned));
+        checked
+            .map_err(|error| AttestError::Plan(format!("its request cannot be made: {error}")))?;
         let mut channel = self.connect().await?;
         let ordered = Ordered {
             session,
@@ -86,20 +81,20 @@ impl Prover {
             token: self.address.token.clone(),
         };
         let until = Instant::now() + RELAYING;
-        let asked = request(order, descriptor);
         let relaying = self.relay_through(&mut channel, open, descriptor, mode(planned), asked);
         let recorded = timeout_at(until, relaying).await.map_err(|_| AttestError::TimedOut)??;
         reached(Certifying::Recorded);
-        let (telling, evidence) = self.tell(&recorded, descriptor, planned).await?;
+        let telling = timeout(recorded.proving, self.tell(&recorded, descriptor, planned)).await;
+        let (telling, evidence, found) = telling.map_err(|_| AttestError::TimedOut)??;
         reached(Certifying::Proved);
-        let until = Instant::now() + EXAMINING;
         let given = async {
             channel.say(&FromProver::Reveal(telling)).await?;
             let heard = channel.hear().await?;
             let FromAttestor::Attested(given) = heard else { return Err(unexpected(heard)) };
             Ok(given)
         };
-        let given = timeout_at(until, given).await.map_err(|_| AttestError::TimedOut)??;
+        let given = timeout(recorded.examining, given).await;
+        let given = given.map_err(|_| AttestError::TimedOut)??;
         let welcome = channel.welcome;
         let issuer = Issuer {
             public_key: welcome.public_key,
@@ -107,7 +102,7 @@ impl Prover {
             valid_to: welcome.valid_to,
         };
         let (proof, values) =
-            verified(&given, &issuer, (&recorded, &ordered, descriptor), mode(planned))?;
+            verified(&given, &issuer, (&recorded, &ordered), (&found, descriptor))?;
         let attestation::protocol::Attested { attestation, disclosure, inclusion } = given;
         let inclusion = Some(inclusion);
         let package =
@@ -128,10 +123,12 @@ impl Prover {
         channel.say(&FromProver::Open(open)).await?;
         let heard = channel.hear().await?;
         let FromAttestor::Opened(opened) = heard else { return Err(unexpected(heard)) };
+        let (proving, examining) = times(&opened)?;
         let connection = Connection::new(descriptor, self.roots.clone(), mode, asked);
         let mut connection = connection.map_err(|error| platform(&error))?;
         loop {
             let outgoing = connection.outgoing().map_err(|error| platform(&error))?;
+            within(&opened, &connection)?;
             for part in outgoing.chunks(LONGEST_DATA) {
                 channel.say(&FromProver::Data(part.to_vec())).await?;
             }
@@ -159,42 +156,70 @@ impl Prover {
             }
         };
         answered(&connection)?;
-        let true_capture = capture_hash(&opened.id, connection.capture());
-        let receipt = &signed.receipt;
-        if !signed.is_by(&channel.welcome.public_key)
-            || (receipt.id, receipt.capture) != (opened.id, true_capture)
-        {
+        if !signed.is_by(&channel.welcome.public_key) {
+            return Err(AttestError::Untrue("its receipt is not signed by it".into()));
+        }
+        let (id, receipt) = (opened.id, signed.receipt);
+        if !is_for(&receipt, &id, &connection) {
             return Err(AttestError::Untrue("its receipt is for other bytes".into()));
         }
-        Ok(Recorded { id: opened.id, connection })
+        Ok(Recorded { id, connection, receipt, proving, examining })
     }
 
-    /// What opens the recording to the attestor, and to others later.
+    /// What opens the recording to the attestor, and to others later. Everything that the attestor
+    /// will check is checked before, so that nothing is told in vain.
     async fn tell(
         &self,
         recorded: &Recorded,
         descriptor: &Descriptor,
         planned: AttestMode,
-    ) -> Result<(Telling, Option<Vec<u8>>), AttestError> {
+    ) -> Result<Told, AttestError> {
         let secret = recorded.connection.secret();
         let secret = secret.ok_or_else(|| AttestError::Proof("there is no secret".into()))?;
-        if planned == AttestMode::FullReveal {
-            return Ok((Telling::FullReveal(secret), None));
-        }
         let capture = recorded.connection.capture();
-        let descriptor = serde_json::to_string(descriptor).unwrap_or_default();
+        let trust = Trust { roots: &self.roots.roots, now: UnixTime::now() };
+        if planned == AttestMode::FullReveal {
+            let found = full_reveal::examine(capture, &secret, descriptor, &trust);
+            let found = found.map_err(|refusal| not_told(&refusal))?;
+            return Ok((Telling::FullReveal(secret), None, found));
+        }
+        let text = serde_json::to_string(descriptor).unwrap_or_default();
         let job = Job {
             client: capture.client.to_vec(),
             server: capture.server.to_vec(),
             secret,
-            descriptor: descriptor.clone(),
+            descriptor: text.clone(),
             roots: self.extra.iter().cloned().map(Into::into).collect(),
         };
         let reveal = job.run(&self.pool).await?;
+        let found = examine_own(capture, &reveal, &Spartan::default(), descriptor, &trust);
+        let found = found.map_err(|refusal| not_told(&refusal))?;
         let Job { client, server, .. } = job;
-        let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor };
+        let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor: text };
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
-        Ok((Telling::Proved(reveal), Some(evidence)))
+        Ok((Telling::Proved(reveal), Some(evidence), found))
+    }
+}
+
+/// How long what opens a recording may take, and the attestation after it: as long as the attestor
+/// says, and not for ever.
+fn times(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
+    let Opened { time, up, down, proving, examining, .. } = *opened;
+    if [time, up, down, proving, examining].contains(&0) {
+        return Err(AttestError::Attestor("it leaves no time, or takes no bytes".into()));
+    }
+    let [proving, examining] = [proving, examining].map(|time| Duration::from_millis(time.into()));
+    Ok((proving.min(TELLING), examining.min(EXAMINING) + ON_THE_WAY))
+}
+
+/// Whether no more passed than the attestor said that it takes.
+fn within(opened: &Opened, connection: &Connection) -> Result<(), AttestError> {
+    let capture = connection.capture();
+    let takes = |bytes: &[u8], most: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= most);
+    if takes(capture.client, opened.up) && takes(capture.server, opened.down) {
+        Ok(())
+    } else {
+        Err(AttestError::Attestor("it takes fewer bytes than there are".into()))
     }
 }
 
@@ -208,47 +233,4 @@ fn answered(connection: &Connection) -> Result<(), AttestError> {
             AttestError::Platform(format!("the response is refused: {error}"))
         }
     })
-}
-
-/// Whether what was given is an attestation of this connection; its hash and values.
-fn verified(
-    given: &attestation::protocol::Attested,
-    issuer: &Issuer,
-    (recorded, ordered, descriptor): (&Recorded, &Ordered, &Descriptor),
-    mode: Mode,
-) -> Result<(ProofHash, ExtractedData), AttestError> {
-    let untrue = |why: &str| AttestError::Untrue(why.to_owned());
-    let known = signed::Issuer {
-        name: String::new(),
-        public_key: hex(&issuer.public_key),
-        valid_from: issuer.valid_from,
-        valid_to: issuer.valid_to,
-        revoked_at: None,
-    };
-    let attestation = signed::verify(&given.attestation, &[known]);
-    let attestation = attestation.map_err(|error| untrue(&error.to_string()))?;
-    logged(&given.inclusion, &attestation, issuer).map_err(|error| untrue(&error.to_string()))?;
-    let body = &attestation.body;
-    let disclosure = Disclosure::read(&given.disclosure);
-    let disclosure = disclosure.map_err(|error| untrue(&error.to_string()))?;
-    disclosure.opens(body).map_err(|error| untrue(&error.to_string()))?;
-    let capture = capture_hash(&recorded.id, recorded.connection.capture());
-    let ours = (body.id, body.session, body.capture.sha256, body.mode)
-        == (recorded.id, ordered.session, capture, mode.number())
-        && (body.partner, &body.challenge) == (ordered.partner, &ordered.challenge);
-    let planned = descriptor.claims.iter().map(|claim| (&claim.field, &claim.pointer));
-    let claimed = body.claims.iter().map(|claim| (&claim.field, &claim.pointer));
-    if !ours || body.descriptor != descriptor.name() || !planned.eq(claimed) {
-        return Err(untrue("it is of another connection"));
-    }
-    let values = disclosure.claims(body).ok_or_else(|| untrue("it does not open its claims"))?;
-    let proof = ProofHash::new(&attestation.proof_hash);
-    Ok((proof.ok_or_else(|| untrue("its hash is none"))?, values))
-}
-
-/// Whether an attestation is in the attestor's log, by a checkpoint that its key signed.
-fn logged(inclusion: &[u8], attestation: &Attestation, issuer: &Issuer) -> Result<(), BadLog> {
-    let proof = LogProof::read(inclusion)?;
-    let key = proof.key_of(&issuer.public_key)?;
-    proof.verify_attestation(attestation, &key).map(|_| ())
 }

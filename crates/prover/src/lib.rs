@@ -5,11 +5,13 @@
 //! **Invariant:** nothing is told to the attestor before the connection is over and its recording
 //! is the one that we saw. What comes back is verified like anybody else's.
 
+mod attested;
 mod channel;
 mod connection;
 mod conversation;
 mod plan;
 mod proving;
+mod words;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -27,10 +29,15 @@ pub use self::{
 /// What the proving process is started with: the first argument of a program that calls [`work`]
 /// then.
 pub const PROVE: &str = "prove-requests";
-/// How long one proof may take.
-const PROVING: Duration = Duration::from_secs(120);
-/// From the order to the attestation, for each attempt.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// How long one proof may take, and how long with the one that it waits for; an attestor may leave
+/// less.
+const PROVING: Duration = Duration::from_secs(180);
+const TELLING: Duration = Duration::from_secs(360);
+/// From what opens the recording to the attestation, at most; an attestor says how much of it it
+/// may need.
+const EXAMINING: Duration = Duration::from_secs(600);
+/// For each attempt in all, with the time that it waits for a place: more than its parts may take.
+const PATIENCE: Duration = Duration::from_secs(1200);
 /// How long is waited before the second attempt, at least, and how much longer at most.
 const PAUSE: Duration = Duration::from_secs(1);
 const JITTER: u64 = 2000;
@@ -99,7 +106,7 @@ impl Prover {
             self.converse(order, salt, reached).await
         };
         let done = tokio::time::timeout(PATIENCE, work).await;
-        done.unwrap_or(Err(AttestError::TimedOut))
+        done.unwrap_or(Err(AttestError::TimedOut)).map_err(words::bounded)
     }
 }
 

@@ -2,7 +2,13 @@
 
 use std::fmt::Write as _;
 
-use attestation::descriptor::{Claim, Descriptor, Mode};
+use attestation::{
+    descriptor::{Claim, Descriptor, Mode},
+    http::{
+        Seen,
+        request::{BadRequest, read, to_hide},
+    },
+};
 use domain::workflow::{Attest, AttestMode, Definition};
 use ports::attestor::AttestOrder;
 
@@ -33,7 +39,7 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
         host: host.to_owned(),
         target: format!("{slash}{target}"),
         headers: own.chain(plan.headers.keys().cloned()).collect(),
-        hidden: vec![COOKIE.to_owned()],
+        hidden: vec![COOKIE.to_owned(), USER_AGENT.to_owned()],
         content_type: "application/json".to_owned(),
         modes: vec![mode(chosen)],
         claims: plan.fields.iter().map(claim).collect(),
@@ -63,16 +69,24 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let given = order.plan.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in own.into_iter().chain(given).filter(|(_, value)| !value.is_empty()) {
         let hidden = descriptor.hidden.iter().any(|hidden| hidden == name);
-        let length = if hidden { value.len().next_multiple_of(SIZE_CLASS) } else { 0 };
-        let _ = write!(text, "{name}: {value:<length$}\r\n");
+        let length = value.len();
+        let padding = if hidden { length.next_multiple_of(SIZE_CLASS) - length } else { 0 };
+        let _ = write!(text, "{name}: {value}{:padding$}\r\n", "");
     }
     text.push_str("\r\n");
     text.into_bytes()
 }
 
+/// Whether a request is one that the witness would take, before anything of it is sent.
+pub(crate) fn check(asked: &[u8], descriptor: &Descriptor, mode: Mode) -> Result<(), BadRequest> {
+    match mode {
+        Mode::FullReveal => read(Seen { bytes: asked, hidden: &[] }, descriptor).map(drop),
+        Mode::ZktlsRequest | Mode::ZktlsFull => to_hide(asked, descriptor).map(drop),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use attestation::http::request::to_hide;
     use domain::{
         id::{SessionId, TeamId},
         secret::Secret,
@@ -87,7 +101,8 @@ mod tests {
             let order = order(&"a".repeat(length));
             let descriptor = of(&order.plan, &order.url).unwrap();
             let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
-            assert_eq!(hidden.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), [class]);
+            let lengths: Vec<_> = hidden.iter().map(ExactSizeIterator::len).collect();
+            assert_eq!(lengths, [class, 64], "of the user agent too");
         }
     }
 
@@ -105,11 +120,42 @@ mod tests {
             let bytes = request(&order, &descriptor);
             let hidden = to_hide(&bytes, &descriptor).unwrap();
             let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
-            assert_eq!(hidden, [format!("{:<64}", "sid=1; theme=dark").as_bytes()]);
-            let none = AttestOrder { cookies: Secret::new(String::new()), ..order };
+            let whole = ["sid=1; theme=dark", "Browser/1"].map(|value| format!("{value:<64}"));
+            assert_eq!(hidden, whole.each_ref().map(String::as_bytes));
+            let (cookies, user_agent) = (Secret::new(String::new()), String::new());
+            let none = AttestOrder { cookies, user_agent, ..order };
             assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
         }
         assert_eq!(of(&plan, "http://platform.test/"), None);
+    }
+
+    /// What a browser keeps in a cookie is hidden whole (RFC 6265bis, section 5.7), and what could
+    /// be read as another line is an error, never a reason to hide less.
+    #[test]
+    fn every_cookie_is_hidden_whole_or_refused() {
+        for cookies in ["name=J\u{f6}rg; sid=1", "\u{80}\u{10ffff}=\u{7f}", "sid=1 \u{e9}"] {
+            let order = order(cookies);
+            let descriptor = of(&order.plan, &order.url).unwrap();
+            let bytes = request(&order, &descriptor);
+            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            assert!(bytes[hidden[0].clone()].starts_with(cookies.as_bytes()), "{cookies:?}");
+            assert_eq!(hidden[0].len() % SIZE_CLASS, 0, "{cookies:?}");
+            assert_eq!(check(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
+            let opened = check(&bytes, &descriptor, Mode::FullReveal);
+            assert_eq!(opened, Err(BadRequest::Header), "where it is opened, it is to be read");
+        }
+        for cookies in ["sid=1\t", "a=\0", "a=\u{1f}b", "a=b\nc", "a\r"] {
+            let order = order(cookies);
+            let descriptor = of(&order.plan, &order.url).unwrap();
+            let refused = to_hide(&request(&order, &descriptor), &descriptor);
+            assert_eq!(refused, Err(BadRequest::Control("cookie".into())), "{cookies:?}");
+        }
+        let lines = ["a\r\nX-Evil: 1", "a\r\naccept: b", "a\r\ncookie: b", "a\r\n\r\n"];
+        for cookies in lines {
+            let order = order(cookies);
+            let descriptor = of(&order.plan, &order.url).unwrap();
+            assert!(to_hide(&request(&order, &descriptor), &descriptor).is_err(), "{cookies:?}");
+        }
     }
 
     fn order(cookies: &str) -> AttestOrder {

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use attestation::{
-    Trust,
+    Refusal, Trust,
     descriptor::Descriptor,
     full_reveal::Capture,
     signed::{read, write},
@@ -38,9 +38,35 @@ pub(crate) struct Job {
 #[derive(Encode, Decode)]
 enum Result {
     #[n(0)]
-    Proved(#[n(0)] Reveal),
+    Proved(#[n(0)] Box<Reveal>),
     #[n(1)]
     Failed(#[n(0)] String),
+    /// The response is none that can be attested.
+    #[n(2)]
+    Response(#[n(0)] String),
+}
+
+impl From<Refusal> for Result {
+    fn from(refusal: Refusal) -> Self {
+        if is_of_response(&refusal) {
+            Self::Response(refusal.to_string())
+        } else {
+            Self::Failed(refusal.to_string())
+        }
+    }
+}
+
+/// Why something is not told: the response is another than planned, or anything else.
+pub(crate) fn not_told(refusal: &Refusal) -> AttestError {
+    if is_of_response(refusal) {
+        AttestError::Platform(refusal.to_string())
+    } else {
+        AttestError::Proof(refusal.to_string())
+    }
+}
+
+const fn is_of_response(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Response(_) | Refusal::Body(_) | Refusal::Selective(_))
 }
 
 /// Proves what comes on the standard input, until nothing does.
@@ -48,10 +74,9 @@ enum Result {
 pub fn work() -> ExitCode {
     let backend = Spartan::default();
     jobs::serve(BOUNDS, |job| {
-        let result = read::<Job>(job).map_err(|error| error.to_string());
-        let result = match result.and_then(|job| job.prove(&backend)) {
-            Ok(reveal) => Result::Proved(reveal),
-            Err(why) => Result::Failed(why),
+        let result = match read::<Job>(job) {
+            Ok(job) => job.prove(&backend).unwrap_or_else(|failed| failed),
+            Err(error) => Result::Failed(error.to_string()),
         };
         write(&result).unwrap_or_default()
     })
@@ -67,13 +92,14 @@ impl Job {
             JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
         })?;
         match read(&result).map_err(|error| failed(&error))? {
-            Result::Proved(reveal) => Ok(reveal),
+            Result::Proved(reveal) => Ok(*reveal),
             Result::Failed(why) => Err(AttestError::Proof(why)),
+            Result::Response(why) => Err(AttestError::Platform(why)),
         }
     }
 
-    fn prove(&self, backend: &Spartan) -> std::result::Result<Reveal, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
+    fn prove(&self, backend: &Spartan) -> std::result::Result<Result, Result> {
+        let said = |error: &dyn std::error::Error| Result::Failed(error.to_string());
         let descriptor: Descriptor =
             serde_json::from_str(&self.descriptor).map_err(|error| said(&error))?;
         let secret = self.secret.as_slice().try_into().map_err(|error| said(&error))?;
@@ -86,7 +112,7 @@ impl Job {
         let trust = Trust { roots: &roots, now: UnixTime::now() };
         let capture = Capture { client: &self.client, server: &self.server };
         let hide = Hide::of(&descriptor);
-        reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)
-            .map_err(|refusal| said(&refusal))
+        let reveal = reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)?;
+        Ok(Result::Proved(Box::new(reveal)))
     }
 }

@@ -40,6 +40,8 @@ pub enum BadRequest {
     NotAllowed(String),
     #[error("header `{0}` comes twice")]
     Twice(String),
+    #[error("the value of header `{0}` has a tab or another control character")]
+    Control(String),
     #[error("something is hidden outside of the values that may be")]
     HiddenElsewhere,
     #[error("something stands behind its end")]
@@ -96,20 +98,31 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
     Ok(request)
 }
 
-/// Where the values are that a descriptor hides, in a request that is what it says.
+/// Where the values are that a descriptor hides, in a request that is what it says. They may have
+/// every byte but control characters, as it is proved of what is hidden: browsers keep cookies with
+/// bytes from 0x80 on (RFC 6265bis, section 5.7).
 ///
 /// # Errors
-/// As [`read`] with nothing hidden.
+/// As [`read`] with these values hidden, and where one of them has a control character.
 pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Range<usize>>, BadRequest> {
-    let request = read(Seen { bytes, hidden: &[] }, descriptor)?;
-    let value = |line: Range<usize>| {
-        let (name, hidden) = (bytes.get(line.clone())?, &descriptor.hidden);
-        let colon = name.iter().position(|byte| *byte == b':')?;
-        let name = std::str::from_utf8(name.get(..colon)?).ok()?.to_ascii_lowercase();
-        let value = line.start + colon + 2..line.end;
-        (hidden.contains(&name) && !value.is_empty()).then_some(value)
-    };
-    Ok(request.opened.into_iter().filter_map(value).collect())
+    let (mut hidden, mut rest) = (vec![], bytes);
+    while let Some((line, after)) = super::line(rest).filter(|(line, _)| !line.is_empty()) {
+        let start = bytes.len() - rest.len();
+        rest = after;
+        let Some(colon) = line.windows(2).position(|pair| pair == b": ") else { continue };
+        let (name, value) = line.split_at_checked(colon + 2).unwrap_or_default();
+        let name = name.get(..colon).unwrap_or_default();
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        if value.is_empty() || !descriptor.hidden.contains(&name) {
+            continue;
+        }
+        if value.iter().any(|byte| *byte < 0x20) {
+            return Err(BadRequest::Control(name));
+        }
+        hidden.push(start + colon + 2..start + line.len());
+    }
+    read(Seen { bytes, hidden: &hidden }, descriptor)?;
+    Ok(hidden)
 }
 
 /// A header's name in lower case, and what is hidden of its value: nothing is hidden of the line

@@ -34,6 +34,8 @@ pub(super) enum Refused {
     OtherMode,
     #[error("this session was, or is being, attested")]
     Session,
+    #[error("as many challenges are counted as may be, of this client or of all")]
+    Challenges,
     #[error("{0}")]
     Relay(#[from] RelayError),
     #[error("the connection took longer than {} s", .0.as_secs())]
@@ -42,6 +44,8 @@ pub(super) enum Refused {
     Job(#[from] JobError),
     #[error("the recording is refused: {0}")]
     Recording(String),
+    #[error("the examination's result is of another recording")]
+    Examiner,
     #[error("{0}")]
     NotSigned(#[from] NotSigned),
     #[error("the attestor's key has ended or was revoked meanwhile")]
@@ -69,9 +73,11 @@ impl Refused {
             | Self::Mode
             | Self::OtherMode
             | Self::Session
+            | Self::Challenges
             | Self::Relay(_)
             | Self::Job(JobError::Long)
             | Self::Recording(_)
+            | Self::Examiner
             | Self::NotSigned(_)
             | Self::KeyEnded
             | Self::Key(_) => false,

@@ -88,6 +88,7 @@ pub(crate) fn body(session: u16) -> Body {
             head_length: 1,
             body_length: 1,
             root: [9; 32],
+            hidden: 0,
         },
         claims: vec![],
         proof: Proof::default(),

@@ -61,10 +61,9 @@ impl FalseWitness {
             let welcome = Welcome::new(&key, (0, u64::MAX), &channel);
             say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
             hear(&mut stream).await?;
-            let (id, bound) = ([3; 16], 1 << 20);
-            let opened = Opened { id, time: 30_000, up: bound, down: bound };
-            say(&mut stream, &FromAttestor::Opened(opened)).await?;
-            let (client, mut server) = relay(&mut stream, platform).await?;
+            let id = [3; 16];
+            say(&mut stream, &FromAttestor::Opened(bounds(id))).await?;
+            let (client, mut server) = relay(&mut stream, platform, |_| ()).await?;
             mangle(&mut server);
             let capture = capture_hash(&id, Capture { client: &client, server: &server });
             let receipt = Receipt {
@@ -117,16 +116,26 @@ impl FalseWitness {
     }
 }
 
-async fn relay(
+/// What an attestor says that it takes.
+pub(crate) const fn bounds(id: [u8; 16]) -> Opened {
+    let (bytes, time) = (1 << 20, 600_000);
+    Opened { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
+}
+
+/// Passes all on until the prover says that it is over; both directions.
+pub(crate) async fn relay(
     stream: &mut TlsStream<TcpStream>,
     platform: SocketAddr,
+    keep: impl Fn(&FromProver),
 ) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut there = TcpStream::connect(platform).await.ok()?;
     let (mut client, mut server) = (vec![], vec![]);
     loop {
         let mut buffer = [0; 4096];
         // The prover speaks first, then each in turn: TLS 1.3 and one request.
-        match hear(stream).await? {
+        let message = hear(stream).await?;
+        keep(&message);
+        match message {
             FromProver::Data(bytes) => {
                 client.extend(&bytes);
                 there.write_all(&bytes).await.ok()?;

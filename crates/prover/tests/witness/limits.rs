@@ -18,11 +18,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::{
-    raw::Raw,
-    scene::{Scene, Secrets, response},
-    unheard,
-};
+use crate::{raw::Raw, scene::Scene, secrets::Secrets, unheard};
 
 const FULL: [AttestMode; 1] = [AttestMode::FullReveal];
 
@@ -48,8 +44,8 @@ async fn a_lost_attestor_is_tried_once_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_was_refused_is_not_tried_again() {
-    let setting = (FULL.to_vec(), response(200, r#"{"other":1}"#));
-    let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
+    let setting = (FULL.to_vec(), vec!["known"]);
+    let scene = Scene::with(|scene| (scene.modes, scene.tokens) = setting).await;
     let (address, connections) = losing(&scene, 0).await;
     let refused = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(refused, AttestError::Refused(_)), "{refused}");

@@ -5,11 +5,15 @@
 #[path = "../../../attestation/tests/attacks/anybody.rs"]
 mod anybody;
 mod breaking;
+mod canaries;
 mod dishonest;
 mod false_witness;
 mod limits;
+mod lying;
 mod raw;
 mod scene;
+mod secrets;
+mod untrue;
 
 use std::{fs, path::Path, sync::Mutex, time::Duration};
 
@@ -23,7 +27,7 @@ use ports::attestor::{AttestError, Attestor as _, Package};
 
 use self::{
     raw::Raw,
-    scene::{COOKIE, Ending, Scene, response},
+    scene::{COOKIE, Ending, Scene, alone, response},
 };
 
 /// For who does not want to hear how far it is.
@@ -31,6 +35,7 @@ const fn unheard(_: Certifying) {}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
+    let _alone = alone().await;
     let scene = Scene::start().await;
     let steps = Mutex::new(vec![]);
     let reached = |step| steps.lock().unwrap().push(step);
@@ -73,7 +78,7 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
 }
 
 /// All files below a folder, one after the other; hexadecimal as what it stands for too.
-fn files(folder: &Path) -> Vec<u8> {
+pub(crate) fn files(folder: &Path) -> Vec<u8> {
     let mut all = vec![];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -116,19 +121,24 @@ async fn what_cannot_be_attested_is_told() {
     );
     for (answer, why) in [
         (response(200, r#"{"id":"acct-1","id":"acct-2"}"#), "twice"),
-        (response(200, r#"{"other":1}"#), "the body is refused"),
+        (response(200, r#"{"other":1}"#), "is refused"),
     ] {
-        // Opened to the attestor: it refuses for the same reasons, and nothing has to be proved.
-        let modes = vec![AttestMode::FullReveal];
-        let scene = Scene::with(|scene| (scene.modes, scene.answer) = (modes, answer)).await;
-        let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
-        assert!(matches!(&refused, AttestError::Refused(text) if text.contains(why)), "{refused}");
+        // The attestor would refuse it for the same reasons: nothing is told, nor proved.
+        for mode in [AttestMode::FullReveal, AttestMode::ZktlsRequest, AttestMode::ZktlsFull] {
+            let setting = (vec![mode], answer.clone());
+            let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
+            let proved = Mutex::new(false);
+            let reached = |step| *proved.lock().unwrap() |= step == Certifying::Proved;
+            let refused = scene.prover().attest(scene.order(), &reached).await.unwrap_err();
+            let told = matches!(&refused, AttestError::Platform(text) if text.contains(why));
+            assert!(told && !*proved.lock().unwrap(), "{mode:?}: {refused}");
+        }
     }
     let scene = Scene::start().await;
     let mut order = scene.order();
     order.cookies = domain::secret::Secret::new("sid=a\r\nX-Evil: 1".into());
     let refused = scene.prover().attest(order, &unheard).await.unwrap_err();
-    assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
+    assert!(matches!(refused, AttestError::Plan(_)), "{refused}");
 }
 
 /// Finding 10: a common server counts the padding of what is hidden to no value.
@@ -136,7 +146,8 @@ async fn what_cannot_be_attested_is_told() {
 async fn servers_do_not_see_the_padding() {
     let scene = Scene::start().await;
     let bytes = prover::request(&scene.order(), &scene.descriptor());
-    assert!(String::from_utf8_lossy(&bytes).contains(&format!("cookie: {COOKIE:<64}\r\n")));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains(&format!("cookie: {COOKIE:<64}\r\nuser-agent: {:<64}\r\n", "Browser/1")));
     let (mut client, server) = tokio::io::duplex(64 * 1024);
     let service = hyper::service::service_fn(|asked: hyper::Request<hyper::body::Incoming>| {
         let told = asked.headers().get("cookie").map(|value| value.as_bytes().to_vec());
@@ -198,6 +209,7 @@ async fn a_connection_is_over_when_the_response_is_complete() {
             "{ending:?}: {refused}"
         );
     }
+    let _alone = alone().await;
     // The same with a proof, whose statement ends with the client's own close_notify.
     let scene = Scene::with(|scene| scene.ending = Ending::Drop).await;
     scene.prover().attest(scene.order(), &unheard).await.unwrap();
@@ -246,6 +258,7 @@ async fn addresses_that_are_not_public_are_refused() {
     assert_eq!(raw.refused().await, "the client is not known");
     let mut address = scene.address.clone();
     address.token = "known".into();
+    let _alone = alone().await;
     scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -20,7 +20,7 @@ use ports::attestor::AttestOrder;
 use prover::{Address, Prover, descriptor};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
-    CipherSuite, KeyLog, ServerConfig,
+    CipherSuite, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::PrivateKeyDer,
     version::TLS13,
@@ -32,6 +32,8 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::secrets::Secrets;
 
 /// The server's name; and what it is where the attestor is not led to it, an address, so that
 /// nobody has to be asked for it.
@@ -63,6 +65,8 @@ pub(crate) struct Setting {
     pub(crate) tokens: Vec<&'static str>,
     /// Does no examination, and takes for ever.
     pub(crate) hangs: bool,
+    /// What is claimed, by field.
+    pub(crate) fields: Vec<(&'static str, &'static str)>,
 }
 
 pub(crate) struct Scene {
@@ -76,20 +80,10 @@ pub(crate) struct Scene {
     _stop: DropGuard,
 }
 
-/// Secrets of TLS connections (the values of a key log).
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Arc<Mutex<Vec<Vec<u8>>>>);
-
-impl Secrets {
-    pub(crate) fn all(&self) -> Vec<Vec<u8>> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl KeyLog for Secrets {
-    fn log(&self, _: &str, _: &[u8], secret: &[u8]) {
-        self.0.lock().unwrap().push(secret.to_vec());
-    }
+/// Proofs take gigabytes: who makes one waits for this.
+pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
+    static PROOFS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    PROOFS.lock().await
 }
 
 pub(crate) fn response(status: u16, body: &str) -> Vec<u8> {
@@ -115,6 +109,7 @@ impl Scene {
             led: true,
             tokens: vec![],
             hangs: false,
+            fields: vec![("accountId", "/id")],
         };
         change(&mut setting);
         let secrets = Secrets::default();
@@ -124,7 +119,7 @@ impl Scene {
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
         let host = if setting.led { HOST } else { PRIVATE };
-        let definition = definition(setting.modes, host);
+        let definition = definition(setting.modes, host, &setting.fields);
         let tokens: Vec<_> = setting.tokens.iter().map(|token| hash(token.as_bytes())).collect();
         let clients = if tokens.is_empty() { Clients::Everyone } else { Clients::Known(tokens) };
         let program = if setting.hangs { hanging(folder.path()) } else { workers() };
@@ -150,6 +145,11 @@ impl Scene {
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
         Self { address, platform, secrets, root, definition, folder, _stop: stop }
+    }
+
+    /// What the server's chain ends at, DER.
+    pub(crate) fn root(&self) -> &[u8] {
+        &self.root
     }
 
     /// Revokes the attestor's only key.
@@ -209,7 +209,7 @@ fn hash(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-fn definition(modes: Vec<AttestMode>, host: &str) -> Definition {
+fn definition(modes: Vec<AttestMode>, host: &str, fields: &[(&str, &str)]) -> Definition {
     let mut definition = testkit::sample::definition("sample", "1.0.0");
     definition.requests.insert(
         "me".into(),
@@ -225,7 +225,7 @@ fn definition(modes: Vec<AttestMode>, host: &str) -> Definition {
         version: 1,
         headers: BTreeMap::from([("accept".into(), "application/json".into())]),
         modes,
-        fields: BTreeMap::from([("accountId".into(), "/id".into())]),
+        fields: fields.iter().map(|(name, at)| ((*name).into(), (*at).into())).collect(),
     });
     definition
 }

@@ -1,0 +1,121 @@
+//! Whether what an attestor gives is an attestation of what the prover saw itself.
+
+use std::{ops::Range, time::Duration};
+
+use attestation::{
+    attest::Disclosure,
+    body::Body,
+    descriptor::Descriptor,
+    evidence::agrees,
+    full_reveal::Findings,
+    protocol::{self, Receipt},
+    signed::{self, Attestation, hex},
+    tlog::{BadLog, LogProof},
+};
+use domain::session::{ExtractedData, ProofHash};
+use ports::attestor::{AttestError, Issuer};
+use rustls::pki_types::UnixTime;
+
+use crate::connection::Connection;
+
+/// How far an attestor's clock may be from ours.
+const SKEW: Duration = Duration::from_secs(5 * 60);
+
+/// What passed, its name, and what the attestor signed of it.
+pub(crate) struct Recorded {
+    pub(crate) id: [u8; 16],
+    pub(crate) connection: Connection,
+    pub(crate) receipt: Receipt,
+    /// How long what opens it may take, and the examination.
+    pub(crate) proving: Duration,
+    pub(crate) examining: Duration,
+}
+
+/// What of an order the attestation has to repeat.
+pub(crate) struct Ordered {
+    pub(crate) session: [u8; 32],
+    pub(crate) partner: [u8; 32],
+    pub(crate) challenge: Vec<u8>,
+}
+
+/// Whether an attestation is of this connection, and says what was found in it; its hash and values.
+pub(crate) fn verified(
+    given: &protocol::Attested,
+    issuer: &Issuer,
+    (recorded, ordered): (&Recorded, &Ordered),
+    (found, descriptor): (&Findings, &Descriptor),
+) -> Result<(ProofHash, ExtractedData), AttestError> {
+    let untrue = |error: &dyn std::error::Error| AttestError::Untrue(error.to_string());
+    let known = signed::Issuer {
+        name: String::new(),
+        public_key: hex(&issuer.public_key),
+        valid_from: issuer.valid_from,
+        valid_to: issuer.valid_to,
+        revoked_at: None,
+    };
+    let attestation = signed::verify(&given.attestation, &[known]);
+    let attestation = attestation.map_err(|error| untrue(&error))?;
+    logged(&given.inclusion, &attestation, issuer).map_err(|error| untrue(&error))?;
+    let body = &attestation.body;
+    let disclosure = Disclosure::read(&given.disclosure).map_err(|error| untrue(&error))?;
+    disclosure.opens(body).map_err(|error| untrue(&error))?;
+    ours(body, recorded, ordered).map_err(|why| AttestError::Untrue(why.to_owned()))?;
+    let capture = recorded.connection.capture();
+    let agreed = agrees(found, capture, descriptor, body, Some(&disclosure));
+    agreed.map_err(|error| untrue(&error))?;
+    let values = disclosure.claims(body);
+    let values = values.ok_or_else(|| AttestError::Untrue("it does not open its claims".into()))?;
+    let proof = ProofHash::new(&attestation.proof_hash);
+    Ok((proof.ok_or_else(|| AttestError::Untrue("its hash is none".into()))?, values))
+}
+
+/// Whether what the attestor alone knows is of this conversation, and can be so.
+fn ours(body: &Body, recorded: &Recorded, ordered: &Ordered) -> Result<(), &'static str> {
+    let Recorded { id, receipt, .. } = recorded;
+    let named = (body.id, body.session, body.partner, &body.challenge);
+    if named != (*id, ordered.session, ordered.partner, &ordered.challenge) {
+        return Err("it is of another connection");
+    }
+    if body.attempt == 0 {
+        return Err("it counts no attempt");
+    }
+    let time = &body.time;
+    let is_of_receipt = (time.opened, time.closed) == (receipt.opened, receipt.closed);
+    if !is_of_receipt || time.signed < time.closed || !is_about(time.signed..time.signed) {
+        return Err("its times cannot be those of this connection");
+    }
+    if body.server.address != receipt.address {
+        return Err("its server has another address than in the receipt");
+    }
+    Ok(())
+}
+
+/// Whether a receipt is for what passed, and of now.
+pub(crate) fn is_for(receipt: &Receipt, id: &[u8; 16], connection: &Connection) -> bool {
+    let capture = connection.capture();
+    let length = |bytes: &[u8]| u32::try_from(bytes.len()).ok();
+    receipt.id == *id
+        && receipt.capture == attestation::attest::capture_hash(id, capture)
+        && Some(receipt.client_length) == length(capture.client)
+        && Some(receipt.server_length) == length(capture.server)
+        && matches!(receipt.address.len(), 4 | 16)
+        && receipt.opened <= receipt.closed
+        && is_about(receipt.opened..receipt.opened)
+        && is_about(receipt.closed..receipt.closed)
+}
+
+/// Whether it is now, as far as two clocks can agree, within this time in milliseconds since 1970.
+pub(crate) fn is_about(time: Range<u64>) -> bool {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let now = milliseconds(Duration::from_secs(UnixTime::now().as_secs()));
+    let skew = milliseconds(SKEW);
+    let within = time.start.saturating_sub(skew)..=time.end.saturating_add(skew);
+    time.start <= time.end && within.contains(&now)
+}
+
+/// Whether an attestation is in the attestor's log, by a checkpoint that its key signed.
+fn logged(inclusion: &[u8], attestation: &Attestation, issuer: &Issuer) -> Result<(), BadLog> {
+    let proof = LogProof::read(inclusion)?;
+    let key = proof.key_of(&issuer.public_key)?;
+    proof.verify_attestation(attestation, &key).map(|_| ())
+}

@@ -1,0 +1,196 @@
+//! Canaries in all that nobody but the prover and the platform's server may see: in cookies, in the
+//! user agent, in headers of the response and in undeclared members of its body.
+
+use std::{
+    io::{self, Write},
+    sync::{Arc, LazyLock, Mutex},
+};
+
+use attestation::signed::hex;
+use domain::{secret::Secret, workflow::AttestMode};
+use ports::attestor::{AttestOrder, Attested, Attestor as _};
+
+use crate::{
+    files,
+    lying::{Lies, Lying, TRUTH},
+    scene::{Scene, alone},
+    unheard,
+};
+
+/// The second has bytes that are no ASCII, as browsers keep them (F1 of the second review).
+pub(crate) const COOKIES: &str =
+    "sid=canary-first-0123456789; name=canary-s\u{e9}cond-\u{43a}; theme=canary-third";
+pub(crate) const CANARIES: &[&str] = &[
+    "canary-first",
+    "canary-s\u{e9}cond",
+    "canary-third",
+    "canary-agent",
+    "canary-set-cookie",
+    "canary-header",
+    "canary@mail.test",
+    "canary-name",
+    "canary-item",
+    "7318209",
+];
+const BODY: &str = r#"{"id":"acct-1","email":"canary@mail.test","balance":7318209,"list":[{"canary-name":"canary-item"}]}"#;
+
+/// A platform whose response has canaries, attested selectively.
+pub(crate) async fn scene() -> Scene {
+    let length = BODY.len();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+         Set-Cookie: sid=canary-set-cookie; Secure\r\nX-Account: canary-header\r\n\
+         Content-Length: {length}\r\n\r\n{BODY}"
+    );
+    let setting = (vec![AttestMode::ZktlsFull], answer.into_bytes());
+    Scene::with(|scene| (scene.modes, scene.answer) = setting).await
+}
+
+fn order(scene: &Scene) -> AttestOrder {
+    AttestOrder {
+        cookies: Secret::new(COOKIES.into()),
+        user_agent: "canary-agent/1".into(),
+        ..scene.order()
+    }
+}
+
+/// Nowhere, neither as it is nor in hexadecimal.
+fn none_in(bytes: &[u8], place: &str) {
+    for canary in CANARIES {
+        for form in [canary.as_bytes(), hex(canary.as_bytes()).as_bytes()] {
+            assert!(!bytes.windows(form.len()).any(|part| part == form), "{canary} in {place}");
+        }
+    }
+}
+
+fn none_in_package(attested: &Attested) {
+    assert_eq!(attested.values["accountId"], "acct-1");
+    assert_eq!(attested.values.len(), 1);
+    let package = &attested.package;
+    none_in(&package.attestation, "the attestation");
+    none_in(&package.disclosure, "the disclosure");
+    none_in(package.evidence.as_deref().unwrap(), "the evidence");
+    none_in(package.inclusion.as_deref().unwrap(), "the proof of inclusion");
+    none_in(format!("{package:?}").as_bytes(), "the package");
+}
+
+/// All that is traced in this process, by prover and attestors.
+#[derive(Clone, Default)]
+struct Traced(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Traced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+static TRACED: LazyLock<Traced> = LazyLock::new(|| {
+    let traced = Traced::default();
+    let to = traced.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(move || to.clone())
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    traced
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn canaries_reach_neither_log_nor_package() {
+    let _alone = alone().await;
+    let traced = &*TRACED;
+    let scene = scene().await;
+    let attested = scene.prover().attest(order(&scene), &unheard).await.unwrap();
+    none_in_package(&attested);
+    let log = files(&scene.log());
+    assert!(log.len() > 1000, "the journal, entries, tiles and checkpoint");
+    none_in(&log, "the attestor's log");
+    let traced = traced.0.lock().unwrap().clone();
+    assert!(String::from_utf8_lossy(&traced).contains("attested for"), "the attestor's words");
+    none_in(&traced, "what is traced");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_is_told_no_canary_and_no_secret_of_the_data() {
+    let _alone = alone().await;
+    let scene = scene().await;
+    let lying = Lying::start(&scene, TRUTH).await;
+    let prover = scene.prover_to(lying.address.clone());
+    let attested = prover.attest(order(&scene), &unheard).await.unwrap();
+    none_in_package(&attested);
+    assert!(lying.has_reveal());
+    let told = lying.told();
+    none_in(&told, "what the attestor was told");
+    let secrets = scene.secrets.of_data();
+    assert!(secrets.len() >= 2, "those of both directions");
+    for secret in secrets {
+        assert!(!told.windows(secret.len()).any(|part| part == secret), "a secret of the data");
+    }
+}
+
+/// F1: in `zktls-request` too, whatever bytes the cookies have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cookies_with_any_bytes_are_hidden_where_the_response_is_opened() {
+    let _alone = alone().await;
+    let scene = Scene::start().await;
+    let lying = Lying::start(&scene, TRUTH).await;
+    let prover = scene.prover_to(lying.address.clone());
+    let attested = prover.attest(order(&scene), &unheard).await;
+    none_in(&lying.told(), "what the attestor was told");
+    none_in_package(&attested.unwrap());
+}
+
+/// What cannot be sent is refused before the attestor hears of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cookies_that_could_be_read_as_lines_are_told_to_nobody() {
+    let scene = scene().await;
+    let lying = Lying::start(&scene, TRUTH).await;
+    for cookies in ["sid=canary-first\t1", "sid=canary-first\r\nX: 1", "sid=canary-first\0"] {
+        let order = AttestOrder { cookies: Secret::new(cookies.into()), ..order(&scene) };
+        let prover = scene.prover_to(lying.address.clone());
+        let refused = prover.attest(order, &unheard).await.unwrap_err();
+        assert!(refused.to_string().contains("its request cannot be made"), "{refused}");
+        none_in(refused.to_string().as_bytes(), "the error");
+    }
+    assert!(lying.told().is_empty());
+}
+
+/// A response that repeats a cookie where it would be opened.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cookie_that_the_server_repeats_is_not_told() {
+    let answer = crate::scene::response(200, &format!(r#"{{"id":"acct-1","echo":"{COOKIES}"}}"#));
+    let scene = Scene::with(|scene| scene.answer = answer).await;
+    let lying = Lying::start(&scene, TRUTH).await;
+    let prover = scene.prover_to(lying.address.clone());
+    let refused = prover.attest(order(&scene), &unheard).await.unwrap_err();
+    assert!(refused.to_string().contains("that is to be hidden"), "{refused}");
+    assert!(!lying.has_reveal());
+    none_in(&lying.told(), "what the attestor was told");
+}
+
+/// Lies that end it before anything is told, and one after it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_that_lies_is_told_no_canary() {
+    let _alone = alone().await;
+    let scene = scene().await;
+    let lies = [
+        Lies { valid: (0, 0), ..TRUTH },
+        Lies { opened: |opened| opened.down = 0, ..TRUTH },
+        Lies { early: true, ..TRUTH },
+        Lies { receipt_key: 1, ..TRUTH },
+        Lies { receipt: |receipt| receipt.capture[0] ^= 1, ..TRUTH },
+        Lies { body: |body, _| body.response.hidden = 0, ..TRUTH },
+    ];
+    for (number, lies) in lies.into_iter().enumerate() {
+        let lying = Lying::start(&scene, lies).await;
+        let prover = scene.prover_to(lying.address.clone());
+        prover.attest(order(&scene), &unheard).await.unwrap_err();
+        assert_eq!(lying.has_reveal(), number == 5, "{number}");
+        none_in(&lying.told(), &format!("what was told to lie {number}"));
+    }
+}

@@ -1,0 +1,218 @@
+//! An attestor that relays honestly, keeps all that it is told, and lies in whatever it says itself.
+
+use std::sync::{Arc, Mutex};
+
+use attestation::{
+    Refusal, Trust,
+    attest::{Circumstances, Disclosure, attest, capture_hash},
+    body::{Body, Build, LogPlace, Time},
+    full_reveal::{Capture, Findings, examine},
+    protocol::{
+        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
+        Telling, Welcome,
+    },
+    signed::{self, key_id},
+    tlog::{Checkpoint, LogProof, RightEdge, SignedCheckpoint, entry, leaf_hash},
+    zk::Spartan,
+    zktls,
+};
+use ed25519_dalek::SigningKey;
+use prover::Address;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::server::TlsStream;
+
+use crate::{
+    false_witness::{acceptor, bounds, hear, relay, say},
+    scene::Scene,
+};
+
+/// What it says in the place of the truth.
+#[derive(Clone, Copy)]
+pub(crate) struct Lies {
+    /// The validity of its key.
+    pub(crate) valid: (u64, u64),
+    pub(crate) opened: fn(&mut Opened),
+    /// Whether it gives the receipt at once, before anything passed.
+    pub(crate) early: bool,
+    pub(crate) receipt: fn(&mut Receipt),
+    /// Who signs the receipt, and the attestation.
+    pub(crate) receipt_key: u8,
+    pub(crate) key: u8,
+    pub(crate) body: fn(&mut Body, &mut Disclosure),
+    pub(crate) inclusion: fn(Vec<u8>) -> Vec<u8>,
+    /// The entry that its log has.
+    pub(crate) entry: fn([u8; 32]) -> [u8; 32],
+    pub(crate) last: fn(FromAttestor) -> FromAttestor,
+}
+
+const TRUE_KEY: u8 = 8;
+
+/// What it says where it does not lie.
+pub(crate) const TRUTH: Lies = Lies {
+    valid: (0, u64::MAX),
+    opened: |_| (),
+    early: false,
+    receipt: |_| (),
+    receipt_key: TRUE_KEY,
+    key: TRUE_KEY,
+    body: |_, _| (),
+    inclusion: |proof| proof,
+    entry: |hash| hash,
+    last: |message| message,
+};
+
+/// One that lies.
+pub(crate) struct Lying {
+    pub(crate) address: Address,
+    told: Arc<Mutex<Vec<FromProver>>>,
+}
+
+impl Lying {
+    pub(crate) async fn start(scene: &Scene, lies: Lies) -> Self {
+        let keys = vec![key(TRUE_KEY).verifying_key().to_bytes()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let told = Arc::new(Mutex::new(vec![]));
+        let mut witness = Witness {
+            platform: scene.platform,
+            descriptor: scene.descriptor(),
+            root: scene.root().to_vec(),
+            lies,
+            told: told.clone(),
+        };
+        tokio::spawn(async move {
+            let acceptor = acceptor();
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(stream) = acceptor.accept(stream).await else { continue };
+                witness.talk(stream).await;
+            }
+        });
+        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        Self { address, told }
+    }
+
+    /// What it was told, as it went over the channel.
+    pub(crate) fn told(&self) -> Vec<u8> {
+        let told = self.told.lock().unwrap();
+        told.iter().flat_map(|message| message.write().unwrap()).collect()
+    }
+
+    /// Whether it was told what opens a recording.
+    pub(crate) fn has_reveal(&self) -> bool {
+        self.told.lock().unwrap().iter().any(|message| matches!(message, FromProver::Reveal(_)))
+    }
+}
+
+struct Witness {
+    platform: std::net::SocketAddr,
+    descriptor: attestation::descriptor::Descriptor,
+    root: Vec<u8>,
+    lies: Lies,
+    told: Arc<Mutex<Vec<FromProver>>>,
+}
+
+impl Witness {
+    async fn hear(&self, stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
+        let message = hear(stream).await?;
+        self.told.lock().unwrap().push(message.clone());
+        Some(message)
+    }
+
+    async fn talk(&mut self, mut stream: TlsStream<TcpStream>) -> Option<()> {
+        let lies = self.lies;
+        let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+        let welcome = Welcome::new(&key(TRUE_KEY), lies.valid, &channel);
+        say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+        let FromProver::Open(open) = self.hear(&mut stream).await? else { return None };
+        let mut opened = bounds([3; 16]);
+        (lies.opened)(&mut opened);
+        say(&mut stream, &FromAttestor::Opened(opened.clone())).await?;
+        let now = attestor::now();
+        let (client, server) = if lies.early {
+            (vec![], vec![])
+        } else {
+            relay(&mut stream, self.platform, |message| self.keep(message)).await?
+        };
+        let capture = Capture { client: &client, server: &server };
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap();
+        let mut receipt = Receipt {
+            id: opened.id,
+            capture: capture_hash(&opened.id, capture),
+            client_length: length(&client),
+            server_length: length(&server),
+            opened: now,
+            closed: attestor::now(),
+            address: vec![127, 0, 0, 1],
+        };
+        (lies.receipt)(&mut receipt);
+        let signed = SignedReceipt::new(receipt.clone(), &key(lies.receipt_key)).ok()?;
+        say(&mut stream, &FromAttestor::Receipt(signed)).await?;
+        let FromProver::Reveal(telling) = self.hear(&mut stream).await? else { return None };
+        let last = match self.examined(capture, &telling) {
+            Ok(found) => FromAttestor::Attested(self.attested(&open, &receipt, capture, &found)),
+            Err(refusal) => FromAttestor::Refused(refusal.to_string()),
+        };
+        say(&mut stream, &(lies.last)(last)).await?;
+        self.hear(&mut stream).await.map(drop)
+    }
+
+    fn keep(&self, message: &FromProver) {
+        self.told.lock().unwrap().push(message.clone());
+    }
+
+    fn examined(&self, capture: Capture<'_>, telling: &Telling) -> Result<Findings, Refusal> {
+        let root = CertificateDer::from_slice(&self.root);
+        let roots = [webpki::anchor_from_trusted_cert(&root).unwrap()];
+        let trust = Trust { roots: &roots, now: UnixTime::now() };
+        match telling {
+            Telling::FullReveal(secret) => examine(capture, secret, &self.descriptor, &trust),
+            Telling::Proved(reveal) => {
+                zktls::examine(capture, reveal, &Spartan::default(), &self.descriptor, &trust)
+            }
+        }
+    }
+
+    fn attested(
+        &self,
+        open: &Open,
+        receipt: &Receipt,
+        capture: Capture<'_>,
+        found: &Findings,
+    ) -> Attested {
+        let signing = key(self.lies.key);
+        let circumstances = Circumstances {
+            id: receipt.id,
+            issuer: key_id(&signing.verifying_key().to_bytes()),
+            session: open.session,
+            partner: open.partner,
+            attempt: 1,
+            challenge: open.challenge.clone(),
+            server_address: receipt.address.clone(),
+            egress: 0,
+            resolver: 0,
+            roots_sha256: [0; 32],
+            time: Time { opened: receipt.opened, closed: receipt.closed, signed: attestor::now() },
+            attestor: Build { version: "0".into(), sha256: [0; 32] },
+            log: LogPlace { index: 0, before: [0; 32] },
+            blind: [0; 32],
+        };
+        let salt = || [9; 16];
+        let (mut body, mut disclosure) =
+            attest(found, capture, &self.descriptor, circumstances, salt);
+        (self.lies.body)(&mut body, &mut disclosure);
+        let attestation = signed::sign(&body, &signing).unwrap();
+        let (_, hash) = signed::unverified(&attestation).unwrap();
+        let mut edge = RightEdge::new(0, vec![]).unwrap();
+        edge.push(leaf_hash(&entry(&(self.lies.entry)(hash)))).unwrap();
+        let checkpoint = Checkpoint { origin: "lying".into(), size: 1, root: edge.root() };
+        let checkpoint = SignedCheckpoint::sign(&checkpoint, &[&signing]).unwrap();
+        let inclusion = LogProof { index: 0, path: vec![], checkpoint }.write().into_bytes();
+        let inclusion = (self.lies.inclusion)(inclusion);
+        Attested { attestation, disclosure: disclosure.write().unwrap(), inclusion }
+    }
+}
+
+fn key(seed: u8) -> SigningKey {
+    SigningKey::from_bytes(&[seed; 32])
+}

@@ -1,0 +1,30 @@
+//! The secrets of all connections to a server, as it knows them itself.
+
+use std::sync::{Arc, Mutex};
+
+use rustls::KeyLog;
+
+/// Secrets of TLS connections, with their names (a key log).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets(Arc<Mutex<Vec<Named>>>);
+
+type Named = (String, Vec<u8>);
+
+impl Secrets {
+    pub(crate) fn all(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().iter().map(|(_, secret)| secret.clone()).collect()
+    }
+
+    /// Those that open what was said after the handshake.
+    pub(crate) fn of_data(&self) -> Vec<Vec<u8>> {
+        let secrets = self.0.lock().unwrap();
+        let of_data = secrets.iter().filter(|(name, _)| !name.contains("HANDSHAKE"));
+        of_data.map(|(_, secret)| secret.clone()).collect()
+    }
+}
+
+impl KeyLog for Secrets {
+    fn log(&self, name: &str, _: &[u8], secret: &[u8]) {
+        self.0.lock().unwrap().push((name.to_owned(), secret.to_vec()));
+    }
+}
