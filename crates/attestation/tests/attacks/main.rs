@@ -10,6 +10,7 @@
 mod anybody;
 mod changed;
 mod evidence;
+mod fixed;
 mod forge;
 mod handshake;
 mod hidden;
