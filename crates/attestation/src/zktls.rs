@@ -35,7 +35,7 @@ use crate::{
         schedule::Suite,
         wire::{Record, Wire},
     },
-    zk::{BLOCK, Block, Class, ServerData, Side, Statement, ZkBackend},
+    zk::{BLOCK, Block, Class, MOST_BLOCKS, ServerData, Side, Statement, ZkBackend, ZkError},
 };
 
 /// The only suite whose stream is proved.
@@ -141,6 +141,7 @@ pub fn examine(
     let sealed = &wire.client.sealed;
     flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
     let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+    is_short(&wire, rest, reveal)?;
     let (answer, hidden) = match &reveal.server {
         Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
         Told::Proved(told) => {
@@ -287,6 +288,36 @@ fn ordered(hidden: &[Range<usize>], length: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether a circuit can hold all that has to be proved, by lengths alone: before a byte of it is
+/// gone through. Hidden ranges are bounded with it, since none of them is empty ([`ordered`]).
+fn is_short(wire: &Wire<'_>, answer: &[Record<'_>], reveal: &Reveal) -> Result<(), Refusal> {
+    let asked = wire.client.sealed.iter().skip(1).map(|record| blocks(record, 0));
+    let (answered, told) = match &reveal.server {
+        Told::Opened(_) => (0, 0),
+        Told::Proved(told) => {
+            let answered = answer.iter().zip(&told.records).map(|(record, inner)| {
+                // Of messages of the handshake only the type behind them is proved.
+                let sealed = if inner.kind == HANDSHAKE {
+                    record.body.len().saturating_sub(TAG + 1 + usize::from(inner.padding)) / BLOCK
+                } else {
+                    0
+                };
+                blocks(record, sealed)
+            });
+            (answered.sum(), told.said.len())
+        }
+    };
+    let count = asked.sum::<usize>() + answered;
+    let longest = MOST_BLOCKS * BLOCK;
+    let short = count <= MOST_BLOCKS && reveal.said.len() <= longest && told <= longest;
+    if short { Ok(()) } else { Err(ZkError::TooLong.into()) }
+}
+
+/// Blocks of a record, that of its tag included, without the first ones of its content.
+fn blocks(record: &Record<'_>, first: usize) -> usize {
+    1 + record.body.len().saturating_sub(TAG).div_ceil(BLOCK).saturating_sub(first)
+}
+
 /// What has to be proved, made of what was recorded; of the prover's words only those that the
 /// proof covers.
 fn statement(
@@ -323,7 +354,9 @@ fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal>
         return Err(Refusal::Reveal);
     }
     let said = shown(&reveal.said, &reveal.hidden);
-    let mut stream = Stream::new(Side::Client, reveal.client_iv, &said);
+    let printable = |range: &Range<usize>| Hidden { range: range.clone(), class: Class::Printable };
+    let hidden: Vec<_> = reveal.hidden.iter().map(printable).collect();
+    let mut stream = Stream::new(Side::Client, reveal.client_iv, &said, &hidden);
     for (sequence, (record, tag_key)) in (0_u64..).zip(records.iter().zip(&reveal.tag_keys)) {
         let last = usize::try_from(sequence).is_ok_and(|sequence| sequence + 1 == records.len());
         let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
@@ -333,11 +366,7 @@ fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal>
         } else {
             let length = ciphertext.len().checked_sub(1).filter(|length| *length > 0);
             let length = length.ok_or(Refusal::EmptyData)?;
-            let class = |at| {
-                let hidden = reveal.hidden.iter().any(|hidden| hidden.contains(&at));
-                hidden.then_some(Class::Printable)
-            };
-            stream.data(sequence, tag_key, ciphertext, (length, 0), class)?;
+            stream.data(sequence, tag_key, ciphertext, (length, 0))?;
         }
     }
     stream.end()
@@ -354,7 +383,7 @@ fn answer_blocks(
         return Err(Refusal::Reveal);
     }
     let said = shown(&told.said, &told.hidden);
-    let mut stream = Stream::new(Side::Server, told.iv, &said);
+    let mut stream = Stream::new(Side::Server, told.iv, &said, hidden);
     let mut closed = false;
     for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&told.records)) {
         let Inner { kind, padding, tag_key } = inner;
@@ -365,13 +394,7 @@ fn answer_blocks(
         let padding = usize::from(*padding);
         let length = ciphertext.len().checked_sub(padding + 1).ok_or(Refusal::Reveal)?;
         match *kind {
-            APPLICATION_DATA => {
-                let class = |at| {
-                    let hidden = hidden.iter().find(|hidden| hidden.range.contains(&at));
-                    hidden.map(|hidden| hidden.class)
-                };
-                stream.data(sequence, tag_key, ciphertext, (length, padding), class)?;
-            }
+            APPLICATION_DATA => stream.data(sequence, tag_key, ciphertext, (length, padding))?,
             ALERT => {
                 closed = true;
                 stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, padding))?;
@@ -390,34 +413,44 @@ struct Stream<'a> {
     /// What is said in all, and how much of it the records had so far.
     said: &'a [u8],
     at: usize,
+    /// What is hidden of it from there on, in its order.
+    hidden: &'a [Hidden],
     blocks: Vec<Block>,
 }
 
 impl<'a> Stream<'a> {
-    const fn new(side: Side, iv: [u8; 12], said: &'a [u8]) -> Self {
-        Self { side, iv, said, at: 0, blocks: vec![] }
+    const fn new(side: Side, iv: [u8; 12], said: &'a [u8], hidden: &'a [Hidden]) -> Self {
+        Self { side, iv, said, at: 0, hidden, blocks: vec![] }
     }
 
-    /// A record of application data with so much content and padding. The class of a byte of what is
-    /// said says what it is proved to be where it is hidden.
+    /// A record of application data with so much content and padding.
     fn data(
         &mut self,
         sequence: u64,
         tag_key: &[u8; 32],
         ciphertext: &[u8],
         (length, padding): (usize, usize),
-        class: impl Fn(usize) -> Option<Class>,
     ) -> Result<(), Refusal> {
         let (start, end) = (self.at, self.at.saturating_add(length));
         let shown = self.said.get(start..end).ok_or(Refusal::Reveal)?;
         let plain = [shown, &[APPLICATION_DATA], &vec![0; padding]].concat();
         // The type of what a record holds is never hidden.
-        let seen = |place: usize| match class(start + place).filter(|_| place < length) {
-            Some(class) => Seeing::Hidden(Some(class)),
-            None => Seeing::Opened,
+        let mut rest = self.hidden;
+        let seen = |place: usize| {
+            let at = start + place;
+            while let Some((_, after)) = rest.split_first().filter(|(one, _)| one.range.end <= at) {
+                rest = after;
+            }
+            match rest.first().filter(|one| place < length && one.range.contains(&at)) {
+                Some(hidden) => Seeing::Hidden(Some(hidden.class)),
+                None => Seeing::Opened,
+            }
         };
+        self.push(sequence, tag_key, (ciphertext, &plain, 0), seen)?;
+        let over = self.hidden.iter().take_while(|hidden| hidden.range.end <= end).count();
+        self.hidden = self.hidden.get(over..).unwrap_or_default();
         self.at = end;
-        self.push(sequence, tag_key, (ciphertext, &plain, 0), seen)
+        Ok(())
     }
 
     /// A record that holds just this content, all of it opened.
@@ -455,7 +488,7 @@ impl<'a> Stream<'a> {
         sequence: u64,
         tag_key: &[u8; 32],
         (ciphertext, plain, first): (&[u8], &[u8], usize),
-        seen: impl Fn(usize) -> Seeing,
+        mut seen: impl FnMut(usize) -> Seeing,
     ) -> Result<(), Refusal> {
         if plain.len() != ciphertext.len() {
             return Err(Refusal::Reveal);

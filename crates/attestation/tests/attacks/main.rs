@@ -8,6 +8,7 @@
 )]
 
 mod anybody;
+mod bounds;
 mod changed;
 mod evidence;
 mod fixed;
