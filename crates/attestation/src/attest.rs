@@ -1,5 +1,7 @@
 //! From what was found in a connection to what is signed of it, and what opens it later.
 
+use std::collections::BTreeMap;
+
 use minicbor::{Decode, Encode};
 
 use crate::{
@@ -82,6 +84,15 @@ pub fn capture_hash(id: &[u8; 16], capture: Capture<'_>) -> [u8; 32] {
     sha256(&[CAPTURE, id, &length(client), client, &length(server), server].concat())
 }
 
+/// What a body says of what was recorded.
+pub(crate) fn recorded(id: &[u8; 16], capture: Capture<'_>) -> CaptureHash {
+    CaptureHash {
+        client_length: number(capture.client.len()),
+        server_length: number(capture.server.len()),
+        sha256: capture_hash(id, capture),
+    }
+}
+
 /// The name that a session has in an attestation; only who has the salt can tell which it is.
 #[must_use]
 pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
@@ -114,11 +125,6 @@ pub fn attest(
         pointer: claim.pointer.clone(),
         commitment: opening.commitment(),
     });
-    let capture_hash = CaptureHash {
-        client_length: number(capture.client.len()),
-        server_length: number(capture.server.len()),
-        sha256: capture_hash(&circumstances.id, capture),
-    };
     let body = Body {
         version: VERSION,
         id: circumstances.id,
@@ -139,7 +145,7 @@ pub fn attest(
         },
         tls: tls(found, circumstances.roots_sha256),
         time: circumstances.time,
-        capture: capture_hash,
+        capture: recorded(&circumstances.id, capture),
         request: asked_for(found, descriptor, tree(&asked_leaves)),
         response: answered_with(found, descriptor, tree(&answered_leaves)),
         claims: claims.collect(),
@@ -256,13 +262,23 @@ impl Disclosure {
     }
 
     /// The claimed values by field, of a body that it [opens](Self::opens); none where one of them
-    /// is left out.
+    /// is left out. Numbers are as a browser reads them, rounded to doubles: for comparing with what
+    /// a browser was shown, and nothing else.
     #[must_use]
     pub fn claims(&self, body: &Body) -> Option<serde_json::Map<String, serde_json::Value>> {
         let value = |(at, claim): (u32, &Claim)| {
             Some((claim.field.clone(), serde_json::from_str(self.claim(at)?).ok()?))
         };
         (0..).zip(&body.claims).map(value).collect()
+    }
+
+    /// The claimed values by field, each as the JSON text that was attested, of a body that it
+    /// [opens](Self::opens); none where one of them is left out.
+    #[must_use]
+    pub fn claim_texts(&self, body: &Body) -> Option<BTreeMap<String, String>> {
+        let text =
+            |(at, claim): (u32, &Claim)| Some((claim.field.clone(), self.claim(at)?.to_owned()));
+        (0..).zip(&body.claims).map(text).collect()
     }
 
     /// A claim's value as JSON text, where it opens it.

@@ -1,5 +1,7 @@
 //! What a witness is willing to attest: one request to one host, and which values of its answer.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{body::DescriptorName, http::is_token, tls::flight::sha256};
@@ -70,6 +72,10 @@ pub struct Descriptor {
     /// Those of them whose values the witness must not see.
     #[serde(default)]
     pub hidden: Vec<String>,
+    /// What the values of others of them are, by name: such a header has to be in the request, with
+    /// exactly this value. What is neither hidden nor named here is the prover's choice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
     /// Of the response, without parameters: `application/json`.
     pub content_type: String,
     /// Exactly one. A prover cannot choose, and no failure leads to a mode that opens more.
@@ -99,6 +105,8 @@ pub enum BadDescriptor {
     Header(String),
     #[error("hidden header `{0}` is not among the allowed ones")]
     Hidden(String),
+    #[error("header `{0}` is hidden or not allowed, or its value is not visible ASCII")]
+    Value(String),
     #[error("the content type must be application/json")]
     ContentType,
     #[error("claim `{0}` is empty, twice there, or its pointer is none")]
@@ -157,6 +165,11 @@ impl Descriptor {
         if let Some(name) = self.hidden.iter().find(|name| !self.headers.contains(name)) {
             return Err(BadDescriptor::Hidden(name.clone()));
         }
+        if let Some((name, _)) = self.values.iter().find(|(name, value)| {
+            self.hidden.contains(name) || !self.headers.contains(name) || !is_plain_value(value)
+        }) {
+            return Err(BadDescriptor::Value(name.clone()));
+        }
         if self.content_type != "application/json" {
             return Err(BadDescriptor::ContentType);
         }
@@ -169,6 +182,14 @@ impl Descriptor {
         }
         Ok(())
     }
+}
+
+/// A header's value that every server reads alike: not empty, without control characters, and without
+/// spaces at its ends, which do not count (RFC 9110, section 5.5).
+fn is_plain_value(value: &str) -> bool {
+    (1..=LONGEST_TEXT).contains(&value.len())
+        && value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && value.trim_matches(' ') == value
 }
 
 /// A target that every server reads alike: no empty or dotted segment, nothing escaped that would

@@ -6,7 +6,7 @@ use minicbor::{Decode, Encode};
 use rustls_pki_types::{TrustAnchor, UnixTime};
 
 use crate::{
-    attest::{Circumstances, Disclosure, Leaf, attest},
+    attest::{Circumstances, Disclosure, Leaf, attest, recorded},
     body::Body,
     descriptor::Descriptor,
     full_reveal::{Capture, Findings},
@@ -89,9 +89,13 @@ impl Evidence {
         let descriptor =
             self.descriptor().filter(|descriptor| descriptor.name() == body.descriptor);
         let descriptor = descriptor.ok_or(BadEvidence::Descriptor)?;
+        let capture = self.capture();
+        // Before anything that takes longer.
+        if recorded(&body.id, capture) != body.capture {
+            return Err(BadEvidence::Another);
+        }
         let now = std::time::Duration::from_millis(body.time.opened);
         let trust = Trust { roots, now: UnixTime::since_unix_epoch(now) };
-        let capture = self.capture();
         let found = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
         agrees(&found, capture, &descriptor, body, disclosure)?;
         Ok(found)

@@ -10,9 +10,13 @@ use crate::{
     attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE},
     body::Body,
     commitment::Kind,
-    evidence, json,
+    descriptor::Descriptor,
+    evidence::{self, Evidence},
+    http::{Seen, request, selective},
+    json,
     signed::{self, BadAttestation},
     tlog::{BadLog, LogProof, MAX_PROOF_BYTES},
+    zktls::Told,
 };
 
 /// The first member of the file: what it is, and in which version.
@@ -61,7 +65,7 @@ pub struct Portable {
     /// Opens the claims and nothing else, as [`Disclosure::read`] reads it.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub disclosure: Vec<u8>,
-    /// As [`evidence::Evidence::read`] reads it. None where it would show more than the claims.
+    /// As [`Evidence::read`] reads it. None where it would show more than the claims.
     #[cbor(n(4), with = "minicbor::bytes")]
     pub evidence: Option<Vec<u8>>,
     /// As [`LogProof::read`] reads it. None of an attestation that is in no log.
@@ -100,8 +104,8 @@ pub enum BadPortable {
 
 impl Portable {
     /// Makes one of an attestation's parts, and leaves out what the applicant did not agree to
-    /// share: of the disclosure everything but the claims, and the evidence unless the recorded
-    /// response consists of the claims. The signature is not verified.
+    /// share: of the disclosure everything but the claims, and the evidence unless it shows nothing
+    /// else ([`shows_declared_only`]). Signature and proof are not verified.
     ///
     /// # Errors
     /// Where the attestation or its disclosure cannot be read, or do not belong together.
@@ -116,7 +120,8 @@ impl Portable {
         let mut disclosure = Disclosure::read(disclosure)?;
         disclosure.opens(&body)?;
         inclusion.as_deref().map(LogProof::read).transpose()?;
-        let evidence = evidence.filter(|_| shows_claims_only(&disclosure, &body));
+        let evidence =
+            evidence.filter(|evidence| shows_declared_only(evidence, &disclosure, &body));
         disclosure.openings.retain(|opening| opening.kind == Kind::Claim);
         let disclosure = disclosure.write()?;
         let format = FORMAT.to_owned();
@@ -152,6 +157,32 @@ impl Portable {
     pub fn write(&self) -> Result<Vec<u8>, BadPortable> {
         Ok(signed::write(self)?)
     }
+}
+
+/// Whether evidence shows nothing but what is declared: of the request only headers whose values the
+/// descriptor fixes, of the response only the claims. What is hidden stands there as zeros.
+fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) -> bool {
+    let Ok(Evidence { reveal, descriptor, .. }) = Evidence::read(evidence) else { return false };
+    let Ok(descriptor) = serde_json::from_str::<Descriptor>(&descriptor) else { return false };
+    if descriptor.name() != body.descriptor || reveal.mode().number() != body.mode {
+        return false;
+    }
+    let request = Seen { bytes: &reveal.said, hidden: &reveal.hidden };
+    let fixed = request::read(request, &descriptor).is_ok_and(|read| read.chosen.is_empty());
+    let response = match &reveal.server {
+        Told::Opened(_) => shows_claims_only(disclosure, body),
+        Told::Proved(told) => {
+            let response = Seen { bytes: &told.said, hidden: &told.hidden };
+            selective::read(response, &descriptor).is_ok() && is_blank(response)
+        }
+    };
+    fixed && is_blank(request) && response
+}
+
+/// Whether zeros stand in the place of what is hidden.
+fn is_blank(seen: Seen<'_>) -> bool {
+    let mut hidden = seen.hidden.iter().map(|hidden| seen.bytes.get(hidden.clone()));
+    hidden.all(|bytes| bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)))
 }
 
 /// Whether the response, as a disclosure opens it, has no value but the claims, and no header but

@@ -124,7 +124,7 @@ pub fn verify_with(
         return Err(BadAttestation::Long);
     }
     let envelope: Envelope = read(bytes)?;
-    let body: Body = read(&envelope.body)?;
+    let body = read_body(&envelope.body)?;
     if (body.version, body.algorithm) != (VERSION, ED25519) {
         return Err(BadAttestation::Unknown(body.version, body.algorithm));
     }
@@ -158,7 +158,26 @@ pub fn verify_with(
 /// Where it is none.
 pub fn unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), BadAttestation> {
     let envelope: Envelope = read(bytes)?;
-    Ok((read(&envelope.body)?, sha256(&signed_part(&envelope.body))))
+    Ok((read_body(&envelope.body)?, sha256(&signed_part(&envelope.body))))
+}
+
+/// Reads a body. Those of other versions have other fields, and are told by what all of them begin
+/// with: version, identifier, key and algorithm.
+fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    let mut begin = || {
+        decoder.array()?;
+        let version = decoder.u8()?;
+        decoder.bytes()?;
+        decoder.bytes()?;
+        Ok::<_, minicbor::decode::Error>((version, decoder.u8()?))
+    };
+    match begin() {
+        Ok((version, algorithm)) if version != VERSION => {
+            Err(BadAttestation::Unknown(version, algorithm))
+        }
+        Ok(_) | Err(_) => read(bytes),
+    }
 }
 
 impl Issuer {

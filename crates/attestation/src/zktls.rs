@@ -5,42 +5,35 @@
 //! traffic secret and key; in `zktls-full` those of the server's data neither. None of them follows
 //! from what it gets, since HKDF runs one way.
 
+mod statement;
+mod stream;
 mod tell;
 
 use std::ops::Range;
 
 use minicbor::{Decode, Encode, bytes::ByteArray};
-use poly1305::{
-    Poly1305,
-    universal_hash::{KeyInit as _, UniversalHash as _},
-};
-use subtle::ConstantTimeEq as _;
 
 use crate::{
     body::Proof,
     descriptor::{Descriptor, Mode},
     full_reveal::{Answer, Capture, Findings},
-    http::{
-        Seen,
-        selective::{self, Hidden},
-    },
+    http::{Seen, selective},
     refusal::Refusal,
     tls::{
-        ALERT, APPLICATION_DATA, HANDSHAKE,
         flight::{self, Trust, sha256},
         hello::{self, Agreed},
-        open::{CLOSE_NOTIFY, nonce, server_data},
+        open::server_data,
         schedule::Suite,
-        wire::{Record, Wire},
+        wire::Wire,
     },
-    zk::{BLOCK, Block, Class, ServerData, Side, Statement, ZkBackend},
+    zk::{Statement, ZkBackend},
 };
 
+use self::statement::{is_short, ordered, statement_of};
 pub use self::tell::{Hide, HideRequest, HideResponse, reveal};
 
 /// The only suite whose stream is proved.
 const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
-const TAG: usize = 16;
 
 /// What a prover tells once the connection is over.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -176,6 +169,7 @@ impl Stated {
         let sealed = &wire.client.sealed;
         flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
         let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+        is_short(&wire, rest, reveal)?;
         let (answer, hidden) = match &reveal.server {
             Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
             Told::Proved(told) => {
@@ -186,7 +180,7 @@ impl Stated {
                 (Answer::Selective(Box::new(read)), hidden)
             }
         };
-        let statement = statement(&wire, rest, reveal, &hidden, &server.transcript)?;
+        let statement = statement_of(&wire, rest, reveal, &hidden, &server.transcript)?;
         Ok(Self { agreed, server, answer, statement })
     }
 
@@ -207,250 +201,6 @@ impl Stated {
         };
         Ok(Findings { mode: reveal.mode(), proof: Some(proof), ..found })
     }
-}
-
-/// Hidden ranges in the one order that they can be told in: at least one byte is between two.
-fn ordered(hidden: &[Range<usize>], length: usize) -> Result<(), Refusal> {
-    let mut end = 0;
-    for hidden in hidden {
-        if hidden.is_empty() || hidden.start < end || hidden.end > length {
-            return Err(Refusal::Reveal);
-        }
-        end = hidden.end.saturating_add(1);
-    }
-    Ok(())
-}
-
-/// What has to be proved, made of what was recorded; of the prover's words only those that the
-/// proof covers.
-fn statement(
-    wire: &Wire<'_>,
-    answer: &[Record<'_>],
-    reveal: &Reveal,
-    hidden_answer: &[Hidden],
-    transcript: &[u8],
-) -> Result<Statement, Refusal> {
-    ordered(&reveal.hidden, reveal.said.len())?;
-    let mut blocks = asked_blocks(wire, reveal)?;
-    let server = match &reveal.server {
-        Told::Opened(secret) => ServerData::Opened(*secret),
-        Told::Proved(told) => {
-            blocks.extend(answer_blocks(answer, told, hidden_answer)?);
-            ServerData::Proved(told.iv)
-        }
-    };
-    Ok(Statement {
-        hellos: array(&SUITE.hash(&[wire.client.hello, wire.server.hello]))?,
-        transcript: array(transcript)?,
-        server_handshake: reveal.server_handshake,
-        client_handshake: reveal.client_handshake,
-        server,
-        client_iv: reveal.client_iv,
-        blocks,
-    })
-}
-
-/// The blocks of the client's data: all of it, then `close_notify`.
-fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal> {
-    let records = wire.client.sealed.get(1..).unwrap_or_default();
-    if reveal.tag_keys.len() != records.len() {
-        return Err(Refusal::Reveal);
-    }
-    let said = shown(&reveal.said, &reveal.hidden);
-    let mut stream = Stream::new(Side::Client, reveal.client_iv, &said);
-    for (sequence, (record, tag_key)) in (0_u64..).zip(records.iter().zip(&reveal.tag_keys)) {
-        let last = usize::try_from(sequence).is_ok_and(|sequence| sequence + 1 == records.len());
-        let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
-        if last {
-            // A client says that it has said all, whatever its record is said to hold.
-            stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, 0))?;
-        } else {
-            let length = ciphertext.len().checked_sub(1).filter(|length| *length > 0);
-            let length = length.ok_or(Refusal::EmptyData)?;
-            let class = |at| {
-                let hidden = reveal.hidden.iter().any(|hidden| hidden.contains(&at));
-                hidden.then_some(Class::Printable)
-            };
-            stream.data(sequence, tag_key, ciphertext, (length, 0), class)?;
-        }
-    }
-    stream.end()
-}
-
-/// The blocks of the server's data. Of tickets nothing is opened but that they are messages of the
-/// handshake: should one of them change the key, no later record has its tag.
-fn answer_blocks(
-    records: &[Record<'_>],
-    told: &Answered,
-    hidden: &[Hidden],
-) -> Result<Vec<Block>, Refusal> {
-    if told.records.len() != records.len() {
-        return Err(Refusal::Reveal);
-    }
-    let said = shown(&told.said, &told.hidden);
-    let mut stream = Stream::new(Side::Server, told.iv, &said);
-    let mut closed = false;
-    for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&told.records)) {
-        let Inner { kind, padding, tag_key } = inner;
-        let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
-        if closed {
-            return Err(Refusal::AfterClose);
-        }
-        let padding = usize::from(*padding);
-        let length = ciphertext.len().checked_sub(padding + 1).ok_or(Refusal::Reveal)?;
-        match *kind {
-            APPLICATION_DATA => {
-                let class = |at| {
-                    let hidden = hidden.iter().find(|hidden| hidden.range.contains(&at));
-                    hidden.map(|hidden| hidden.class)
-                };
-                stream.data(sequence, tag_key, ciphertext, (length, padding), class)?;
-            }
-            ALERT => {
-                closed = true;
-                stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, padding))?;
-            }
-            HANDSHAKE => stream.opaque(sequence, tag_key, ciphertext, (length, padding))?,
-            other => return Err(Refusal::InnerType(other)),
-        }
-    }
-    stream.end()
-}
-
-/// Makes the blocks of one direction, record by record.
-struct Stream<'a> {
-    side: Side,
-    iv: [u8; 12],
-    /// What is said in all, and how much of it the records had so far.
-    said: &'a [u8],
-    at: usize,
-    blocks: Vec<Block>,
-}
-
-impl<'a> Stream<'a> {
-    const fn new(side: Side, iv: [u8; 12], said: &'a [u8]) -> Self {
-        Self { side, iv, said, at: 0, blocks: vec![] }
-    }
-
-    /// A record of application data with so much content and padding. The class of a byte of what is
-    /// said says what it is proved to be where it is hidden.
-    fn data(
-        &mut self,
-        sequence: u64,
-        tag_key: &[u8; 32],
-        ciphertext: &[u8],
-        (length, padding): (usize, usize),
-        class: impl Fn(usize) -> Option<Class>,
-    ) -> Result<(), Refusal> {
-        let (start, end) = (self.at, self.at.saturating_add(length));
-        let shown = self.said.get(start..end).ok_or(Refusal::Reveal)?;
-        let plain = [shown, &[APPLICATION_DATA], &vec![0; padding]].concat();
-        // The type of what a record holds is never hidden.
-        let seen = |place: usize| match class(start + place).filter(|_| place < length) {
-            Some(class) => Seeing::Hidden(Some(class)),
-            None => Seeing::Opened,
-        };
-        self.at = end;
-        self.push(sequence, tag_key, (ciphertext, &plain, 0), seen)
-    }
-
-    /// A record that holds just this content, all of it opened.
-    fn record(
-        &mut self,
-        sequence: u64,
-        tag_key: &[u8; 32],
-        ciphertext: &[u8],
-        content: &[u8],
-        (kind, padding): (u8, usize),
-    ) -> Result<(), Refusal> {
-        let plain = [content, &[kind], &vec![0; padding]].concat();
-        if plain.len() != ciphertext.len() {
-            return Err(Refusal::InnerType(kind));
-        }
-        self.push(sequence, tag_key, (ciphertext, &plain, 0), |_| Seeing::Opened)
-    }
-
-    /// A record with messages of the handshake, of which nothing is proved but that.
-    fn opaque(
-        &mut self,
-        sequence: u64,
-        tag_key: &[u8; 32],
-        ciphertext: &[u8],
-        (length, padding): (usize, usize),
-    ) -> Result<(), Refusal> {
-        let plain = [vec![0; length], vec![HANDSHAKE], vec![0; padding]].concat();
-        let seen = |place| if place < length { Seeing::Hidden(None) } else { Seeing::Opened };
-        self.push(sequence, tag_key, (ciphertext, &plain, length / BLOCK), seen)
-    }
-
-    /// The block of a record's tag, and those of its content from this one on.
-    fn push(
-        &mut self,
-        sequence: u64,
-        tag_key: &[u8; 32],
-        (ciphertext, plain, first): (&[u8], &[u8], usize),
-        seen: impl Fn(usize) -> Seeing,
-    ) -> Result<(), Refusal> {
-        if plain.len() != ciphertext.len() {
-            return Err(Refusal::Reveal);
-        }
-        let (side, nonce) = (self.side, nonce(self.iv, sequence));
-        let mut tag = Block { side, nonce, opened: u64::from(u32::MAX), ..Block::BLANK };
-        // The first block of a record's stream: half of it is the key of the tag (RFC 8439, section
-        // 2.6).
-        for (place, byte) in tag.plain.iter_mut().zip(tag_key) {
-            *place = *byte;
-        }
-        self.blocks.push(tag);
-        let parts = ciphertext.chunks(BLOCK).zip(plain.chunks(BLOCK)).enumerate().skip(first);
-        self.blocks.extend(parts.map(|(part, (ciphertext, plain))| {
-            let counter = u32::try_from(part + 1).unwrap_or(u32::MAX);
-            let mut block = Block { side, nonce, counter, ..Block::BLANK };
-            let places = block.ciphertext.iter_mut().zip(&mut block.plain);
-            for (at, ((cipher, shown), (own, plain))) in
-                places.zip(ciphertext.iter().zip(plain)).enumerate()
-            {
-                *cipher = *own;
-                let mask = match seen(part * BLOCK + at) {
-                    Seeing::Opened => {
-                        *shown = *plain;
-                        &mut block.opened
-                    }
-                    Seeing::Hidden(Some(Class::Printable)) => &mut block.printable,
-                    Seeing::Hidden(Some(Class::Text)) => &mut block.text,
-                    Seeing::Hidden(Some(Class::Scalar)) => &mut block.scalar,
-                    Seeing::Hidden(None) => continue,
-                };
-                *mask |= 1 << at;
-            }
-            block
-        }));
-        Ok(())
-    }
-
-    /// All blocks, where the records had all that is said.
-    fn end(self) -> Result<Vec<Block>, Refusal> {
-        if self.at == self.said.len() { Ok(self.blocks) } else { Err(Refusal::Reveal) }
-    }
-}
-
-/// What is to be seen of a byte.
-enum Seeing {
-    Opened,
-    /// With what it is proved to be, if anything.
-    Hidden(Option<Class>),
-}
-
-/// A record's ciphertext, where its tag (RFC 8439, section 2.8) is that of this key.
-fn tagged<'a>(record: &Record<'a>, key: &[u8; 32]) -> Option<&'a [u8]> {
-    let (ciphertext, tag) = record.body.split_at_checked(record.body.len().checked_sub(TAG)?)?;
-    let mut mac = Poly1305::new(key.into());
-    mac.update_padded(&record.header);
-    mac.update_padded(ciphertext);
-    let lengths = [record.header.len(), ciphertext.len()].map(u64::try_from);
-    let [header, data] = lengths.map(|length| length.unwrap_or(u64::MAX).to_le_bytes());
-    mac.update_padded(&[header, data].concat());
-    bool::from(mac.finalize().as_slice().ct_eq(tag)).then_some(ciphertext)
 }
 
 /// What is shown of what somebody said: zeros where it is hidden, whatever was told.

@@ -40,6 +40,7 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
         target: format!("{slash}{target}"),
         headers: own.chain(plan.headers.keys().cloned()).collect(),
         hidden: vec![COOKIE.to_owned(), USER_AGENT.to_owned()],
+        values: plan.headers.clone(),
         content_type: "application/json".to_owned(),
         modes: vec![mode(chosen)],
         claims: plan.fields.iter().map(claim).collect(),

@@ -19,6 +19,7 @@ fuzz_target!(|input: (&[u8], &[u8], [u8; 32])| {
         target: "/me".into(),
         headers: vec!["cookie".into()],
         hidden: vec![],
+        values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
         modes: vec![Mode::FullReveal],
         claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],

@@ -16,6 +16,7 @@ fuzz_target!(|input: (&[u8], Vec<(u16, u16)>)| {
         target: "/me".into(),
         headers: vec!["a".into(), "cookie".into()],
         hidden: vec!["cookie".into()],
+        values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
         modes: vec![Mode::ZktlsRequest],
         claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],

@@ -15,6 +15,17 @@ pub struct Request {
     /// Its request line and header lines, without their CRLF; those with hidden parts left out.
     pub opened: Vec<Range<usize>>,
     pub hidden: Vec<Hidden>,
+    /// Headers that are seen, and whose values the prover chose.
+    pub chosen: Vec<Chosen>,
+}
+
+/// A header whose value the descriptor does not fix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// Its name in lower case.
+    pub header: String,
+    /// Where its value is in the request.
+    pub value: Range<usize>,
 }
 
 /// A part that the witness did not see.
@@ -42,6 +53,8 @@ pub enum BadRequest {
     Twice(String),
     #[error("the value of header `{0}` has a tab or another control character")]
     Control(String),
+    #[error("header `{0}` is not there with the value that the descriptor fixes")]
+    Value(String),
     #[error("something is hidden outside of the values that may be")]
     HiddenElsewhere,
     #[error("something stands behind its end")]
@@ -63,7 +76,7 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
     if !seen.bytes.starts_with(beginning.as_bytes()) || hidden_within(&(0..beginning.len())) {
         return Err(BadRequest::Beginning);
     }
-    let mut request = Request { opened: lines_of(&beginning), hidden: vec![] };
+    let mut request = Request { opened: lines_of(&beginning), hidden: vec![], chosen: vec![] };
     let (mut at, mut names) = (beginning.len(), vec![]);
     loop {
         let rest = seen.bytes.get(at..).unwrap_or_default();
@@ -81,6 +94,12 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
             return Err(BadRequest::Twice(name));
         }
         if hidden.is_empty() {
+            let value = line.start + name.len() + ": ".len()..line.end;
+            match descriptor.values.get(&name) {
+                None => request.chosen.push(Chosen { header: name.clone(), value }),
+                Some(fixed) if seen.bytes.get(value) == Some(fixed.as_bytes()) => (),
+                Some(_) => return Err(BadRequest::Value(name)),
+            }
             request.opened.push(line);
         } else if !descriptor.hidden.contains(&name) {
             return Err(BadRequest::HiddenElsewhere);
@@ -88,6 +107,9 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
         let hide = |range| Hidden { range, header: name.clone() };
         request.hidden.extend(hidden.into_iter().map(hide));
         names.push(name);
+    }
+    if let Some(missing) = descriptor.values.keys().find(|name| !names.contains(name)) {
+        return Err(BadRequest::Value(missing.clone()));
     }
     if at < seen.bytes.len() || hidden_within(&(at..usize::MAX)) {
         return Err(BadRequest::More);

@@ -143,8 +143,12 @@ fn header(line: &[u8]) -> Result<(String, Range<usize>), BadResponse> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(BadResponse::Line)?;
     let (name, value) = line.split_at_checked(colon).ok_or(BadResponse::Line)?;
     let value = value.get(1..).unwrap_or_default();
-    let before = value.len() - value.trim_ascii_start().len();
-    let value = value.trim_ascii();
+    // White space around a value is SP and HTAB alone (RFC 9110, section 5.6.3): another line's end
+    // would be one to some readers.
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let before = value.iter().take_while(|byte| is_space(byte)).count();
+    let after = value.iter().rev().take_while(|byte| is_space(byte)).count();
+    let value = value.get(before..value.len() - after).unwrap_or_default();
     let legible = |byte: &u8| *byte == b'\t' || *byte >= 0x20 && *byte != 0x7f;
     if name.is_empty() || !name.iter().copied().all(is_token) || !value.iter().all(legible) {
         return Err(BadResponse::Line);
@@ -157,8 +161,8 @@ fn header(line: &[u8]) -> Result<(String, Range<usize>), BadResponse> {
 fn is_type(value: &[u8], content_type: &str) -> bool {
     let Ok(value) = std::str::from_utf8(value) else { return false };
     let (essence, parameters) = value.split_once(';').unwrap_or((value, ""));
-    let parameters = parameters.trim().to_ascii_lowercase();
-    essence.trim().eq_ignore_ascii_case(content_type)
+    let parameters = parameters.trim_matches([' ', '\t']).to_ascii_lowercase();
+    essence.trim_matches([' ', '\t']).eq_ignore_ascii_case(content_type)
         && matches!(parameters.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\"")
 }
 

@@ -15,6 +15,8 @@ pub use self::{circuit::synthesize, spartan::Spartan, verifier::Refused};
 
 /// Bytes of a block of `ChaCha20` (RFC 8439, section 2.3).
 pub(crate) const BLOCK: usize = 64;
+/// Blocks that the largest circuit holds.
+pub(crate) const MOST_BLOCKS: usize = 150;
 
 /// Everything that a proof says, and that whoever verifies it makes anew from what it recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

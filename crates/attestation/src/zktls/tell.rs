@@ -9,7 +9,7 @@ use chacha20::{
 };
 
 use super::{
-    Answered, Inner, Reveal, SUITE, Told, array, examine_own, shown, statement as statement_of,
+    Answered, Inner, Reveal, SUITE, Told, array, examine_own, shown, statement::statement_of,
 };
 use crate::{
     descriptor::{Descriptor, Mode},

@@ -8,8 +8,10 @@
 )]
 
 mod anybody;
+mod bounds;
 mod changed;
 mod evidence;
+mod fixed;
 mod forge;
 mod handshake;
 mod hidden;

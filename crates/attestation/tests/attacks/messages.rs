@@ -138,7 +138,23 @@ fn responses_that_are_not_exactly_one_are_refused() {
         let headers = format!("Content-Length: {length}\r\n");
         assert_eq!(refused(&with_headers(&headers, JSON)), BadResponse::Length, "{length}");
     }
-    for header in ["X : a", " folded", "X\u{1}: a", "no colon", "X: a\u{0}b", ": a", "X: a\nY: b"] {
+    for header in [
+        "X : a",
+        " folded",
+        "X\u{1}: a",
+        "no colon",
+        "X: a\u{0}b",
+        ": a",
+        "X: a\nY: b",
+        "X: a\n",
+        "X: a\r",
+        "X: a\u{c}",
+        "X: \na",
+        "X: \u{c}a",
+        "X:\nY: b",
+        "X: \r",
+        "X: a\n\n",
+    ] {
         let headers = format!("{header}\r\nContent-Length: {}\r\n", JSON.len());
         assert_eq!(refused(&with_headers(&headers, JSON)), BadResponse::Line, "{header:?}");
     }

@@ -1,21 +1,27 @@
 //! What a portable attestation shows to whom the applicant agreed to share the claims alone.
 
 use attestation::{
+    Trust,
     attest::{Disclosure, attest},
     commitment::Kind,
-    descriptor::{Claim, Descriptor},
+    descriptor::{Claim, Descriptor, Mode},
+    evidence::Evidence,
     full_reveal::Capture,
     portable::{BadPortable, Portable, Subject},
     signed::sign,
+    zktls::{Hide, Told, examine, reveal},
 };
 use ed25519_dalek::SigningKey;
+use rustls::pki_types::UnixTime;
 
 use crate::{
-    scene::{Scene, descriptor},
+    bounds::NoProof,
+    scene::{HOST, Scene, descriptor, request_with},
     signed::circumstances,
 };
 
-const EVIDENCE: &[u8] = b"the recording";
+const ACCEPT: &str = "Accept: application/json\r\n";
+const CANARY: &str = "canary";
 /// Of a log with one entry; that it is the attestation's is for the verifier to say.
 const INCLUSION: &str = "c2sp.org/tlog-proof@v1\nindex 0\n\nlog.test\n1\n\
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\u{2014} log.test Az3grlgtzPICa5OS8npVmf1Myq/5\
@@ -25,52 +31,149 @@ fn subject() -> Subject {
     Subject { session: [3; 16], partner: [4; 16], salt: [2; 32] }
 }
 
-/// The parts of an attestation of a response with this head and body, in which these are claimed.
+/// What an attestation is of.
+#[derive(Clone)]
+struct Case<'a> {
+    mode: Mode,
+    /// Headers of the request.
+    asked: &'a str,
+    /// Headers of the response.
+    head: &'a str,
+    body: &'a str,
+    claims: &'a [&'a str],
+}
+
+impl<'a> Case<'a> {
+    const fn of(head: &'a str, body: &'a str, claims: &'a [&'a str]) -> Self {
+        Self { mode: Mode::ZktlsRequest, asked: ACCEPT, head, body, claims }
+    }
+
+    /// The parts of it. No proof is made, and none is looked at here.
+    fn parts(&self) -> (Vec<u8>, Disclosure, Evidence) {
+        let Self { mode, asked, head, body, claims } = self;
+        let length = body.len();
+        let response = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{head}\r\n{body}"
+        );
+        let request = request_with(&format!("{asked}Cookie: sid=canary\r\n"));
+        let session = Scene { request, response: response.into_bytes(), ..Scene::default() }.play();
+        let claim = |pointer: &&str| Claim { field: (*pointer).into(), pointer: (*pointer).into() };
+        let descriptor = Descriptor {
+            modes: vec![*mode],
+            values: [("accept".into(), "application/json".into())].into(),
+            claims: claims.iter().map(claim).collect(),
+            ..descriptor()
+        };
+        let capture = Capture { client: &session.client, server: &session.server };
+        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let secret = session.secret.as_slice().try_into().unwrap();
+        let told = reveal(capture, secret, &Hide::of(&descriptor), &NoProof, HOST, &trust).unwrap();
+        let found = examine(capture, &told, &NoProof, &descriptor, &trust).unwrap();
+        let (body, disclosure) = attest(&found, capture, &descriptor, circumstances(), || [9; 16]);
+        let descriptor = serde_json::to_string(&descriptor).unwrap();
+        let evidence = Evidence {
+            client: session.client.clone(),
+            server: session.server.clone(),
+            reveal: told,
+            descriptor,
+        };
+        (sign(&body, &SigningKey::from_bytes(&[7; 32])).unwrap(), disclosure, evidence)
+    }
+
+    /// The portable attestation with its evidence changed; whether the evidence is in it.
+    fn carries(&self, change: impl FnOnce(&mut Evidence)) -> bool {
+        let (attestation, disclosure, mut evidence) = self.parts();
+        change(&mut evidence);
+        let (disclosure, bytes) = (disclosure.write().unwrap(), evidence.write().unwrap());
+        let portable =
+            Portable::of(subject(), attestation, &disclosure, Some(bytes.clone()), None).unwrap();
+        let whole = portable.write().unwrap();
+        let found = whole.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
+        assert!(!found, "{}{}{}", self.asked, self.head, self.body);
+        assert!(portable.evidence.as_ref().is_none_or(|carried| *carried == bytes));
+        portable.evidence.is_some()
+    }
+}
+
 fn parts(head: &str, body: &str, claims: &[&str]) -> (Vec<u8>, Disclosure) {
-    let length = body.len();
-    let response = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{head}\r\n{body}"
-    );
-    let session = Scene { response: response.into_bytes(), ..Scene::default() }.play();
-    let claim = |pointer: &&str| Claim { field: (*pointer).into(), pointer: (*pointer).into() };
-    let descriptor = Descriptor { claims: claims.iter().map(claim).collect(), ..descriptor() };
-    let found = session.examine_as(&descriptor).unwrap();
-    let capture = Capture { client: &session.client, server: &session.server };
-    let (body, disclosure) = attest(&found, capture, &descriptor, circumstances(), || [9; 16]);
-    (sign(&body, &SigningKey::from_bytes(&[7; 32])).unwrap(), disclosure)
+    let (attestation, disclosure, _) = Case::of(head, body, claims).parts();
+    (attestation, disclosure)
 }
 
 fn portable(head: &str, body: &str, claims: &[&str]) -> Portable {
-    let (attestation, disclosure) = parts(head, body, claims);
-    let disclosure = disclosure.write().unwrap();
-    Portable::of(subject(), attestation, &disclosure, Some(EVIDENCE.to_vec()), None).unwrap()
+    let (attestation, disclosure, evidence) = Case::of(head, body, claims).parts();
+    let (disclosure, evidence) = (disclosure.write().unwrap(), evidence.write().unwrap());
+    Portable::of(subject(), attestation, &disclosure, Some(evidence), None).unwrap()
 }
 
 #[test]
 fn evidence_that_shows_more_than_the_claims_is_left_out() {
-    let table = [
-        ("", r#"{"id":"4711"}"#, vec!["/id"], true),
-        (
-            "Date: now\r\nSERVER: any\r\n",
-            r#"{"a":{"id":1},"n":[true]}"#,
-            vec!["/a/id", "/n/0"],
-            true,
-        ),
-        ("", r#"{"x/y~z":null}"#, vec!["/x~1y~0z"], true),
-        ("", r#"{"id":"4711","email":"canary"}"#, vec!["/id"], false),
-        ("", r#"{"id":"4711","canary":{}}"#, vec!["/id"], false),
-        ("", r#"{"id":"4711","list":[]}"#, vec!["/id"], false),
-        ("X-Account: canary\r\n", r#"{"id":"4711"}"#, vec!["/id"], false),
-        ("ETag: canary\r\n", r#"{"id":"4711"}"#, vec!["/id"], false),
-    ];
-    for (head, body, claims, whole) in table {
-        let portable = portable(head, body, &claims);
-        let evidence = whole.then(|| EVIDENCE.to_vec());
-        assert_eq!(portable.evidence, evidence, "{head}{body}");
-        let bytes = portable.write().unwrap();
-        let canary = b"canary";
-        assert!(!bytes.windows(canary.len()).any(|window| window == canary), "{head}{body}");
+    for (head, body, claims, whole) in [
+        ("", r#"{"id":"4711"}"#, &["/id"][..], true),
+        ("Date: now\r\nSERVER: any\r\n", r#"{"a":{"id":1},"n":[true]}"#, &["/a/id", "/n/0"], true),
+        ("", r#"{"x/y~z":null}"#, &["/x~1y~0z"], true),
+        ("", r#"{"id":"4711","email":"canary"}"#, &["/id"], false),
+        ("", r#"{"id":"4711","canary":{}}"#, &["/id"], false),
+        ("", r#"{"id":"4711","list":[]}"#, &["/id"], false),
+        ("X-Account: canary\r\n", r#"{"id":"4711"}"#, &["/id"], false),
+        ("ETag: canary\r\n", r#"{"id":"4711"}"#, &["/id"], false),
+    ] {
+        assert_eq!(Case::of(head, body, claims).carries(|_| ()), whole, "{head}{body}");
     }
+}
+
+/// Where the response is disclosed selectively, its evidence shows no value but the claims.
+#[test]
+fn evidence_that_hides_what_is_not_claimed_is_carried() {
+    for (head, body) in [
+        ("", r#"{"id":"4711","email":"canary"}"#),
+        (
+            "X-Account: canary\r\nSet-Cookie: sid=canary\r\n",
+            r#"{"id":"4711","a":{"canary":["canary"]}}"#,
+        ),
+    ] {
+        let case = Case { mode: Mode::ZktlsFull, ..Case::of(head, body, &["/id"]) };
+        assert!(case.carries(|_| ()), "{head}{body}");
+    }
+}
+
+/// The applicant's browser and whatever else the prover sends is in the evidence where it is seen.
+#[test]
+fn evidence_with_headers_that_the_descriptor_does_not_fix_is_left_out() {
+    let asked = format!("{ACCEPT}User-Agent: canary\r\n");
+    for mode in [Mode::ZktlsRequest, Mode::ZktlsFull] {
+        let case = Case { mode, ..Case::of("", r#"{"id":"4711"}"#, &["/id"]) };
+        assert!(case.carries(|_| ()));
+        assert!(!Case { asked: &asked, ..case }.carries(|_| ()), "{mode:?}");
+    }
+}
+
+/// What stands in the place of hidden bytes is looked at by nobody who examines evidence.
+#[test]
+fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
+    let body = r#"{"id":"4711","email":"somebody"}"#;
+    let case = Case { mode: Mode::ZktlsFull, ..Case::of("", body, &["/id"]) };
+    let write = |bytes: &mut Vec<u8>, at: usize| {
+        bytes[at..at + CANARY.len()].copy_from_slice(CANARY.as_bytes());
+    };
+    assert!(!case.carries(|evidence| {
+        let at = evidence.reveal.hidden[0].start;
+        write(&mut evidence.reveal.said, at);
+    }));
+    assert!(!case.carries(|evidence| {
+        let Told::Proved(told) = &mut evidence.reveal.server else { return };
+        let at = told.hidden[0].start;
+        write(&mut told.said, at);
+    }));
+    // Of another request, of another mode, or none at all.
+    assert!(!case.carries(|evidence| {
+        evidence.descriptor = evidence.descriptor.replace("/api/v1/me", "/api/v1/you");
+    }));
+    assert!(!case.carries(|evidence| evidence.reveal.server = Told::Opened([0; 32])));
+    let (attestation, disclosure, _) = case.parts();
+    let (disclosure, none) = (disclosure.write().unwrap(), Some(b"canary".to_vec()));
+    let portable = Portable::of(subject(), attestation, &disclosure, none, None).unwrap();
+    assert_eq!(portable.evidence, None);
 }
 
 #[test]
@@ -87,14 +190,15 @@ fn the_disclosure_opens_the_claims_and_nothing_else() {
 
 #[test]
 fn a_response_that_is_not_opened_in_full_leaves_the_evidence_out() {
-    let (attestation, disclosure) = parts("", r#"{"id":"4711"}"#, &["/id"]);
+    let (attestation, disclosure, evidence) = Case::of("", r#"{"id":"4711"}"#, &["/id"]).parts();
+    let evidence = evidence.write().unwrap();
     for kind in [Kind::ResponseLine, Kind::BodyPart] {
         let mut some = disclosure.clone();
         let at = some.openings.iter().position(|opening| opening.kind == kind).unwrap();
         some.openings.remove(at);
         let some = some.write().unwrap();
         let made =
-            Portable::of(subject(), attestation.clone(), &some, Some(EVIDENCE.to_vec()), None);
+            Portable::of(subject(), attestation.clone(), &some, Some(evidence.clone()), None);
         assert_eq!(made.unwrap().evidence, None, "{kind:?}");
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn descriptor() -> Descriptor {
         target: "/api/v1/me".into(),
         headers: vec!["accept".into(), "cookie".into(), "user-agent".into()],
         hidden: vec!["cookie".into()],
+        values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
         modes: vec![Mode::FullReveal],
         claims: vec![claim("user_id", "/user/id"), claim("verified", "/user/verified")],

@@ -8,7 +8,8 @@ use attestation::{
     commitment::Kind,
     full_reveal::Capture,
     signed::{
-        BadAttestation, Issuer, MAX_ISSUERS, RevokedKeys, hex, key_id, sign, verify, verify_with,
+        BadAttestation, Issuer, MAX_ISSUERS, RevokedKeys, hex, key_id, sign, unverified, verify,
+        verify_with,
     },
 };
 use ed25519_dalek::SigningKey;
@@ -107,6 +108,26 @@ fn an_attestation_has_one_form() {
         let unknown = Body { version, ..body.clone() };
         let refused_version = refused(&sign(&unknown, &key()).unwrap());
         assert_eq!(refused_version, BadAttestation::Unknown(version, 1));
+    }
+}
+
+/// The body of an earlier version has other fields: what it is has to be told from what is broken.
+#[test]
+fn a_body_of_another_version_is_named_by_its_version() {
+    // An array of a version, an identifier, a key, an algorithm, and something else.
+    let body = [&[0x85, 1, 0x50][..], &[1; 16], &[0x58, 32], &[2; 32], &[1, 0xf6]].concat();
+    let envelope = [&[0x82, 0x58, 55][..], &body, &[0x58, 64], &[0; 64]].concat();
+    assert_eq!(body.len(), 55);
+    assert_eq!(unverified(&envelope), Err(BadAttestation::Unknown(1, 1)));
+    assert_eq!(verify(&envelope, &[issuer()]), Err(BadAttestation::Unknown(1, 1)));
+    let broken = [&[0x82, 0x58, 54][..], &body[..54], &[0x58, 64], &[0; 64]].concat();
+    assert_eq!(unverified(&broken), Err(BadAttestation::Unknown(1, 1)));
+    let ours = [&envelope[..4], &[2], &envelope[5..]].concat();
+    assert!(matches!(unverified(&ours), Err(BadAttestation::Form(_))));
+    for body in [&[][..], &[0x85], &[0x85, 0x41, 1], &[0xf6]] {
+        let length = u8::try_from(body.len()).unwrap();
+        let broken = [&[0x82, 0x40 | length][..], body, &[0x58, 64], &[0; 64]].concat();
+        assert!(matches!(unverified(&broken), Err(BadAttestation::Form(_))), "{body:?}");
     }
 }
 

@@ -13,3 +13,9 @@ fn the_pinned_digests_are_those_of_the_circuits() {
         assert_eq!(digest, pinned, "{kind:?}: {digest:02x?}");
     }
 }
+
+#[test]
+fn the_most_blocks_are_those_of_the_largest_circuit() {
+    let most = CIRCUITS.into_iter().map(|(kind, _)| kind.blocks).max();
+    assert_eq!(most, Some(crate::zk::MOST_BLOCKS));
+}

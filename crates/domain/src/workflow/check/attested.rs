@@ -38,8 +38,10 @@ impl Checker<'_> {
                 self.flaw("attest.headers", format!("`{name}` cannot be given"));
             }
             let visible = value.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
-            if value.is_empty() || value.len() > LONGEST_VALUE || !visible {
-                self.flaw("attest.headers", format!("the value of `{name}` must be visible ASCII"));
+            let spaced = value.starts_with(' ') || value.ends_with(' ');
+            if value.is_empty() || value.len() > LONGEST_VALUE || !visible || spaced {
+                let why = "must be visible ASCII, without spaces around it";
+                self.flaw("attest.headers", format!("the value of `{name}` {why}"));
             }
         }
         if wish.fields.is_empty() || wish.fields.len() > MOST_FIELDS {

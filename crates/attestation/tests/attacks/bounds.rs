@@ -1,0 +1,88 @@
+//! What is told of a connection and is longer than anything that can be proved: it is refused by its
+//! size, before any of it is looked at.
+
+use attestation::{
+    Refusal, Trust,
+    full_reveal::Capture,
+    zk::{Statement, ZkBackend, ZkError},
+    zktls::{Hide, Reveal, Told, reveal},
+};
+use rustls::pki_types::UnixTime;
+
+use crate::{
+    hidden::{self, hiding},
+    scene::{HOST, Scene, request_with},
+    selective,
+};
+
+const TOO_LONG: Refusal = Refusal::Zk(ZkError::TooLong);
+
+/// Proves nothing.
+pub(crate) struct NoProof;
+
+impl ZkBackend for NoProof {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn prove(&self, _: &Statement, _: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
+        Ok(vec![])
+    }
+
+    fn circuit(&self, _: &Statement) -> Result<[u8; 32], ZkError> {
+        Ok([0; 32])
+    }
+
+    fn verify(&self, _: &Statement, _: &[u8]) -> Result<(), ZkError> {
+        Ok(())
+    }
+}
+
+/// What the witness says of a request with a cookie of so many bytes, with a tag's key that is wrong:
+/// that is found where the bytes are gone through.
+fn examined(length: usize) -> Refusal {
+    let request = request_with(&format!("Cookie: {}\r\n", "a".repeat(length)));
+    let session = Scene { request, ..Scene::default() }.play();
+    let capture = Capture { client: &session.client, server: &session.server };
+    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let secret = session.secret.as_slice().try_into().unwrap();
+    let descriptor = hiding();
+    let hide = Hide::of(&descriptor);
+    let mut told = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
+    told.tag_keys[0][0] ^= 1;
+    hidden::examined(&session, &told).unwrap_err()
+}
+
+#[test]
+fn a_request_that_no_circuit_holds_is_refused_by_its_size() {
+    assert_eq!(examined(100), Refusal::Tag(0));
+    assert_eq!(examined(9_000), Refusal::Tag(0));
+    assert_eq!(examined(10_000), TOO_LONG);
+    assert_eq!(examined(14_000), TOO_LONG);
+}
+
+#[test]
+fn more_hidden_parts_than_bytes_can_be_proved_are_refused_by_their_number() {
+    let (session, told) = &*hidden::HONEST;
+    let mut many = told.clone();
+    many.said = vec![b'a'; 900_000];
+    many.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
+    assert_eq!(hidden::examined(session, &many), Err(TOO_LONG));
+    let (session, told) = &*selective::HONEST;
+    let with = |change: &dyn Fn(&mut Reveal)| {
+        let mut told = told.clone();
+        change(&mut told);
+        selective::examined(session, &told).unwrap_err()
+    };
+    let many = |told: &mut Reveal| {
+        let Told::Proved(answered) = &mut told.server else { return };
+        answered.said = vec![b'a'; 900_000];
+        answered.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
+    };
+    assert_eq!(with(&many), TOO_LONG);
+    let request = |told: &mut Reveal| {
+        told.said = vec![b'a'; 900_000];
+        told.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
+    };
+    assert_eq!(with(&request), TOO_LONG);
+}
