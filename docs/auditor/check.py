@@ -1,12 +1,14 @@
 """Reads evidence a second time, by other means: what avouch-verify says of a recording is computed
-again with Python's cryptography and nothing of ours. It does not verify the zero-knowledge proof, which
-alone binds the hidden bytes of the request; it says so in its output.
+again with Python's cryptography and nothing of ours. It does not verify the zero-knowledge proof, and
+says in its output what only that proof shows: the hidden bytes, and that the bytes that are told are
+the encrypted ones (of the request always, of the response in zktls-full).
 
     avouch-verify attestation.cbor --keys issuers.json --evidence evidence.cbor --roots roots.pem \\
         --show-transcript > report.json
-    python3 check.py evidence.cbor roots.pem report.json [attestation.cbor issuers.json]
+    python3 check.py evidence.cbor roots.pem report.json [attestation.cbor issuers.json [inclusion.tlog-proof]]
 
-With the last two files it also verifies the signature, the key and what the body says (version 2).
+With the attestation and the issuers it also verifies the signature, the key and what the body says (version
+2); with the inclusion proof, that the log has the attestation, by a checkpoint that its key signed.
 """
 
 import base64
@@ -15,6 +17,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import re
 import sys
 
 from cryptography import x509
@@ -119,6 +122,60 @@ def signed(key, message, transcript):
     return scheme
 
 
+def tagged(record, key):
+    """The length of a record's content; its tag is verified with the key that is told for it."""
+    _, header, body = record
+    body, tag = body[:-16], body[-16:]
+    pad = lambda part: part + bytes(-len(part) % 16)
+    lengths = len(header).to_bytes(8, "little") + len(body).to_bytes(8, "little")
+    poly1305.Poly1305.verify_tag(bytes(key), pad(header) + pad(body) + lengths, tag)
+    return len(body)
+
+
+def blanked(said, hidden):
+    """What is told, with zeros in the place of what is hidden: what is told there is not looked at."""
+    said, before = bytearray(said), 0
+    for start, end in hidden:
+        assert before <= start < end <= len(said), "hidden ranges that are out of order, or touch"
+        said[start:end], before = bytes(end - start), end + 1
+    return bytes(said)
+
+
+def told_response(told, sealed):
+    """The response of zktls-full, as it is told, and whether it ends with close_notify. The tags are
+    verified; that the bytes are those that were encrypted is for the proof to show."""
+    _, inner, said, hidden = told
+    length, closed = 0, False
+    for record, (kind, padding, key) in zip(sealed, inner, strict=True):
+        assert not closed, "a record after close_notify"
+        content = tagged(record, key) - 1 - padding
+        assert kind in (21, 22, 23) and content >= 0, "a record of another type"
+        length += content if kind == 23 else 0
+        closed = kind == 21
+        assert not closed or content == 2, "an alert of another length"
+    assert length == len(said), "what is told is longer or shorter than what the records hold"
+    return blanked(said, hidden), closed
+
+
+def seen_lines(lines):
+    """Those that zktls-full shows whole: the others' values are hidden."""
+    needed = (b"content-encoding", b"content-length", b"content-type", b"transfer-encoding")
+    return lines[:1] + [line for line in lines[1:] if line.split(b":")[0].lower() in needed]
+
+
+def readable(body):
+    """A body that can be read as JSON where parts are hidden: null in the place of a value, digits
+    within a string. The hidden ones are not compared with anything."""
+    one = lambda found: b"null" if found[0][:1] == b"\0" else found[0].replace(b"\0", b"0")
+    return re.sub(rb'"(?:[^"\\]|\\.)*"|\0+', one, body, flags=re.DOTALL)
+
+
+def exact(text):
+    """JSON whose numbers stay what is written."""
+    number = lambda written: ("number", written)
+    return json.loads(text, parse_int=number, parse_float=number)
+
+
 def response(stream):
     head, body = stream.split(b"\r\n\r\n", 1)
     lines = head.split(b"\r\n")
@@ -132,14 +189,51 @@ def response(stream):
     return lines, body
 
 
-def attested(attestation, issuers, report):
+def logged(inclusion, proof_hash, index, public):
+    """Whether a log has the attestation where it says (C2SP tlog-proof, RFC 6962), by a checkpoint that
+    the attestation's key signed."""
+    with open(inclusion, encoding="utf-8") as file:
+        head, note = file.read().split("\n\n", 1)
+    first, told, *path = head.split("\n")
+    assert first == "c2sp.org/tlog-proof@v1" and told == f"index {index}", "of another place in the log"
+    path = [base64.b64decode(line, validate=True) for line in path]
+    text, signatures = note.rsplit("\n\n", 1)
+    origin, size, root = (text + "\n").split("\n")[:3]
+    raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    name = hashlib.sha256(origin.encode() + b"\n\x01" + raw).digest()[:4]
+    ours = []
+    for line in signatures.splitlines():
+        _, by, signature = line.split(" ")
+        signature = base64.b64decode(signature, validate=True)
+        if by == origin and signature[:4] == name:
+            ours.append(signature[4:])
+    assert ours, "the checkpoint is not signed with the attestation's key"
+    for signature in ours:
+        public.verify(signature, (text + "\n").encode())
+    node = hashlib.sha256(b"\0avouch/attestation-log-entry/v1\0" + proof_hash).digest()
+    at, last = index, int(size) - 1
+    assert at <= last, "behind the end of the log"
+    for sibling in path:
+        assert last, "more hashes than the path has"
+        if at & 1 or at == last:
+            node = hashlib.sha256(b"\1" + sibling + node).digest()
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            node = hashlib.sha256(b"\1" + node + sibling).digest()
+        at, last = at >> 1, last >> 1
+    assert not last and node == base64.b64decode(root), "not in the tree of the checkpoint"
+    print(f"entry {index} of {size} in the log {origin}")
+
+
+def attested(attestation, issuers, inclusion, report):
     """The body's fields that the evidence does not show, held against the report; the key's state."""
     with open(attestation, "rb") as file:
         whole = file.read()
     ((body, signature), end) = cbor(whole)
     assert end == len(whole), "something follows the attestation"
     (version, _, key_id, algorithm, mode, session, partner, attempt, challenge, descriptor, server,
-     *_), end = cbor(body)
+     *rest), end = cbor(body)
     assert end == len(body), "something follows the body"
     assert (version, algorithm) == (2, 1), "of another version than 2, or not Ed25519"
     with open(issuers) as file:
@@ -153,7 +247,7 @@ def attested(attestation, issuers, report):
     descriptor_hash, (host, port, address, *_) = descriptor[2], server
     for place, computed in {
         ("proofHash",): hashlib.sha256(message).hexdigest(),
-        ("attestationType",): {0: "full-reveal", 1: "zktls-request"}.get(mode, "unknown"),
+        ("attestationType",): {0: "full-reveal", 1: "zktls-request", 2: "zktls-full"}.get(mode, "unknown"),
         ("session",): session.hex(),
         ("partner",): partner.hex(),
         ("attempt",): attempt,
@@ -169,19 +263,24 @@ def attested(attestation, issuers, report):
             told = told[step]
         assert told == computed, f"{'.'.join(place)}: {told} was told, {computed} computed"
     print(f"signature, key {key_id.hex()}, session, partner, attempt {attempt}, challenge and server are as told")
+    log_index = rest[-2][0]
+    if inclusion:
+        logged(inclusion, hashlib.sha256(message).digest(), log_index, public)
     revoked = [one["revokedAt"] for one in listings if one.get("revokedAt") is not None]
     assert not revoked, f"its key was revoked, at {min(revoked)} ms since 1970"
 
 
-def main(evidence, roots, report, attestation=None, issuers=None):
+def main(evidence, roots, report, attestation=None, issuers=None, inclusion=None):
     with open(evidence, "rb") as file:
         (client, server, reveal, *_), _ = cbor(file.read())
     with open(report) as file:
-        report = json.load(file)
+        report = file.read()
+    report, claims = json.loads(report), exact(report)["claims"]
     if attestation:
-        attested(attestation, issuers, report)
+        attested(attestation, issuers, inclusion, report)
     told, host = report["evidence"], report["server"]["name"]
-    server_handshake, client_handshake, server_data, client_iv, tag_keys, said, _, _ = reveal
+    server_handshake, client_handshake, (kind, (server_data,)), _, tag_keys, said, hidden, _ = reveal
+    is_full, said = kind == 1, blanked(said, hidden)
     of_client, of_server = list(records(client)), list(records(server))
     client_hello, server_hello = of_client[0][2], of_server[0][2]
     sealed_client = [record for record in of_client if record[0] == 23]
@@ -205,15 +304,17 @@ def main(evidence, roots, report, attestation=None, issuers=None):
 
     (kind, ours), *_ = opened(client_handshake, sealed_client[:1])
     assert kind == 22 and ours[4:] == finished(client_handshake, transcript(4)), "the client's"
-    for (_, header, body), key in zip(sealed_client[1:], tag_keys, strict=True):
-        body, tag = body[:-16], body[-16:]
-        pad = lambda part: part + bytes(-len(part) % 16)
-        lengths = len(header).to_bytes(8, "little") + len(body).to_bytes(8, "little")
-        poly1305.Poly1305.verify_tag(bytes(key), pad(header) + pad(body) + lengths, tag)
+    for record, key in zip(sealed_client[1:], tag_keys, strict=True):
+        tagged(record, key)
 
-    answered = list(opened(server_data, sealed_server[taken:]))
-    lines, body = response(b"".join(content for kind, content in answered if kind == 23))
-    if answered[-1] != (21, b"\x01\0"):
+    if is_full:
+        stream, closed = told_response(server_data, sealed_server[taken:])
+    else:
+        answered = list(opened(server_data, sealed_server[taken:]))
+        stream = b"".join(content for kind, content in answered if kind == 23)
+        closed = answered[-1] == (21, b"\x01\0")
+    lines, body = response(stream)
+    if not closed:
         lengths = [line for line in lines if line.lower().startswith(b"content-length:")]
         ends = lengths and int(lengths[0].split(b":")[1]) == len(body)
         assert ends or not lengths and b"transfer-encoding: chunked" in b"\n".join(lines).lower(), "the end is missing"
@@ -231,13 +332,13 @@ def main(evidence, roots, report, attestation=None, issuers=None):
         assert told[name] == computed, f"{name}: {told[name]} was told, {computed} computed"
     shown = {
         "request": said.hex(),
-        "responseHead": [line.hex() for line in lines],
+        "responseHead": [line.hex() for line in (seen_lines(lines) if is_full else lines)],
         "responseBody": body.hex(),
     }
     for name, computed in shown.items():
         assert told.get(name, computed) == computed, f"{name}: {told[name]} was told, {computed} computed"
-    document = json.loads(body)
-    for claim in report["claims"]:
+    document = exact(readable(body) if is_full else body)
+    for claim in claims:
         value = document
         for step in claim["pointer"].split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")
@@ -246,7 +347,11 @@ def main(evidence, roots, report, attestation=None, issuers=None):
     print("chain, CertificateVerify, both Finished, tags, records and claims are as told")
     if not all(name in told for name in shown):
         print("NOT COMPARED: the request and the response (avouch-verify was run without --show-transcript)")
-    print("NOT CHECKED: the zero-knowledge proof; avouch-verify checks it")
+    what = "the request and of the response" if is_full else "the request"
+    print(
+        f"NOT CHECKED: the zero-knowledge proof. Only that shows that the bytes of {what} that are told are "
+        "those that were encrypted, and what the hidden ones can be; avouch-verify checks it"
+    )
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ use domain::{
     id::{SessionId, TeamId},
     notification::Channel,
     platform::Platform,
-    request::{ListQuery, NewSession},
-    session::{ExtractedData, ProofHash, Session},
+    request::{GivenData, ListQuery, NewSession},
+    session::{ProofHash, Session},
 };
 use ports::{
     StoreError,
@@ -118,7 +118,7 @@ impl<S: SessionService + 'static> SessionService for Whole<S> {
         &self,
         caller: &Caller,
         proof: &ProofHash,
-        data: &ExtractedData,
+        data: &GivenData,
     ) -> Result<Comparison, SessionError> {
         let (inner, caller) = (self.inner.clone(), caller.clone());
         let (proof, data) = (proof.clone(), data.clone());

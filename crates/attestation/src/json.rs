@@ -1,6 +1,7 @@
 //! JSON (RFC 8259), in the one form that cannot be read in two ways.
 
 mod literal;
+mod number;
 mod outline;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 use self::literal::literal;
+pub use self::number::is_same;
 pub(crate) use self::outline::{Outline, outline};
 
 /// Objects and arrays within one another.

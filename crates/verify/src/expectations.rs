@@ -60,8 +60,8 @@ pub(crate) struct Expectations {
     /// The mode; zktls-full or zktls-request unless it or a lower --level is given
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
-    /// How much has to be verified; of a portable attestation that is the evidence, unless it or
-    /// --mode full-reveal is given, and otherwise what is named
+    /// How much has to be verified: the evidence, unless it or --mode full-reveal is given. Of files
+    /// that are named without --roots and without an expectation but the hash, what is named
     #[arg(long, value_enum)]
     level: Option<Level>,
     /// What the partner set as attestationChallenge: base64url without padding, 1 to 64 bytes
@@ -70,7 +70,8 @@ pub(crate) struct Expectations {
     /// The partner, by the identifier of its team; with --session or a portable attestation
     #[arg(long, value_name = "TEAM_ID")]
     partner: Option<Uuid>,
-    /// A field that has to be attested; may be given more than once
+    /// A field that has to be attested, with its value unless --level signature is given; may be
+    /// given more than once
     #[arg(long, value_name = "NAME", value_parser = field)]
     require_field: Vec<String>,
     /// How many connections the attestor may have opened for this attestation
@@ -139,12 +140,11 @@ impl Expectations {
         Ok(())
     }
 
-    /// Whether this level is enough for what is asked for. A portable attestation, which is handed
-    /// out whole, has to bring its evidence where nothing else is asked for; of parts that were
-    /// named one by one, those that were named are verified.
-    pub(crate) fn is_enough(&self, reached: Level, is_portable: bool) -> Result<(), Unexpected> {
-        let word_is_enough = self.mode == Some(Mode::FullReveal) || !is_portable;
-        let usual = if word_is_enough { Level::Signature } else { Level::Evidence };
+    /// Whether this level is enough for what is asked for: --level, or what --mode full-reveal
+    /// leaves, for which no evidence exists, or what is usual.
+    pub(crate) fn is_enough(&self, reached: Level, usual: Level) -> Result<(), Unexpected> {
+        let opens_all = self.mode == Some(Mode::FullReveal);
+        let usual = if opens_all { Level::Signature } else { usual };
         let asked = self.level.unwrap_or(usual);
         if reached < asked {
             return Err(Unexpected::Level(reached.name(), asked.name()));
@@ -152,9 +152,11 @@ impl Expectations {
         Ok(())
     }
 
-    /// Whether each required field has a value; only its commitment was signed.
+    /// Whether each required field has a value, unless the signature alone is asked for by name:
+    /// only a commitment to it was signed.
     pub(crate) fn are_opened(&self, is_opened: impl Fn(&str) -> bool) -> Result<(), Unexpected> {
-        match self.require_field.iter().find(|field| !is_opened(field)) {
+        let needed = self.require_field.iter().filter(|_| self.level != Some(Level::Signature));
+        match needed.into_iter().find(|field| !is_opened(field)) {
             Some(field) => Err(Unexpected::NotOpened(field.clone())),
             None => Ok(()),
         }

@@ -32,9 +32,10 @@ Exit codes:
   19  log          its place in the attestor's log is not proved, or is not in --log
 From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
 
-Unless --mode or --level asks for less, only zktls-full and zktls-request are accepted, and of a portable attestation
-only with its evidence. Without evidence the attestor's word is all there is: the report says so in
-\"level\". Name --level evidence to accept nothing less, whatever the files are.";
+Unless --mode or --level asks for less, only zktls-full and zktls-request are accepted, and only with
+the evidence: of a portable attestation always, of other files where --roots or anything else than the
+hash is expected. Files that are named without that are verified as far as they go, and \"level\" in the
+report says how far: at signature and disclosure it is the attestor's word.";
 
 /// Why nothing is accepted. Each kind has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +98,14 @@ impl From<NotLogged> for Failure {
 }
 
 impl Failure {
+    /// A wrong command line, in one line.
+    pub(crate) fn usage(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+        let line = lines.collect::<Vec<_>>().join(" ");
+        Self::File(line.strip_prefix("error: ").unwrap_or(&line).to_owned())
+    }
+
     /// The exit code and its name.
     pub(crate) const fn class(&self) -> (u8, &'static str) {
         match self {

@@ -1,13 +1,14 @@
 //! `avouch-verify`: checks an attestation, offline, and says what it proves and what it assumes.
 
+mod examined;
 mod expectations;
 mod failure;
 mod input;
 mod log;
+mod proved;
 mod report;
 
 use std::{
-    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -16,28 +17,23 @@ use std::{
 use attestation::{
     attest::{Disclosure, session_name},
     body::Body,
-    evidence::Evidence,
-    full_reveal::Findings,
     signed::{self, Attestation, Issuer, RevokedKeys},
     trust_list::{MAX_TRUST_LIST_BYTES, parse_trust_list},
-    zk::Spartan,
 };
 use clap::Parser;
-use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::{
+    examined::examined,
     expectations::{Expectations, Level},
     failure::{EXIT_CODES, Failure},
     input::{Input, read},
     log::LogOptions,
-    report::Shown,
+    report::{Report, Shown},
 };
 
-/// The longest files of roots and of what a session is, in bytes.
-const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
+/// The longest file that says what a session is, in bytes.
 const LONGEST_SESSION: usize = 4096;
 const NO_SALT: &str =
     "--session SESSION_ID needs a portable attestation: without one, name a file with the salt";
@@ -69,7 +65,7 @@ struct Order {
     /// The recording, to be examined again; takes seconds and 2 GB
     #[arg(long, requires = "roots", value_name = "FILE")]
     evidence: Option<PathBuf>,
-    /// The certificates that the server's chain may end at
+    /// The certificates that the server's chain may end at; asks for the evidence
     #[arg(long, value_name = "CERTS.pem")]
     roots: Option<PathBuf>,
     /// Whose the attestation is: a file with {"sessionId", "salt"}, or, for a portable attestation,
@@ -117,35 +113,36 @@ fn main() -> ExitCode {
     let order = match Order::try_parse() {
         Ok(order) => order,
         Err(error) => {
+            let wrong = error.use_stderr();
+            if wrong && asks_for_json() {
+                println!("{}", Report::refused(&Failure::usage(&error)).json());
+            }
             let _ = error.print();
-            return ExitCode::from(u8::from(error.use_stderr()));
+            return ExitCode::from(u8::from(wrong));
         }
     };
     let mut verified = None;
     let refused = verify(&order, &mut verified).err();
     // A report only of what is genuine: of anything else there is nothing to be said.
     let genuine = matches!(refused, None | Some(Failure::Unexpected(_)));
-    let mut report = match verified.filter(|_| genuine) {
-        Some(report) => report,
-        None => json!({}),
-    };
-    if let Value::Object(fields) = &mut report {
-        fields.insert("accepted".to_owned(), refused.is_none().into());
-        if let Some(failure) = &refused {
-            fields.insert("refused".to_owned(), failure.json());
-        }
-    }
+    let mut report = verified.filter(|_| genuine).unwrap_or_default();
+    report.conclude(refused.as_ref());
     if genuine || order.json {
-        println!("{report}");
+        println!("{}", report.json());
     }
     let Some(failure) = refused else { return ExitCode::SUCCESS };
     eprintln!("{failure}");
     ExitCode::from(failure.class().0)
 }
 
+/// Whether a command line that is wrong has `--json` among its options.
+fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
 /// Checks everything in the order of the exit codes, but for what takes seconds, which is last.
 /// From the signature on there is a report of what was verified so far.
-fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
+fn verify(order: &Order, report: &mut Option<Report>) -> Result<(), Failure> {
     let issuers = issuers(&order.keys)?;
     let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
     let input = Input::read(&order.file, disclosure, evidence, order.log.inclusion.as_deref())?;
@@ -185,13 +182,26 @@ fn verify(order: &Order, report: &mut Option<Value>) -> Result<(), Failure> {
     let files = input.evidence.as_deref().zip(order.roots.as_deref());
     shown.found = files.map(|files| examined(files, &attestation, shown.disclosure)).transpose()?;
     *report = Some(report::report(&attestation, &shown));
-    if shown.level() > Level::Signature {
-        order.expected.are_opened(|field| shown.is_opened(body, field))?;
-    }
-    Ok(order.expected.is_enough(shown.level(), input.subject.is_some())?)
+    let usual = order.usual_level(input.subject.is_some());
+    order.expected.is_enough(shown.level(), usual)?;
+    Ok(order.expected.are_opened(|field| shown.is_opened(body, field))?)
 }
 
 impl Order {
+    /// How much has to be verified where neither --level nor --mode says it. Whoever hands an
+    /// attestation over can leave its evidence out, so that it is asked for by everything that shows
+    /// that somebody relies on the answer: a portable file, which is handed over whole, roots, and
+    /// each expectation but the hash. Parts that are named one by one without that are verified as
+    /// far as they go.
+    fn usual_level(&self, is_portable: bool) -> Level {
+        let expects = self.checked().iter().any(|name| !matches!(*name, "proofHash" | "level"));
+        if is_portable || expects || self.roots.is_some() {
+            Level::Evidence
+        } else {
+            Level::Signature
+        }
+    }
+
     /// Names of everything that the attestation is held against, as the exit codes have them.
     fn checked(&self) -> Vec<&'static str> {
         let files = [
@@ -252,40 +262,6 @@ fn is_fresh(most: Duration, attestation: &Attestation) -> Result<(), Failure> {
     if (-CLOCKS..=most).contains(&age) { Ok(()) } else { Err(Failure::Age(age)) }
 }
 
-fn examined(
-    (evidence, roots): (&[u8], &Path),
-    attestation: &Attestation,
-    disclosure: Option<&Disclosure>,
-) -> Result<Findings, Failure> {
-    let bad = |error: &dyn std::fmt::Display| {
-        Failure::File(format!("{} has no certificates: {error}", roots.display()))
-    };
-    let pem = read(roots, LONGEST_ROOTS)?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let certificates = certificates.map_err(|error| bad(&error))?;
-    let anchors =
-        certificates.iter().filter_map(|root| webpki::anchor_from_trusted_cert(root).ok());
-    let anchors: Vec<_> = anchors.collect();
-    if anchors.is_empty() {
-        return Err(bad(&"none of them can be read"));
-    }
-    unless_it_panics(|| {
-        let evidence = Evidence::read(evidence)?;
-        let backend = Spartan::default();
-        Ok(evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?)
-    })
-}
-
-/// Evidence is somebody else's, and the proof in it is read by code that is not all ours: a panic
-/// there is a refusal with its exit code, in one line as any other.
-fn unless_it_panics<T>(examine: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| ()));
-    let result = panic::catch_unwind(AssertUnwindSafe(examine));
-    panic::set_hook(hook);
-    result.unwrap_or(Err(Failure::Panic))
-}
-
 fn disclosed(bytes: &[u8], attestation: &Attestation) -> Result<Disclosure, Failure> {
     let disclosure = Disclosure::read(bytes)?;
     disclosure.opens(&attestation.body)?;
@@ -295,22 +271,6 @@ fn disclosed(bytes: &[u8], attestation: &Attestation) -> Result<Disclosure, Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_panic_in_the_examination_is_a_refusal_of_the_evidence() {
-        let threaded = || {
-            std::thread::scope(|scope| match scope.spawn(|| panic!("in a worker")).join() {
-                Ok(()) => Ok(()),
-                Err(payload) => panic::resume_unwind(payload),
-            })
-        };
-        for refused in [unless_it_panics::<()>(|| panic!("at once")), unless_it_panics(threaded)] {
-            let refused = refused.unwrap_err();
-            assert_eq!(refused.class(), (7, "evidence"));
-            assert_eq!(refused.to_string().lines().count(), 1);
-        }
-        assert_eq!(unless_it_panics(|| Ok(5)).unwrap(), 5);
-    }
 
     #[test]
     fn ages_are_numbers_with_a_unit() {

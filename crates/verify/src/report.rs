@@ -1,24 +1,66 @@
-//! What a verified attestation says, and what one has to believe for it to be so.
+//! What a verified attestation says, as it is printed.
 
 use std::net::IpAddr;
 
 use attestation::{
     attest::Disclosure,
     body::{Body, Server},
-    descriptor::Mode,
     full_reveal::Findings,
     portable::Subject,
     signed::{Attestation, Issuer, hex},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SecondsFormat};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
 use uuid::Uuid;
 
 use crate::{
     expectations::{Level, mode_name},
+    failure::Failure,
     log::Logged,
+    proved::{assumes, proves},
 };
+
+/// What is printed.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    #[serde(flatten)]
+    members: Map<String, Value>,
+    /// None where nothing is told of the attestation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<Vec<ShownClaim>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownClaim {
+    field: String,
+    pointer: String,
+    /// Numbers as they are written: `Value` would round those of more than 64 bits.
+    value: Option<Box<RawValue>>,
+}
+
+impl Report {
+    /// Of something that is not genuine, or was not looked at.
+    pub(crate) fn refused(failure: &Failure) -> Self {
+        let mut report = Self::default();
+        report.conclude(Some(failure));
+        report
+    }
+
+    /// Says whether it is accepted.
+    pub(crate) fn conclude(&mut self, refused: Option<&Failure>) {
+        self.members.insert("accepted".to_owned(), refused.is_none().into());
+        if let Some(failure) = refused {
+            self.members.insert("refused".to_owned(), failure.json());
+        }
+    }
+
+    pub(crate) fn json(&self) -> String {
+        // Texts, numbers and what was read as JSON are always written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
 
 /// What was shown beside an attestation.
 pub(crate) struct Shown<'a> {
@@ -53,18 +95,46 @@ impl Shown<'_> {
         place.is_some_and(|at| self.value(at).is_some())
     }
 
-    fn value(&self, at: usize) -> Option<Value> {
+    /// A claim's value; none where it is not known, or is none that a claim can have.
+    fn value(&self, at: usize) -> Option<Box<RawValue>> {
         let opened = || self.disclosure?.claim(u32::try_from(at).ok()?);
         let found = || self.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
-        serde_json::from_str(opened().or_else(found)?).ok()
+        let written = opened().or_else(found)?;
+        let text = match serde_json::from_str(written).ok()? {
+            Value::Number(_) => written.to_owned(),
+            value @ (Value::Null | Value::Bool(_) | Value::String(_)) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => return None,
+        };
+        RawValue::from_string(text).ok()
+    }
+
+    /// Headers whose values the prover chose; none where the evidence was not examined.
+    pub(crate) fn chosen(&self) -> Option<Vec<(&str, String)>> {
+        let found = self.found.as_ref()?;
+        let chosen = found.request.chosen.iter().map(|chosen| {
+            let value = found.said.get(chosen.value.clone()).unwrap_or_default();
+            (chosen.header.as_str(), String::from_utf8_lossy(value).into_owned())
+        });
+        Some(chosen.collect())
     }
 }
 
-pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
-    let body = &attestation.body;
-    let claims = body.claims.iter().enumerate().map(|(at, claim)| {
-        json!({ "field": claim.field, "pointer": claim.pointer, "value": shown.value(at) })
+pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
+    let claims = attestation.body.claims.iter().enumerate().map(|(at, claim)| ShownClaim {
+        field: claim.field.clone(),
+        pointer: claim.pointer.clone(),
+        value: shown.value(at),
     });
+    let members = match members(attestation, shown) {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    Report { members, claims: Some(claims.collect()) }
+}
+
+/// All of the report but the claims.
+fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
+    let body = &attestation.body;
     json!({
         "level": shown.level().name(),
         "checked": shown.checked,
@@ -99,6 +169,9 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
         "request": {
             "method": body.request.method, "target": body.request.target,
             "length": body.request.length,
+            "chosenHeaders": shown.chosen().map(|chosen| chosen.iter().map(|(name, value)| {
+                json!({ "name": name, "value": value })
+            }).collect::<Vec<_>>()),
             "hidden": body.request.hidden.iter().map(|hidden| json!({
                 "start": hidden.start, "length": hidden.length, "header": hidden.header,
             })).collect::<Vec<_>>(),
@@ -107,7 +180,6 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Value {
             "status": body.response.status, "contentType": body.response.content_type,
             "bodyLength": body.response.body_length, "hiddenBytes": body.response.hidden,
         },
-        "claims": claims.collect::<Vec<_>>(),
         "log": {
             "index": body.log.index, "before": hex(&body.log.before),
             "inclusion": shown.logged.as_ref().map(Logged::json),
@@ -181,79 +253,7 @@ fn evidence(found: &Findings, transcript: bool) -> Value {
 }
 
 /// RFC 3339; none for a time that no calendar has.
-fn time(milliseconds: u64) -> Option<String> {
+pub(crate) fn time(milliseconds: u64) -> Option<String> {
     let moment = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
     Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
-}
-
-fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
-    let host = &body.server.name;
-    let mut lines = vec![format!(
-        "the holder of the key says that it examined one TLS 1.3 connection to {host} that it \
-         recorded itself, and that the request and the response were those described here"
-    )];
-    if shown.disclosure.is_some() {
-        lines.push(
-            "every value that is shown is the one that was committed to before the signature"
-                .into(),
-        );
-    }
-    if shown.found.is_some() {
-        lines.push(format!(
-            "the recorded bytes are those of a TLS 1.3 connection with the holder of {host}'s \
-             certificate, which vouched for every byte of the response; the request was the one \
-             described, and what is hidden of it is what the connection's own keys encrypted"
-        ));
-    }
-    lines.extend(shown.logged.as_ref().map(Logged::proves));
-    lines
-}
-
-fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
-    let host = &body.server.name;
-    let honest = if shown.found.is_some() {
-        "the attestor recorded these bytes on its own way to the server, and its key is held by \
-         nobody who gains from a false attestation"
-    } else {
-        "the attestor's key is held by nobody who gains from a false attestation, and the attestor \
-         is honest: the signature is its word"
-    };
-    let mut lines = vec![
-        honest.to_owned(),
-        Logged::assumes(shown.logged.as_ref()),
-        format!(
-            "nobody who works with the prover controlled the way between the attestor and {host}: \
-             the prover knows the keys of the connection and could have put records into it"
-        ),
-        format!("the private key of {host}'s certificate, and the authorities that vouch for it, are sound"),
-        "SHA-256, Ed25519 and the ciphers of TLS 1.3 hold".to_owned(),
-        "the account is that of whoever's credentials were used; that it was the applicant is not shown"
-            .to_owned(),
-        "no key was revoked since the lists of keys were fetched".to_owned(),
-    ];
-    if !shown.checked.contains(&"challenge") {
-        lines.push(
-            "nothing of the verifier's own is held against it (--challenge): it may have been made \
-             for another purpose, or be shown again"
-                .into(),
-        );
-    }
-    if body.server.resolver != 0 {
-        lines.push(format!("the attestor's own configuration gave {host}'s address, not the DNS"));
-    }
-    if let Some(at) = shown.issuer.and_then(|issuer| issuer.revoked_at) {
-        lines.push(format!(
-            "the key was revoked ({}); that this was signed before is the word of whoever held it",
-            time(at).unwrap_or_default()
-        ));
-    }
-    if [Mode::ZktlsRequest, Mode::ZktlsFull].map(Mode::number).contains(&body.mode) {
-        lines.push(
-            "discrete logarithms on the curve T256 are hard, and the proof system holds".into(),
-        );
-    }
-    if body.mode == Mode::FullReveal.number() {
-        lines.push("the attestor saw the whole request, credentials too: this is no zkTLS".into());
-    }
-    lines
 }

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use domain::{
-    id::SessionId,
-    request::{Invalid, read_comparison},
-};
+use domain::{id::SessionId, request::read_comparison};
 use ports::driving::{Coverage, Held, SessionError, SessionService};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -52,8 +49,6 @@ pub(in crate::http) async fn verify(
     sessions: web::Data<dyn SessionService>,
     Question(caller, body): Question,
 ) -> Result<Success<Compared>, ApiError> {
-    let body: Value =
-        serde_json::from_slice(&body).map_err(|_| Invalid::one("the body must be valid JSON"))?;
     let (proof, data) = read_comparison(&body)?;
     let found = sessions.compare(&caller, &proof, &data).await.map_err(|error| match error {
         SessionError::NotFound => ApiError::AttestationNotFound,

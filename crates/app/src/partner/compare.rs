@@ -1,7 +1,13 @@
 //! Holds data against an attestation.
 
-use attestation::{attest::Disclosure, signed::unverified};
-use domain::session::{ExtractedData, ProofHash};
+use std::collections::BTreeMap;
+
+use attestation::{
+    attest::Disclosure,
+    json::is_same,
+    signed::{BadAttestation, unverified},
+};
+use domain::{id::SessionId, request::GivenData, session::ProofHash};
 use ports::{
     StoreError,
     attestor::Package,
@@ -15,7 +21,7 @@ impl Partners {
         &self,
         caller: &Caller,
         proof: &ProofHash,
-        data: &ExtractedData,
+        data: &GivenData,
     ) -> Result<Comparison, SessionError> {
         let found = self.core.witness.attestations.attested(caller.id, proof).await?;
         let (session, package) = found.ok_or(SessionError::NotFound)?;
@@ -25,21 +31,44 @@ impl Partners {
         if outcome.and_then(|outcome| outcome.proof()) != Some(proof) {
             return Err(SessionError::NotFound);
         }
-        let claims = claims(&package)
-            .ok_or_else(|| StoreError::new("read an attestation", "it does not open"))?;
+        let claims = match claims(&package) {
+            Ok(claims) => claims.ok_or_else(|| unfit("it does not open"))?,
+            Err(error) if is_outdated(&error) => {
+                tell_outdated(session, &error);
+                return Err(SessionError::NotFound);
+            }
+            Err(error) => return Err(unfit(error).into()),
+        };
         let (fields, coverage) = compared(&claims, data);
         let matches = holds(&fields);
         Ok(Comparison { session, matches, coverage, fields })
     }
 }
 
+/// Whether an attestation that is kept is of a version that is no longer read. It is as if there were
+/// none.
+pub(super) const fn is_outdated(error: &BadAttestation) -> bool {
+    matches!(error, BadAttestation::Unknown(..))
+}
+
+pub(super) fn tell_outdated(session: SessionId, error: &BadAttestation) {
+    tracing::warn!(
+        session.id = %session, %error,
+        "the attestation of session {session} is neither compared nor handed out: it is of an earlier version"
+    );
+}
+
+pub(super) fn unfit(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::new("read an attestation", error)
+}
+
 /// How each attested field and each given one compares, and whether the comparison speaks for all
 /// that was given.
-fn compared(claims: &ExtractedData, data: &ExtractedData) -> (Vec<(String, Held)>, Coverage) {
+fn compared(claims: &Claims, data: &GivenData) -> (Vec<(String, Held)>, Coverage) {
     let attested = claims.iter().map(|(field, value)| {
         let held = match data.get(field) {
             None => Held::Missing,
-            Some(given) if given == value => Held::Matches,
+            Some(given) if is_same(given, value) => Held::Matches,
             Some(_) => Held::Differs,
         };
         (field.clone(), held)
@@ -61,12 +90,15 @@ fn holds(fields: &[(String, Held)]) -> bool {
     attested.into_iter().all(|(_, held)| *held == Held::Matches)
 }
 
+/// Attested values by field, as JSON text.
+type Claims = BTreeMap<String, String>;
+
 /// The attested values; none where the package is not whole.
-fn claims(package: &Package) -> Option<ExtractedData> {
-    let (body, _) = unverified(&package.attestation).ok()?;
-    let disclosure = Disclosure::read(&package.disclosure).ok()?;
-    disclosure.opens(&body).ok()?;
-    disclosure.claims(&body)
+fn claims(package: &Package) -> Result<Option<Claims>, BadAttestation> {
+    let (body, _) = unverified(&package.attestation)?;
+    let disclosure = Disclosure::read(&package.disclosure).ok();
+    let opens = disclosure.filter(|disclosure| disclosure.opens(&body).is_ok());
+    Ok(opens.and_then(|disclosure| disclosure.claim_texts(&body)))
 }
 
 #[cfg(test)]
@@ -77,15 +109,45 @@ mod tests {
     use Coverage::{AllGivenFields, AttestedFieldsOnly};
     use Held::{Differs, Matches, Missing, NotAttested};
 
-    fn object(value: Value) -> ExtractedData {
-        serde_json::from_value(value).unwrap()
+    fn object(value: &Value) -> GivenData {
+        let members = value.as_object().unwrap().iter();
+        members.map(|(name, value)| (name.clone(), value.to_string())).collect()
+    }
+
+    /// An attestation of an earlier version is none, and no fault of the store's.
+    #[test]
+    fn an_attestation_of_an_earlier_version_is_told_from_a_broken_one() {
+        let body = [&[0x85, 1, 0x50][..], &[1; 16], &[0x58, 32], &[2; 32], &[1, 0xf6]].concat();
+        let attestation = [&[0x82, 0x58, 55][..], &body, &[0x58, 64], &[0; 64]].concat();
+        let package = |attestation: Vec<u8>| Package {
+            mode: domain::workflow::AttestMode::ZktlsRequest,
+            salt: [0; 32],
+            attestation,
+            disclosure: vec![],
+            evidence: None,
+            inclusion: None,
+            issuer: ports::attestor::Issuer { public_key: [0; 32], valid_from: 0, valid_to: 0 },
+        };
+        assert!(is_outdated(&claims(&package(attestation)).unwrap_err()));
+        assert!(!is_outdated(&claims(&package(vec![0x82])).unwrap_err()));
+    }
+
+    /// Numbers of more digits than a double holds are two accounts, and not one.
+    #[test]
+    fn numbers_are_compared_digit_by_digit() {
+        let given = |text: &str| GivenData::from([("accountId".to_owned(), text.to_owned())]);
+        let claims = given("18446744073709551616");
+        assert!(holds(&compared(&claims, &given("18446744073709551616")).0));
+        assert!(holds(&compared(&claims, &given("18446744073709551616.0")).0));
+        assert!(!holds(&compared(&claims, &given("18446744073709551617")).0));
+        assert!(!holds(&compared(&claims, &given("\"18446744073709551616\"")).0));
     }
 
     #[test]
     fn a_field_without_a_proof_never_passes_for_a_proved_one() {
-        let claims = object(json!({ "accountId": "4711", "name": "Ada" }));
+        let claims = object(&json!({ "accountId": "4711", "name": "Ada" }));
         let result = |data: Value| {
-            let (fields, coverage) = compared(&claims, &object(data));
+            let (fields, coverage) = compared(&claims, &object(&data));
             (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect::<Vec<_>>())
         };
         let table = [

@@ -1,14 +1,16 @@
 //! Hands an attestation out as a file that can be verified without this service.
 
-use attestation::portable::{Portable, Subject};
+use attestation::portable::{BadPortable, Portable, Subject};
 use domain::id::SessionId;
 use ports::{
-    StoreError,
     attestor::Package,
     driving::{Caller, PortableAttestation, SessionError},
 };
 
-use super::Partners;
+use super::{
+    Partners,
+    compare::{is_outdated, tell_outdated, unfit},
+};
 
 impl Partners {
     pub(super) async fn portable(
@@ -29,10 +31,15 @@ impl Partners {
             partner: *caller.team.as_uuid().as_bytes(),
             salt: package.salt,
         };
-        let unfit = |error| StoreError::new("read an attestation", error);
         let Package { attestation, disclosure, evidence, inclusion, .. } = package;
         let portable = Portable::of(subject, attestation, &disclosure, evidence, inclusion);
-        let file = portable.and_then(|portable| portable.write()).map_err(unfit)?;
-        Ok(Some(PortableAttestation { proof: proof.clone(), file }))
+        match portable.and_then(|portable| portable.write()) {
+            Ok(file) => Ok(Some(PortableAttestation { proof: proof.clone(), file })),
+            Err(BadPortable::Form(error)) if is_outdated(&error) => {
+                tell_outdated(id, &error);
+                Ok(None)
+            }
+            Err(error) => Err(unfit(error).into()),
+        }
     }
 }

@@ -7,8 +7,8 @@ use domain::{
     id::{SessionId, TeamId},
     notification::Channel,
     platform::Platform,
-    request::{ListQuery, NewSession},
-    session::{Event, ExtractedData, ProofHash, Session},
+    request::{GivenData, ListQuery, NewSession},
+    session::{Event, ProofHash, Session},
     template::TemplateStatus,
 };
 use ports::{
@@ -75,7 +75,7 @@ impl SessionService for Partners {
         &self,
         caller: &Caller,
         proof: &ProofHash,
-        data: &ExtractedData,
+        data: &GivenData,
     ) -> Result<Comparison, SessionError> {
         self.compare_data(caller, proof, data).await
     }

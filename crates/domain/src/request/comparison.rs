@@ -1,17 +1,26 @@
 //! Data to be held against an attestation.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use super::{Invalid, read::Reader};
-use crate::session::{ExtractedData, ProofHash};
+use crate::session::ProofHash;
 
 const MOST_FIELDS: usize = 100;
+
+/// Values that are to be held against attested ones, by field, each as its JSON text: a type of a
+/// fixed size would round numbers of many digits.
+pub type GivenData = BTreeMap<String, String>;
 
 /// Reads `{proofHash, extractedData}`.
 ///
 /// # Errors
 /// Every finding at once.
-pub fn read_comparison(body: &Value) -> Result<(ProofHash, ExtractedData), Invalid> {
+pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), Invalid> {
+    let broken = |_| Invalid::one("the body must be valid JSON");
+    let body: Value = serde_json::from_slice(text).map_err(broken)?;
     let object = body.as_object().ok_or_else(|| Invalid::one("the body must be an object"))?;
     let mut reader = Reader::new(object, "");
     let proof = reader.text("proofHash", 64).map(ProofHash::new);
@@ -27,24 +36,36 @@ pub fn read_comparison(body: &Value) -> Result<(ProofHash, ExtractedData), Inval
         reader.finding("extractedData", &format!("must have at most {MOST_FIELDS} fields"));
     }
     let findings = reader.into_findings();
-    match (proof.flatten(), data) {
-        (Some(proof), Some(data)) if findings.is_empty() => Ok((proof, data.clone())),
-        _ => Err(Invalid(findings)),
+    match proof.flatten() {
+        Some(proof) if findings.is_empty() => {
+            let Written { extracted_data } = serde_json::from_slice(text).map_err(broken)?;
+            let given = extracted_data.into_iter();
+            Ok((proof, given.map(|(field, value)| (field, value.get().to_owned())).collect()))
+        }
+        Some(_) | None => Err(Invalid(findings)),
     }
+}
+
+/// The values as they are written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    extracted_data: BTreeMap<String, Box<RawValue>>,
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 
     #[test]
     fn a_comparison_has_a_hash_and_data() {
         let hash = "0a".repeat(32);
-        let read = read_comparison(&json!({ "proofHash": hash, "extractedData": { "a": 1 } }));
-        assert_eq!(read.unwrap().1["a"], 1);
-        let findings = |body: Value| read_comparison(&body).unwrap_err().0;
+        let read = |body: &Value| read_comparison(body.to_string().as_bytes());
+        let given = read(&json!({ "proofHash": hash, "extractedData": { "a": 1 } }));
+        assert_eq!(given.unwrap().1["a"], "1");
+        let findings = |body: Value| read(&body).unwrap_err().0;
         assert_eq!(findings(json!([])), ["the body must be an object"]);
         assert_eq!(findings(json!({})), ["proofHash is required", "extractedData is required"]);
         let upper = json!({ "proofHash": hash.to_uppercase(), "extractedData": [] });
@@ -57,8 +78,24 @@ mod tests {
         );
         let long = json!({ "proofHash": "0".repeat(65), "extractedData": {} });
         assert_eq!(findings(long), ["proofHash must be at most 64 characters long"]);
-        let many: ExtractedData = (0..101).map(|n| (n.to_string(), json!(n))).collect();
+        let many: Map<_, _> = (0..101).map(|n| (n.to_string(), json!(n))).collect();
         let many = json!({ "proofHash": hash, "extractedData": many });
         assert_eq!(findings(many), ["extractedData must have at most 100 fields"]);
+    }
+
+    #[test]
+    fn values_are_read_as_they_are_written() {
+        let hash = "0a".repeat(32);
+        for value in ["18446744073709551617", "0.10000000000000000001", "1.0", "\"a\"", "[1 ,2]"] {
+            let body =
+                format!("{{\"proofHash\":\"{hash}\",\"extractedData\":{{\"a\": {value} }}}}");
+            assert_eq!(read_comparison(body.as_bytes()).unwrap().1["a"], value);
+        }
+        let twice =
+            format!("{{\"proofHash\":\"{hash}\",\"extractedData\":{{}},\"extractedData\":{{}}}}");
+        for broken in ["", "{", "{}x", &twice] {
+            let findings = read_comparison(broken.as_bytes()).unwrap_err().0;
+            assert_eq!(findings, ["the body must be valid JSON"]);
+        }
     }
 }

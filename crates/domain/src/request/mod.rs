@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     challenge::Challenge,
-    comparison::read_comparison,
+    comparison::{GivenData, read_comparison},
     new_session::{AskedLocation, NewSession},
     page::{ListQuery, Page},
     receiver::Receiver,

@@ -9,9 +9,9 @@ use domain::{
     notification::Channel,
     platform::{Card, Platform},
     rate::Window,
-    request::{Invalid, ListQuery, NewSession},
+    request::{GivenData, Invalid, ListQuery, NewSession},
     secret::Secret,
-    session::{ExtractedData, ProofHash, Session},
+    session::{ProofHash, Session},
 };
 
 use crate::{
@@ -134,7 +134,7 @@ pub trait SessionService: Send + Sync {
         &self,
         caller: &Caller,
         proof: &ProofHash,
-        data: &ExtractedData,
+        data: &GivenData,
     ) -> Result<Comparison, SessionError>;
 
     /// The portable attestation of a session of the caller's; none where the session has no

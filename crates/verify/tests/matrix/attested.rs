@@ -32,7 +32,10 @@ pub(crate) const TEAM: &str = "04040404-0404-0404-0404-040404040404";
 pub(crate) const CHALLENGE: &str = "b3JkZXIgNDcxMSBvZiAyNCBOb3ZlbWJlcg";
 
 pub(crate) static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
-pub(crate) static ATTESTED: LazyLock<Attested> = LazyLock::new(Attested::new);
+pub(crate) static ATTESTED: LazyLock<Attested> =
+    LazyLock::new(|| Attested::new(Mode::ZktlsRequest));
+/// The same connection, of whose response only the claims are seen.
+pub(crate) static SELECTIVE: LazyLock<Attested> = LazyLock::new(|| Attested::new(Mode::ZktlsFull));
 
 pub(crate) struct Attested {
     pub(crate) body: Body,
@@ -49,10 +52,14 @@ pub(crate) fn key() -> SigningKey {
 }
 
 impl Attested {
-    fn new() -> Self {
+    fn new(mode: Mode) -> Self {
         let request = request_with(&format!("Accept: application/json\r\nCookie: {COOKIE}\r\n"));
         let session = Scene { request, ..Scene::default() }.play();
-        let descriptor = Descriptor { modes: vec![Mode::ZktlsRequest], ..descriptor() };
+        let descriptor = Descriptor {
+            modes: vec![mode],
+            values: [("accept".to_owned(), "application/json".to_owned())].into(),
+            ..descriptor()
+        };
         let capture = Capture { client: &session.client, server: &session.server };
         let trust = Trust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();

@@ -1,7 +1,9 @@
 //! The program as an auditor runs it: files in, JSON or one line and a code out.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
+mod asked;
 mod log;
+mod numbers;
 mod usage;
 
 use std::{fs, path::Path, process::Command};
@@ -119,6 +121,7 @@ fn attested() -> (Body, Disclosure) {
             head_length: 50,
             body_length: 10,
             root: root(&[part.commitment()]),
+            hidden: 0,
         },
         claims: vec![Claim {
             field: "user_id".into(),
@@ -178,39 +181,6 @@ fn what_is_proved_and_assumed_is_told() {
     assert_eq!(report["issuer"]["revokedAt"], Value::Null);
     assert_eq!((&report["attempt"], &report["challenge"]), (&json!(1), &Value::Null));
     assert_eq!(report["log"]["index"], 4);
-}
-
-/// Finding 7: the attestor's word on what it has seen in full is no proof, and was taken for one.
-#[test]
-fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
-    let files = Files::new();
-    let is = |more: &[&str], expected: i32| {
-        let (code, text) = files.verify(more);
-        assert_eq!(code, expected, "{more:?}: {text}");
-    };
-    is(&[], 13);
-    is(&["--disclosure", "disclosure.cbor"], 13);
-    is(&["--mode", "zktls-request"], 13);
-    is(&["--level", "evidence"], 13);
-    is(FULL, 0);
-    is(&["--level", "signature"], 0);
-    is(&["--level", "disclosure"], 14);
-    is(&["--level", "disclosure", "--disclosure", "disclosure.cbor"], 0);
-    is(&["--mode", "full-reveal", "--level", "evidence"], 14);
-    // The other mode has evidence, which the signature does not stand for.
-    let (mut body, _) = attested();
-    body.mode = 1;
-    files.write("attestation.cbor", &sign(&body, &key()).unwrap());
-    is(&[], 0);
-    is(&["--disclosure", "disclosure.cbor"], 0);
-    is(&["--level", "evidence"], 14);
-    is(&["--mode", "zktls-request", "--level", "evidence"], 14);
-    is(FULL, 13);
-    is(&["--level", "signature"], 0);
-    is(&["--level", "signature", "--mode", "full-reveal"], 13);
-    body.mode = 9;
-    files.write("attestation.cbor", &sign(&body, &key()).unwrap());
-    is(&["--level", "signature"], 13);
 }
 
 #[test]

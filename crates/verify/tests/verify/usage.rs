@@ -80,6 +80,34 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     assert_eq!(code, 1);
 }
 
+/// Whoever reads JSON gets it for a wrong command line too.
+#[test]
+fn a_wrong_command_line_is_told_as_json_where_that_is_asked_for() {
+    let files = Files::new();
+    for options in [&["--json", "--mode=none"][..], &["--no-such-flag", "--json"]] {
+        let (code, text) = files.verify(options);
+        let (json, lines) = text.split_once('\n').unwrap();
+        let said: Value = serde_json::from_str(json).unwrap();
+        assert_eq!((code, &said["accepted"]), (1, &json!(false)));
+        assert_eq!(
+            (&said["refused"]["code"], &said["refused"]["class"]),
+            (&json!(1), &json!("file"))
+        );
+        let message = said["refused"]["message"].as_str().unwrap();
+        assert!(lines.starts_with("error: ") && lines.contains(message), "{text}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    // Not where it is the value of another option, or behind the end of options.
+    for options in [&["--host=--json", "--mode=none"][..], &["--mode=none", "--", "--json"]] {
+        let (code, text) = files.verify(options);
+        assert_eq!(code, 1);
+        assert!(text.starts_with("error: "), "{text}");
+    }
+    let (code, text) = files.verify(&["--json", "--help"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("Usage:"), "{text}");
+}
+
 /// The guide's table has the codes and classes that `--help` has.
 #[test]
 fn the_guide_lists_every_exit_code() {

@@ -1,0 +1,105 @@
+//! Values held against each other as they are written: numbers by the decimal that the text says,
+//! which no type of a fixed size holds each of.
+
+use serde_json::Value;
+
+use super::read;
+
+/// Whether two JSON texts are the same value of a claim: a string, number, boolean or null. Numbers
+/// are the same where no digit of their values differs: `1e2` is `100.0`, and not `100.1`.
+#[must_use]
+pub fn is_same(one: &str, other: &str) -> bool {
+    match (read(one.as_bytes()), read(other.as_bytes())) {
+        (Ok(Value::Number(_)), Ok(Value::Number(_))) => {
+            let (one, other) = (one.trim_ascii(), other.trim_ascii());
+            let decimals = Decimal::read(one).zip(Decimal::read(other));
+            decimals.map_or(one == other, |(one, other)| one == other)
+        }
+        (Ok(Value::Array(_) | Value::Object(_)), _) | (Err(_), _) | (_, Err(_)) => false,
+        (Ok(one), Ok(other)) => one == other,
+    }
+}
+
+/// A decimal number in one form: of its digits neither the first nor the last is a zero, and zero has
+/// none.
+#[derive(Debug, PartialEq, Eq)]
+struct Decimal {
+    negative: bool,
+    digits: String,
+    /// Of ten, by which the digits as a whole number are multiplied.
+    exponent: i64,
+}
+
+impl Decimal {
+    /// None where the exponent has more than 64 bits.
+    fn read(number: &str) -> Option<Self> {
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let exponent: i64 = exponent.parse().ok()?;
+        let (negative, mantissa) =
+            mantissa.strip_prefix('-').map_or((false, mantissa), |mantissa| (true, mantissa));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = [whole, fraction].concat();
+        let digits = all.trim_end_matches('0');
+        let zeros = i64::try_from(all.len() - digits.len()).ok()?;
+        let places = i64::try_from(fraction.len()).ok()?;
+        let digits = digits.trim_start_matches('0').to_owned();
+        if digits.is_empty() {
+            return Some(Self { negative: false, digits, exponent: 0 });
+        }
+        let exponent = exponent.checked_sub(places)?.checked_add(zeros)?;
+        Some(Self { negative, digits, exponent })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_same_by_every_digit() {
+        for (one, other) in [
+            ("18446744073709551617", "18446744073709551617"),
+            ("1", "1.0"),
+            ("100", "1e2"),
+            ("100", "1.00E+2"),
+            ("-0.5", "-5e-1"),
+            ("0", "-0.000e7"),
+            ("0.1", "0.10"),
+            (" 7", "7 "),
+            ("1e-99999999999999999999", "1e-99999999999999999999"),
+        ] {
+            assert!(is_same(one, other) && is_same(other, one), "{one} {other}");
+        }
+        for (one, other) in [
+            ("18446744073709551616", "18446744073709551617"),
+            ("9007199254740993", "9007199254740992"),
+            ("0.1", "0.10000000000000000001"),
+            ("1", "-1"),
+            ("10", "1"),
+            ("1e2", "1e3"),
+            ("1e-99999999999999999999", "2e-99999999999999999999"),
+            ("1e-99999999999999999999", "0"),
+            ("1e999", "1e999"),
+            ("1", "\"1\""),
+            ("0", "false"),
+        ] {
+            assert!(!is_same(one, other) && !is_same(other, one), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn other_values_are_the_same_however_they_are_written() {
+        assert!(is_same(r#""\u0041""#, r#""A""#));
+        assert!(is_same("null", "null") && is_same("true", "true"));
+        for (one, other) in [
+            ("null", "false"),
+            ("\"a\"", "\"b\""),
+            ("[1]", "[1]"),
+            ("{}", "{}"),
+            ("", ""),
+            ("x", "x"),
+        ] {
+            assert!(!is_same(one, other), "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The mode in which only what is declared of a response is seen.
+
+use super::{attested::SELECTIVE, fields::told_by_the_evidence, *};
+
+#[test]
+fn what_is_not_declared_is_in_no_report() {
+    let files = Files::of(&SELECTIVE);
+    let expected = ["--mode", "zktls-full", "--host", "platform.test", "--max-age", "1h"];
+    let options = [&expected[..], &["--require-field", "verified", "--show-transcript"]].concat();
+    let (code, report, said) = files.verify(&[&options, EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    assert_eq!(report["attestationType"], "zktls-full");
+    assert_eq!(report["claims"][0]["value"], "acct-829137");
+    let body = report["evidence"]["responseBody"].as_str().unwrap();
+    assert!(body.contains(&hex(b"\"n\":\0\0}")), "{body}");
+    assert_eq!(report["response"]["hiddenBytes"], 2);
+    // The mode is one of those that are accepted without being named, and no other.
+    assert_eq!(files.verify(EXAMINED).0, 0);
+    for other in ["zktls-request", "full-reveal"] {
+        files.refused(&[&["--mode", other], EXAMINED].concat(), 13);
+    }
+    files.refused(&["--roots", "roots.pem"], 14);
+}
+
+/// One row for each field of the body, by the exit code of whoever has the evidence and expects
+/// nothing.
+#[test]
+fn a_field_that_the_attestor_changed_has_the_code_of_the_evidence() {
+    let files = Files::of(&SELECTIVE);
+    let mut seen = vec![];
+    for (what, change) in told_by_the_evidence() {
+        let field = what.split(' ').next().unwrap();
+        if seen.contains(&field) {
+            continue;
+        }
+        seen.push(field);
+        let mut body = SELECTIVE.body.clone();
+        change(&mut body);
+        files.attest(&body);
+        let code = match field {
+            "version" | "algorithm" => 2,
+            "mode" => 13,
+            _ => 7,
+        };
+        files.refused(EXAMINED, code);
+    }
+    assert_eq!(seen.len(), 13, "{seen:?}");
+}
