@@ -1,14 +1,17 @@
-//! Which bytes of a response are hidden where it is disclosed selectively: the values of headers
-//! that reading it does not need, and of its body all that no claim names.
+//! Which bytes of a response are hidden where it is disclosed selectively: what stands behind the
+//! names of headers that reading it does not need, and of its body all that no claim names.
 //!
 //! **Invariant:** the answer depends on nothing that it hides. A prover who sees everything and a
 //! witness who sees only the rest find the same ranges, so that there is one disclosure alone of a
 //! response, and a prover chooses nothing.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use super::{
-    Seen,
+    Seen, line,
     response::{self, BadResponse, Response},
 };
 use crate::{
@@ -105,21 +108,23 @@ fn examine(bytes: &[u8], descriptor: &Descriptor) -> Result<Examined, BadDisclos
         .headers
         .iter()
         .filter(|(name, _)| !NEEDED.contains(&name.as_str()))
-        .flat_map(|(_, value)| without_tabs(bytes, value.clone()))
+        .flat_map(|(_, value)| behind_colon(bytes, value))
         .map(|range| Hidden { range, class: Class::Printable })
         .collect();
-    all.extend(hidden.into_iter().flat_map(|(range, class)| {
-        // Within the body, which may come in chunks.
-        placed(&response.parts, range).into_iter().map(move |range| Hidden { range, class })
-    }));
+    all.extend(placed(&response.parts, hidden));
     Ok((response, all, claims))
 }
 
-/// A value without its tabs, which are control characters and stay.
-fn without_tabs(bytes: &[u8], value: Range<usize>) -> Vec<Range<usize>> {
-    let mut start = value.start;
-    let text = bytes.get(value).unwrap_or_default();
-    let parts = text.split(|byte| *byte == b'\t').map(|part| {
+/// What stands behind a header's colon, without tabs and other control characters, which stay. The
+/// spaces around the value are hidden with it: nobody who sees neither could tell which of them it
+/// begins and ends with.
+fn behind_colon(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
+    let before = bytes.get(..value.start).unwrap_or_default();
+    let spaces = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace());
+    let mut start = value.start - spaces.count();
+    let after = line(bytes.get(value.end..).unwrap_or_default()).map_or(0, |(rest, _)| rest.len());
+    let text = bytes.get(start..value.end + after).unwrap_or_default();
+    let parts = text.split(|byte| *byte < b' ').map(|part| {
         let range = start..start + part.len();
         start = range.end + 1;
         range
@@ -127,14 +132,22 @@ fn without_tabs(bytes: &[u8], value: Range<usize>) -> Vec<Range<usize>> {
     parts.filter(|range| !range.is_empty()).collect()
 }
 
-/// Where a range of the body is in the response.
-fn placed(parts: &[Range<usize>], range: Range<usize>) -> Vec<Range<usize>> {
+/// Where parts of the body are in the response; all of them in their order.
+fn placed(chunks: &[Range<usize>], hidden: Vec<(Range<usize>, Class)>) -> Vec<Hidden> {
     let (mut before, mut found) = (0, vec![]);
-    for part in parts {
-        let after = before + part.len();
-        let (start, end) = (range.start.max(before), range.end.min(after));
-        if start < end {
-            found.push(part.start + start - before..part.start + end - before);
+    let mut hidden = hidden.into_iter().peekable();
+    for chunk in chunks {
+        let after = before + chunk.len();
+        while let Some((range, class)) = hidden.peek() {
+            let (start, end) = (range.start.max(before), range.end.min(after));
+            if start < end {
+                let range = chunk.start + start - before..chunk.start + end - before;
+                found.push(Hidden { range, class: *class });
+            }
+            if range.end > after {
+                break;
+            }
+            hidden.next();
         }
         before = after;
     }

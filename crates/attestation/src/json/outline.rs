@@ -5,6 +5,9 @@
 //! on the way to a declared value, where a hidden one could come twice; in all others they are
 //! hidden too.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use super::{BadJson, DEEPEST};
@@ -102,7 +105,7 @@ impl Reader<'_> {
             }
             _ => {
                 let start = self.at;
-                while self.peek().is_some_and(is_scalar) {
+                while self.peek().is_some_and(|byte| Class::Scalar.has(byte)) {
                     self.at += 1;
                 }
                 if self.at == start {
@@ -244,10 +247,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a byte is of [`Class::Scalar`]: what numbers and names consist of, and nothing that ends
-/// one.
-pub(super) fn is_scalar(byte: u8) -> bool {
-    matches!(byte, b'('..=b'+' | b'-'..=b'/' | b'0'..=b'9' | b'@'..=b'Z' | b'`'..=b'z')
 }

@@ -1,6 +1,9 @@
 //! Which bytes may be hidden where, in a circuit: each class leaves out what would end what the
 //! byte is in, so that what is hidden cannot change how the rest is read.
 
+#[cfg(test)]
+mod tests;
+
 use bellpepper_core::{ConstraintSystem, LinearCombination, SynthesisError, boolean::Boolean};
 use ff::PrimeField;
 

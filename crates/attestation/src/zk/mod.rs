@@ -54,6 +54,20 @@ pub enum Class {
     Scalar,
 }
 
+impl Class {
+    /// Whether a byte is of it. The circuit says the same in constraints.
+    #[must_use]
+    pub const fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Printable => byte >= 0x20,
+            Self::Text => byte >= 0x20 && byte != b'"' && byte != b'\\',
+            Self::Scalar => {
+                matches!(byte, b'('..=b'+' | b'-'..=b'/' | b'0'..=b'9' | b'@'..=b'Z' | b'`'..=b'z')
+            }
+        }
+    }
+}
+
 /// Which of the two streams a block is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {

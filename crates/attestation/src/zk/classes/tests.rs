@@ -1,0 +1,59 @@
+//! The constraints hold for the bytes of a class, and for no others.
+
+use bellpepper_core::{
+    boolean::{AllocatedBit, Boolean},
+    test_cs::TestConstraintSystem,
+};
+use spartan2::{provider::T256HyraxEngine, traits::Engine};
+
+use super::{super::Class, Classes};
+
+type Scalar = <T256HyraxEngine as Engine>::Scalar;
+type System = TestConstraintSystem<Scalar>;
+
+fn bit(cs: &mut System, name: String, value: bool) -> Boolean {
+    use bellpepper_core::ConstraintSystem as _;
+    AllocatedBit::alloc(cs.namespace(|| name), Some(value)).unwrap().into()
+}
+
+/// Whether the constraints hold of a byte with these masks: two or none for JSON.
+fn holds(byte: u8, masks: &[bool]) -> bool {
+    let mut cs = System::new();
+    let bits: Vec<_> =
+        (0..8).map(|at| bit(&mut cs, format!("bit {at}"), byte >> at & 1 == 1)).collect();
+    let masks = masks.iter().enumerate();
+    let masks: Vec<_> = masks.map(|(at, mask)| bit(&mut cs, format!("mask {at}"), *mask)).collect();
+    Classes::of(&bits, &mut masks.iter()).unwrap().enforce(&mut cs).unwrap();
+    cs.is_satisfied()
+}
+
+/// Of the classes that are asked for, a byte has to be of each.
+#[test]
+fn constraints_hold_for_the_bytes_of_each_class_and_no_others() {
+    let classes = [Class::Printable, Class::Text, Class::Scalar];
+    for byte in 0..=u8::MAX {
+        for masks in 0..8 {
+            let masks = [masks & 1 == 1, masks & 2 == 2, masks & 4 == 4];
+            let of_all = classes.iter().zip(masks).all(|(class, mask)| !mask || class.has(byte));
+            assert_eq!(holds(byte, &masks), of_all, "{byte:#04x} as {masks:?}");
+        }
+        for mask in [false, true] {
+            let of_all = !mask || Class::Printable.has(byte);
+            assert_eq!(holds(byte, &[mask]), of_all, "{byte:#04x}, of a request alone");
+        }
+    }
+}
+
+/// What each class is for: nothing that ends a value is in it.
+#[test]
+fn no_class_has_what_ends_a_value() {
+    let bytes = |class: Class| (0..=u8::MAX).filter(move |byte| class.has(*byte));
+    for class in [Class::Printable, Class::Text, Class::Scalar] {
+        assert!(bytes(class).all(|byte| byte >= b' '), "{class:?}");
+    }
+    assert_eq!(bytes(Class::Printable).count(), 0xe0);
+    let text: Vec<_> = bytes(Class::Printable).filter(|byte| !b"\"\\".contains(byte)).collect();
+    assert!(bytes(Class::Text).eq(text));
+    assert!(!bytes(Class::Scalar).any(|byte| b" ,:\"\\{}[]\x7f".contains(&byte) || byte > 0x7f));
+    assert!(b"-+.eE0123456789truefalsenull".iter().all(|byte| Class::Scalar.has(*byte)));
+}
