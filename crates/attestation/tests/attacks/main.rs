@@ -7,12 +7,14 @@
     reason = "tests panic to fail"
 )]
 
+mod answered;
 mod anybody;
 mod changed;
 mod evidence;
 mod forge;
 mod handshake;
 mod hidden;
+mod liar;
 mod messages;
 mod path;
 mod portable;
