@@ -9,7 +9,8 @@ use attestation::{
 };
 
 use crate::{
-    hidden::{HONEST, SPARTAN, examined, hiding},
+    hidden::{HONEST, examined, hiding},
+    liar::SPARTAN,
     signed::circumstances,
 };
 

@@ -86,6 +86,14 @@ impl Session {
         }
     }
 
+    /// The traffic secret of what the client says.
+    pub(crate) fn client_data(&self) -> [u8; 32] {
+        let parts = self.parts();
+        let all = [&parts.client_hello, &parts.server_hello].into_iter().chain(&parts.flight);
+        let transcript = sha256(&all.map(Vec::as_slice).collect::<Vec<_>>());
+        derive(&master(&self.secret), "c ap traffic", &transcript).try_into().unwrap()
+    }
+
     /// The same connection made of other parts, everything after a change encrypted to fit.
     pub(crate) fn with(&self, change: impl FnOnce(&mut Parts)) -> Self {
         let mut parts = self.parts();

@@ -7,6 +7,7 @@
     reason = "tests panic to fail"
 )]
 
+mod answered;
 mod anybody;
 mod bounds;
 mod changed;
@@ -15,6 +16,7 @@ mod fixed;
 mod forge;
 mod handshake;
 mod hidden;
+mod liar;
 mod messages;
 mod path;
 mod portable;

@@ -4,7 +4,8 @@ use attestation::{Refusal, zk::Refused, zktls::Told};
 
 use crate::{
     forge::{Inner, iv_and_tag_keys},
-    hidden::{HONEST, examined, not_proved},
+    hidden::{HONEST, examined, hiding},
+    liar::{Witness, not_proved},
     scene::{RESPONSE, Scene},
 };
 
@@ -41,6 +42,8 @@ fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own");
     told.server = Told::Opened(chosen);
     assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
+    let witness = Witness { session: &forged, descriptor: &hiding() };
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
 /// The same for what the client said: another request, under a key that the prover chose.
@@ -57,6 +60,8 @@ fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     told.client_iv = iv;
     told.tag_keys = keys.into_iter().map(Into::into).collect();
     assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
+    let witness = Witness { session: &forged, descriptor: &hiding() };
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
 /// Attack 45 where everything is opened: the keys follow from the secret that is told, and the

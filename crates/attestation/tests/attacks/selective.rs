@@ -11,7 +11,8 @@ use attestation::{
 use rustls::pki_types::UnixTime;
 
 use crate::{
-    hidden::SPARTAN,
+    forge::Inner,
+    liar::{SPARTAN, secret},
     scene::{HOST, Scene, Session, descriptor, request_with},
 };
 
@@ -28,7 +29,7 @@ const CANARIES: &[&str] = &[
 /// Of these some are in the declared values.
 const BODY: &str = r#"{"user":{"id":"acct-829137","verified":true,"email":"canary@mail.test","name":"\u041a\"Канарейка\"\n"},"balance":7318209,"ok":false,"none":null,"list":[{"canary-name":"canary-name","n":[1,2.5e3,-7318209]},[],{}, "" ],"n":42}"#;
 
-fn response() -> Vec<u8> {
+pub(crate) fn response() -> Vec<u8> {
     let length = BODY.len();
     format!(
         "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: application/json\r\n\
@@ -75,8 +76,7 @@ pub(crate) fn told(session: &Session) -> Result<Reveal, Refusal> {
     let descriptor = declaring();
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    let secret = session.secret.as_slice().try_into().unwrap();
-    reveal(capture, secret, &Hide::of(&descriptor), &*SPARTAN, HOST, &trust)
+    reveal(capture, &secret(session), &Hide::of(&descriptor), &*SPARTAN, HOST, &trust)
 }
 
 pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
@@ -85,9 +85,35 @@ pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Ref
     examine(capture, told, &*SPARTAN, &declaring(), &trust)
 }
 
+/// A ticket (RFC 8446, section 4.6.1) as long as this response, and read as bytes like it.
+pub(crate) fn ticket(response: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(response.len() - 4).unwrap().to_be_bytes();
+    [&[4], &length[1..], &response[4..]].concat()
+}
+
+/// What comes as a ticket, and what a prover would like to have been the response.
+pub(crate) const FORGED: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 52\r\n\r\n\
+    {\"user\":{\"id\":\"acct-000001\",\"verified\":true},\"n\":43}";
+
+/// The same with a ticket first, and the response in two records with padding.
+fn in_records(session: &Session) -> Session {
+    session.with(|parts| {
+        let data: Vec<_> = parts.server.drain(..).filter(|inner| inner.kind == 23).collect();
+        let said = data.iter().map(|inner| inner.content.as_slice()).collect::<Vec<_>>().concat();
+        let (first, second) = said.split_at(100);
+        parts.server = vec![
+            Inner::new(22, &ticket(FORGED)),
+            Inner { padding: 3, ..Inner::new(23, first) },
+            Inner { padding: 1, ..Inner::new(23, second) },
+            Inner::new(21, &[1, 0]),
+        ];
+    })
+}
+
 /// A connection, and what its prover tells.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
-    let session = session(response());
+    let session = in_records(&session(response()));
     let told = told(&session).unwrap();
     (session, told)
 });

@@ -1,0 +1,170 @@
+//! A prover who asks for more than holds, and proves it as far as that can be done.
+
+use std::{
+    ops::Range,
+    sync::{LazyLock, Mutex, PoisonError},
+};
+
+use attestation::{
+    Refusal, Trust,
+    descriptor::Descriptor,
+    full_reveal::Capture,
+    zk::{Block, Refused, ServerData, Side, Spartan, Statement, ZkBackend, ZkError},
+    zktls::{Reveal, examine},
+};
+use rustls::pki_types::UnixTime;
+
+use crate::scene::Session;
+
+/// The keys of a shape take seconds: made once. A proof takes gigabytes: one is made at a time.
+pub(crate) static SPARTAN: LazyLock<OneByOne> = LazyLock::new(OneByOne::default);
+
+/// A backend that makes one proof at a time.
+#[derive(Default)]
+pub(crate) struct OneByOne {
+    spartan: Spartan,
+    proving: Mutex<()>,
+}
+
+impl ZkBackend for OneByOne {
+    fn name(&self) -> &'static str {
+        self.spartan.name()
+    }
+
+    fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
+        let _one = self.proving.lock().unwrap_or_else(PoisonError::into_inner);
+        self.spartan.prove(statement, secret)
+    }
+
+    fn circuit(&self, statement: &Statement) -> Result<[u8; 32], ZkError> {
+        self.spartan.circuit(statement)
+    }
+
+    fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError> {
+        self.spartan.verify(statement, proof)
+    }
+}
+
+/// Takes every proof, and keeps the statement that it was asked about.
+#[derive(Default)]
+struct Asked(Mutex<Option<Statement>>);
+
+impl ZkBackend for Asked {
+    fn name(&self) -> &'static str {
+        SPARTAN.name()
+    }
+
+    fn prove(&self, _: &Statement, _: &[u8; 32]) -> Result<Vec<u8>, ZkError> {
+        Ok(vec![])
+    }
+
+    fn circuit(&self, statement: &Statement) -> Result<[u8; 32], ZkError> {
+        SPARTAN.circuit(statement)
+    }
+
+    fn verify(&self, statement: &Statement, _: &[u8]) -> Result<(), ZkError> {
+        *self.0.lock().unwrap() = Some(statement.clone());
+        Ok(())
+    }
+}
+
+/// Somebody who examines a connection under a descriptor.
+#[derive(Clone, Copy)]
+pub(crate) struct Witness<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) descriptor: &'a Descriptor,
+}
+
+impl Witness<'_> {
+    fn examined(self, told: &Reveal, backend: &dyn ZkBackend) -> Result<(), Refusal> {
+        let capture = Capture { client: &self.session.client, server: &self.session.server };
+        let trust = Trust { roots: &self.session.roots, now: UnixTime::now() };
+        examine(capture, told, backend, self.descriptor, &trust).map(drop)
+    }
+
+    /// Why what is told is refused, with the proof in it.
+    pub(crate) fn refuses(self, told: &Reveal) -> Refusal {
+        self.examined(told, &*SPARTAN).unwrap_err()
+    }
+
+    /// The statement that has to be proved. With a proof of it everything would be accepted.
+    pub(crate) fn asks(self, told: &Reveal) -> Statement {
+        let asked = Asked::default();
+        assert_eq!(self.examined(told, &asked), Ok(()), "the proof alone is missing");
+        asked.0.into_inner().unwrap().unwrap()
+    }
+
+    /// Why it is refused with a proof that was made for it, by the rules and with the secret of the
+    /// handshake, and that says the public values which are asked for.
+    pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> Refusal {
+        let statement = self.asks(told);
+        let mut proof = SPARTAN.prove(&statement, &secret(self.session)).unwrap();
+        cover(&mut proof, &statement);
+        self.refuses(&Reveal { proof, ..told.clone() })
+    }
+
+    /// The same with the proof of another connection or another statement, which says the public
+    /// values which are asked for.
+    pub(crate) fn refuses_covered(self, told: &Reveal) -> Refusal {
+        let mut covered = told.clone();
+        cover(&mut covered.proof, &self.asks(told));
+        self.refuses(&covered)
+    }
+}
+
+pub(crate) fn secret(session: &Session) -> [u8; 32] {
+    session.secret.as_slice().try_into().unwrap()
+}
+
+pub(crate) const fn not_proved(why: Refused) -> Refusal {
+    Refusal::Zk(ZkError::Proof(why))
+}
+
+/// Puts the public values of a statement into a proof, in the place of those that it was made with.
+pub(crate) fn cover(proof: &mut [u8], statement: &Statement) {
+    let values = public_values(proof);
+    let all = public(statement).into_iter().chain(std::iter::repeat(vec![]));
+    for (value, bytes) in proof[values].chunks_mut(32).zip(all) {
+        value.fill(0);
+        value[..bytes.len()].copy_from_slice(&bytes);
+    }
+}
+
+/// Where a proof says its public values: behind two options, the rows of the commitment, and the
+/// number of the values.
+pub(crate) fn public_values(proof: &[u8]) -> Range<usize> {
+    let count = |at: usize| {
+        usize::try_from(u64::from_le_bytes(proof[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let at = 10 + 33 * count(2);
+    at + 8..at + 8 + 32 * count(at)
+}
+
+/// The public values of a statement, 16 bytes each; those of the blocks that fill the circuit up are
+/// zeros. Made here once more, so that nothing is taken from what is tested.
+fn public(statement: &Statement) -> Vec<Vec<u8>> {
+    let proves_server = matches!(statement.server, ServerData::Proved(_));
+    let mut fields = vec![
+        statement.hellos.to_vec(),
+        statement.transcript.to_vec(),
+        statement.server_handshake.to_vec(),
+        statement.client_handshake.to_vec(),
+        match statement.server {
+            ServerData::Opened(secret) => secret.to_vec(),
+            ServerData::Proved(iv) => iv.to_vec(),
+        },
+        statement.client_iv.to_vec(),
+    ];
+    for block in &statement.blocks {
+        let Block { nonce, counter, opened, printable, text, scalar, .. } = block;
+        let masks = [opened, printable, text, scalar].map(|mask| mask.to_le_bytes());
+        fields.push([nonce.as_slice(), &counter.to_le_bytes()].concat());
+        if proves_server {
+            fields.push(vec![u8::from(block.side == Side::Server)]);
+        }
+        fields.push(block.ciphertext.to_vec());
+        fields.push(masks[..if proves_server { 4 } else { 2 }].concat());
+        fields.push(block.plain.to_vec());
+    }
+    fields.iter().flat_map(|field| field.chunks(16).map(<[u8]>::to_vec)).collect()
+}
