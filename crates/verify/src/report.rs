@@ -125,10 +125,8 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
         pointer: claim.pointer.clone(),
         value: shown.value(at),
     });
-    let members = match members(attestation, shown) {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    };
+    let members =
+        if let Value::Object(members) = members(attestation, shown) { members } else { Map::new() };
     Report { members, claims: Some(claims.collect()) }
 }
 

@@ -15,7 +15,7 @@ pub fn is_same(one: &str, other: &str) -> bool {
             let decimals = Decimal::read(one).zip(Decimal::read(other));
             decimals.map_or(one == other, |(one, other)| one == other)
         }
-        (Ok(Value::Array(_) | Value::Object(_)), _) | (Err(_), _) | (_, Err(_)) => false,
+        (Ok(Value::Array(_) | Value::Object(_)) | Err(_), _) | (_, Err(_)) => false,
         (Ok(one), Ok(other)) => one == other,
     }
 }
