@@ -246,6 +246,7 @@ mod tests {
             host: "platform.test".into(),
             target: "/api/me".into(),
             headers: vec![],
+            values: std::collections::BTreeMap::new(),
             hidden: vec![],
             content_type: "application/json".into(),
             modes: vec![Mode::FullReveal],

@@ -13,6 +13,7 @@ fn declaring() -> Descriptor {
         host: "a.test".into(),
         target: "/me".into(),
         headers: vec![],
+        values: std::collections::BTreeMap::new(),
         hidden: vec![],
         content_type: "application/json".into(),
         modes: vec![Mode::ZktlsFull],
