@@ -112,8 +112,11 @@ fn contents() -> Vec<Row> {
     ]
 }
 
+/// A change of a body, and the name of what it changes.
+pub(crate) type NamedChange = (&'static str, fn(&mut Body));
+
 /// What the evidence tells, and its change.
-pub(crate) fn told_by_the_evidence() -> Vec<(&'static str, fn(&mut Body))> {
+pub(crate) fn told_by_the_evidence() -> Vec<NamedChange> {
     rows().into_iter().filter(|row| row.evidence).map(|row| (row.what, row.change)).collect()
 }
 
