@@ -22,7 +22,9 @@ fn found(text: &[u8], pointers: &[String]) -> Result<Found, BadJson> {
 /// The text as a witness has it, who does not see what is hidden.
 fn masked(text: &[u8], hidden: &[(Range<usize>, Class)]) -> Vec<u8> {
     let mut text = text.to_vec();
-    hidden.iter().for_each(|(range, _)| text[range.clone()].fill(b'0'));
+    for (range, _) in hidden {
+        text[range.clone()].fill(b'0');
+    }
     text
 }
 
@@ -82,8 +84,10 @@ fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
                 pointers(member, &format!("{at}/{name}"), all);
             }
         }
-        _ if at.is_empty() => (),
-        _ => all.push(at.to_owned()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) if at.is_empty() => (),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            all.push(at.to_owned());
+        }
     }
 }
 
