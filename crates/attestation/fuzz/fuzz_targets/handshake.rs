@@ -4,6 +4,7 @@
 
 #[path = "../../tests/attacks/anybody.rs"]
 mod anybody;
+#[expect(dead_code, reason = "the attacks use the rest")]
 #[path = "../../tests/attacks/forge.rs"]
 mod forge;
 #[expect(dead_code, reason = "the attacks use the rest")]

@@ -84,7 +84,7 @@ fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
                 pointers(member, &format!("{at}/{name}"), all);
             }
         }
-        _ if at.is_empty() => (),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) if at.is_empty() => (),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             all.push(at.to_owned());
         }

@@ -1,5 +1,7 @@
 //! What is pinned is what is derived.
 
+mod real;
+
 use spartan2::traits::snark::{DigestHelperTrait as _, R1CSSNARKTrait as _};
 
 use super::{CIRCUITS, Circuit, System, blank};

@@ -6,37 +6,24 @@ use spartan2::provider::traits::{DlogGroup as _, DlogGroupExt as _};
 
 use super::{
     super::{
-        Affine, CHECKS_WIDTH, Generators, MAIN_WIDTH, Point, Scalar, Transcript, eq, eq_table,
-        evaluate_short, transcript,
+        Affine, CHECKS_WIDTH, Generators, MAIN_WIDTH, Point, Scalar, Transcript, Verifier, eq,
+        eq_table, evaluate_short, transcript,
     },
+    deviation::{Deviation, Late},
     parts::{
         Checks, Committed, add, clone, join, one_point, open, points, scalar, scalars, sum_check,
     },
-    small::Setup,
     tree::Node,
 };
 
-/// What a forger deviates with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deviation {
-    /// None: a false statement, otherwise by the rules.
-    None,
-    /// The random instance has no public values.
-    NoRandomPublicValues,
-    /// The witness is committed to where a shared one would be, once all challenges are known.
-    SharedCommitment,
-    /// Rows of commitments beyond the last round, which cancel the public values.
-    MoreRounds,
-}
-
-pub(super) struct Forger<'a> {
-    setup: &'a Setup,
+pub(in crate::zk) struct Forger<'a> {
+    verifier: &'a Verifier,
     seed: u64,
 }
 
 impl<'a> Forger<'a> {
-    pub(super) const fn new(setup: &'a Setup) -> Self {
-        Self { setup, seed: 1 }
+    pub(in crate::zk) const fn new(verifier: &'a Verifier) -> Self {
+        Self { verifier, seed: 1 }
     }
 
     fn blind(&mut self) -> Scalar {
@@ -61,22 +48,22 @@ impl<'a> Forger<'a> {
     }
 
     /// A proof of these public values, whatever they are.
-    pub(super) fn proof(&mut self, public: &[Scalar], deviation: Deviation) -> Node {
-        let verifier = &self.setup.verifier;
+    pub(in crate::zk) fn proof(&mut self, public: &[Scalar], deviation: &Deviation) -> Node {
+        let verifier = self.verifier;
         let mut transcript = Transcript::new();
-        transcript.bytes(b"vk", self.setup.digest.to_vec());
+        transcript.bytes(b"vk", verifier.digest.to_vec());
         transcript.scalars(b"public_values", public);
-        let zeros = vec![Scalar::ZERO; verifier.circuit.witnesses];
-        let witness = self.commit(&verifier.main, zeros);
+        let zeros = || vec![Scalar::ZERO; verifier.circuit.witnesses];
+        let witness = deviation.witness.clone().unwrap_or_else(zeros);
+        let witness = self.commit(&verifier.main, witness);
         transcript.rows(b"comm_W_rest", &witness.rows);
         let checks = self.checks(public, deviation, &mut transcript);
         let [random, cross_term, snark] = self.folded(&checks, deviation, &mut transcript);
 
         // The witness's value at the point is the one that the last round commits to.
         let point = checks.point(verifier.layout.rounds.outer);
-        let deviates = deviation == Deviation::SharedCommitment;
-        let committed = if deviates {
-            let mut values = vec![Scalar::ZERO; verifier.circuit.witnesses];
+        let committed = if deviation.late.is_some() {
+            let mut values = zeros();
             values[0] = checks.evaluation * eq_table(point)[0].invert().unwrap();
             self.commit(&verifier.main, values)
         } else {
@@ -84,16 +71,17 @@ impl<'a> Forger<'a> {
         };
         let last = verifier.layout.rounds.commitments() - 1;
         let value = (checks.witness.rows[last], checks.witness.blinds[last]);
-        let shared = deviates.then_some(&committed);
+        let early = |place| deviation.late.filter(|late| *late == place).map(|_| &committed.rows);
+        let early = [early(Late::Shared), early(Late::Precommitted)];
         let all: Vec<_> =
-            shared.iter().flat_map(|shared| &shared.rows).chain(&witness.rows).copied().collect();
+            early.into_iter().flatten().flatten().chain(&witness.rows).copied().collect();
         transcript.rows(b"poly_com", &all);
         let evaluation = self.evaluation(&committed, point, value, &mut transcript);
 
-        let shared = shared.map(|shared| Box::new(points(&shared.rows)));
         let rows = points(&witness.rows);
-        let (shared, none) = (Node::Option(shared), Node::Option(None));
-        let instance = vec![shared, none, rows, scalars(public), Node::List(vec![])];
+        let [shared, precommitted] =
+            early.map(|early| Node::Option(early.map(|rows| Box::new(points(rows)))));
+        let instance = vec![shared, precommitted, rows, scalars(public), Node::List(vec![])];
         let instance = Node::Fields(instance);
         Node::Fields(vec![instance, checks.node(last + 1), random, cross_term, snark, evaluation])
     }
@@ -103,13 +91,13 @@ impl<'a> Forger<'a> {
     fn checks(
         &mut self,
         public: &[Scalar],
-        deviation: Deviation,
+        deviation: &Deviation,
         transcript: &mut Transcript,
     ) -> Checks {
-        let verifier = &self.setup.verifier;
+        let verifier = self.verifier;
         let rounds = verifier.layout.rounds;
         let tau = transcript.challenges(b"t", rounds.outer).unwrap();
-        let honest = matches!(deviation, Deviation::None | Deviation::SharedCommitment);
+        let honest = deviation.has_challenges();
         let constant: Vec<_> = [Scalar::ONE].iter().chain(public).copied().collect();
         let (mut challenges, mut rows) = (vec![], vec![]);
         let mut evaluation = Scalar::ZERO;
@@ -143,7 +131,7 @@ impl<'a> Forger<'a> {
         let known = evaluate_short(&constant, &r_y[1..]);
         let public = [eq(&tau, r_x), known, a + r * b + r.square() * c];
         // Rows that cancel the public values, from the column after that of the constant.
-        if deviation == Deviation::MoreRounds {
+        if deviation.more_rounds {
             let cancel = challenges.iter().chain(&public).map(|value| -*value);
             let cancel: Vec<_> = std::iter::once(Scalar::ZERO).chain(cancel).collect();
             for row in cancel.chunks(CHECKS_WIDTH) {
@@ -160,20 +148,17 @@ impl<'a> Forger<'a> {
     fn folded(
         &mut self,
         checks: &Checks,
-        deviation: Deviation,
+        deviation: &Deviation,
         transcript: &mut Transcript,
     ) -> [Node; 3] {
-        let verifier = &self.setup.verifier;
+        let verifier = self.verifier;
         let instance = [checks.challenges.as_slice(), &checks.public].concat();
         let random = vec![Scalar::ZERO; checks.witness.values.len()];
         let random = self.commit(&verifier.small, random);
         let no_error = vec![Scalar::ZERO; verifier.checks.constraints];
         let error = self.commit(&verifier.small, no_error.clone());
         let cross_term = self.commit(&verifier.small, no_error);
-        let public_values = match deviation {
-            Deviation::NoRandomPublicValues => 0,
-            Deviation::None | Deviation::SharedCommitment | Deviation::MoreRounds => instance.len(),
-        };
+        let public_values = deviation.random_public.unwrap_or(instance.len());
         let random_public = vec![Scalar::ZERO; public_values];
         let relaxed = [
             transcript::rows(&random.rows),
@@ -209,7 +194,7 @@ impl<'a> Forger<'a> {
         public: &[Scalar],
         transcript: &mut Transcript,
     ) -> Node {
-        let shape = &self.setup.verifier.checks;
+        let shape = &self.verifier.checks;
         let rounds = shape.rounds();
         transcript.scalars(b"u_relaxed", &[u]);
         transcript.scalars(b"X_relaxed", public);
@@ -259,7 +244,7 @@ impl<'a> Forger<'a> {
         (value, value_blind): (Affine, Scalar),
         transcript: &mut Transcript,
     ) -> Node {
-        let verifier = &self.setup.verifier;
+        let verifier = self.verifier;
         let high = at.len() - usize::try_from(MAIN_WIDTH.ilog2()).unwrap();
         let weights = eq_table(&at[..high]);
         let row: Vec<_> = (0..MAIN_WIDTH)
@@ -272,7 +257,9 @@ impl<'a> Forger<'a> {
             .collect();
         let blind = committed.blinds.iter().zip(&weights);
         let blind = blind.fold(Scalar::ZERO, |sum, (blind, weight)| sum + *blind * weight);
-        let point = Point::vartime_multiscalar_mul(&weights, &committed.rows, false).unwrap();
+        let rows = committed.rows.len().min(weights.len());
+        let (weights, rows) = (&weights[..rows], &committed.rows[..rows]);
+        let point = Point::vartime_multiscalar_mul(weights, rows, false).unwrap();
         transcript.domain(b"inner product argument (linear)");
         transcript.points(b"U", &[point.affine(), value]);
         // Nothing has to be hidden: the blinds alone are not zero.

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{
     super::{Refused, Scalar},
-    forger::{Deviation, Forger},
+    deviation::{Deviation, Late},
+    forger::Forger,
     small::{FOUR_ROWS, ONE_ROW},
     tree::Node,
 };
@@ -14,34 +15,30 @@ fn false_values() -> [Scalar; 2] {
     [4, 9].map(Scalar::from)
 }
 
-fn forged(deviation: Deviation) -> Vec<u8> {
-    Forger::new(&ONE_ROW).proof(&false_values(), deviation).bytes()
+fn forged(deviation: &Deviation) -> Vec<u8> {
+    Forger::new(&ONE_ROW.verifier).proof(&false_values(), deviation).bytes()
 }
 
 /// The forger is one: by the rules alone it proves nothing, and each deviation convinces spartan2.
 #[test]
 fn a_malicious_prover_needs_its_deviation() {
-    let by_the_rules = forged(Deviation::None);
+    let by_the_rules = forged(&Deviation::default());
     assert_eq!(ONE_ROW.spartan2(&by_the_rules), None);
     assert_eq!(
         ONE_ROW.verifier.verify(&false_values(), &by_the_rules),
         Err(Refused::Evaluation),
         "everything holds but the witness's evaluation"
     );
-    for deviation in
-        [Deviation::NoRandomPublicValues, Deviation::SharedCommitment, Deviation::MoreRounds]
-    {
-        let accepted = ONE_ROW.spartan2(&forged(deviation));
+    for deviation in Deviation::convincing() {
+        let accepted = ONE_ROW.spartan2(&forged(&deviation));
         assert_eq!(accepted, Some(false_values().to_vec()), "{deviation:?}");
     }
 }
 
 #[test]
 fn each_forgery_is_refused_for_its_structure() {
-    for deviation in
-        [Deviation::NoRandomPublicValues, Deviation::SharedCommitment, Deviation::MoreRounds]
-    {
-        let proof = forged(deviation);
+    for deviation in Deviation::convincing() {
+        let proof = forged(&deviation);
         let refused = ONE_ROW.verifier.verify(&false_values(), &proof);
         assert_eq!(refused, Err(Refused::Size), "{deviation:?}");
     }
@@ -51,11 +48,8 @@ fn each_forgery_is_refused_for_its_structure() {
 #[test]
 fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     let size = ONE_ROW.verifier.layout.bytes();
-    for (deviation, expected) in [
-        (Deviation::NoRandomPublicValues, Refused::Count),
-        (Deviation::SharedCommitment, Refused::Option),
-        (Deviation::MoreRounds, Refused::Count),
-    ] {
+    let expected = [Refused::Count, Refused::Option, Refused::Count];
+    for (deviation, expected) in Deviation::convincing().iter().zip(expected) {
         let mut proof = forged(deviation);
         proof.resize(size, 0);
         assert_eq!(
@@ -85,7 +79,77 @@ fn unequal_lengths_are_errors_and_no_panic() {
 #[test]
 fn a_witness_of_several_rows_is_forged_as_little() {
     let public = false_values();
-    let proof = Forger::new(&FOUR_ROWS).proof(&public, Deviation::NoRandomPublicValues).bytes();
+    let [deviation, ..] = Deviation::convincing();
+    let proof = Forger::new(&FOUR_ROWS.verifier).proof(&public, &deviation).bytes();
     assert_eq!(FOUR_ROWS.spartan2(&proof), Some(public.to_vec()));
     assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(Refused::Size));
+}
+
+/// A forger may commit to any witness, and to one of any length.
+#[test]
+fn no_witness_proves_what_does_not_hold() {
+    let numbers = |count: u64| (1..=count).map(Scalar::from).collect::<Vec<_>>();
+    for (count, expected) in [
+        (2048, Refused::Evaluation),
+        (1, Refused::Evaluation),
+        (0, Refused::Size),
+        (2049, Refused::Size),
+        (3 * 2048, Refused::Size),
+    ] {
+        let deviation = Deviation { witness: Some(numbers(count)), ..Deviation::default() };
+        let proof = forged(&deviation);
+        assert_eq!(ONE_ROW.verifier.verify(&false_values(), &proof), Err(expected), "{count}");
+    }
+}
+
+/// With each way to deviate, and in each list of what comes of it, any other length: refused for the
+/// structure, also where the size is right again.
+#[test]
+fn no_length_and_no_option_is_the_provers_choice() {
+    let mut all = vec![];
+    for random_public in [None, Some(0), Some(1), Some(99)] {
+        for late in [None, Some(Late::Shared), Some(Late::Precommitted)] {
+            for more_rounds in [false, true] {
+                all.push(Deviation { random_public, late, more_rounds, ..Deviation::default() });
+            }
+        }
+    }
+    for deviation in &all[1..] {
+        let mut proof = Forger::new(&ONE_ROW.verifier).proof(&false_values(), deviation);
+        refused_for_its_structure(&proof, &format!("{deviation:?}"));
+        if all.iter().take(8).any(|some| format!("{some:?}") == format!("{deviation:?}")) {
+            for list in 0..lists(&mut proof).len() {
+                for length in [0, 1, 2, 3, 17, 2047, 2049] {
+                    let mut other = proof.clone();
+                    resize(lists(&mut other).swap_remove(list), length);
+                    refused_for_its_structure(&other, &format!("{deviation:?} {list} {length}"));
+                }
+            }
+        }
+    }
+}
+
+fn refused_for_its_structure(proof: &Node, what: &str) {
+    let mut proof = proof.bytes();
+    for size in [proof.len(), ONE_ROW.verifier.layout.bytes()] {
+        proof.resize(size, 0);
+        let refused = ONE_ROW.verifier.verify(&false_values(), &proof).unwrap_err();
+        let structure = [Refused::Size, Refused::Count, Refused::Option];
+        assert!(structure.contains(&refused), "{what}: {refused}");
+    }
+}
+
+fn lists(node: &mut Node) -> Vec<&mut Node> {
+    if let Node::List(nodes) = node
+        && nodes.iter().all(|node| matches!(node, Node::Scalar(_) | Node::Point(_)))
+    {
+        return vec![node];
+    }
+    node.parts().into_iter().flat_map(lists).collect()
+}
+
+fn resize(list: &mut Node, length: usize) {
+    let Node::List(nodes) = list else { panic!("it is a list") };
+    let one = nodes.first().cloned().unwrap_or(Node::Scalar([0; 32]));
+    nodes.resize(length, one);
 }

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 #[cfg(test)]
+mod deviation;
+#[cfg(test)]
 mod forger;
 #[cfg(test)]
 mod forgeries;
@@ -15,3 +17,5 @@ mod tree;
 
 #[cfg(fuzzing)]
 pub use self::mutants::refuse;
+#[cfg(test)]
+pub(in crate::zk) use self::{deviation::Deviation, forger::Forger, mutants::Sources, tree::Node};

@@ -83,7 +83,6 @@ impl SpartanCircuit<T256HyraxEngine> for Small {
 pub(super) struct Setup {
     pub(super) circuit: Small,
     pub(super) keys: Keys,
-    pub(super) digest: [u8; 32],
     pub(super) verifier: Verifier,
 }
 
@@ -95,7 +94,7 @@ impl Setup {
         let mut recorder = Recorder::new();
         circuit.synthesize(&mut recorder, &[], &[], None).unwrap();
         let verifier = Verifier::new(recorder, digest).unwrap();
-        Self { circuit, keys, digest, verifier }
+        Self { circuit, keys, verifier }
     }
 
     pub(super) fn prove(&self) -> Vec<u8> {

@@ -3,7 +3,7 @@
 
 /// A part of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(in crate::zk) enum Node {
     Scalar([u8; 32]),
     Point([u8; 33]),
     List(Vec<Node>),
@@ -98,13 +98,13 @@ impl Node {
         }
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(in crate::zk) fn bytes(&self) -> Vec<u8> {
         let mut out = vec![];
         self.write(&mut out);
         out
     }
 
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::zk) fn of(bytes: &[u8]) -> Self {
         let mut rest = bytes;
         let node = Self::read(&proof(), &mut rest);
         assert!(rest.is_empty(), "a proof was read to its end");
@@ -112,7 +112,7 @@ impl Node {
     }
 
     /// The parts directly under this one.
-    pub(super) fn parts(&mut self) -> Vec<&mut Self> {
+    pub(in crate::zk) fn parts(&mut self) -> Vec<&mut Self> {
         match self {
             Self::List(nodes) | Self::Fields(nodes) => nodes.iter_mut().collect(),
             Self::Option(Some(node)) => vec![node],
