@@ -67,7 +67,8 @@ struct Honest {
 impl Honest {
     fn of(mode: Mode) -> Self {
         let session = Scene::default().play().with(|parts| {
-            let whole = parts.server.remove(0).content;
+            let data = parts.server.iter().position(|inner| inner.kind == 23);
+            let whole = parts.server.remove(data.expect("a response")).content;
             let (first, second) = whole.split_at(90);
             let padded = Inner { padding: 2, ..Inner::new(23, second) };
             let ticket = [&[4, 0, 0, 80], [7; 80].as_slice()].concat();
