@@ -26,6 +26,10 @@ async fn a_session_is_played_by_keyboard_alone_and_no_page_of_it_has_a_barrier()
     let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
     let embed = applicant.alone();
     embed.until("the start", "document.getElementById('start')?.hidden === false").await;
+    let compressed = "performance.getEntriesByType('resource') \
+        .filter((file) => file.name.includes('/assets/')) \
+        .every((file) => file.encodedBodySize < file.decodedBodySize)";
+    assert_eq!(embed.evaluate(compressed).await, true);
     no_barrier(&embed, "before the start").await;
     focus_by_tab(&embed, "start").await;
     applicant.press("Enter").await;

@@ -6,6 +6,7 @@ use actix_web::{
         ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
         X_CONTENT_TYPE_OPTIONS,
     },
+    middleware::Compress,
     web,
 };
 use domain::{ancestors::Ancestor, branding::BrandName, id::SessionId, language::Language};
@@ -19,7 +20,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/embed/assets/{build}/{name:.+}", web::get().to(asset))
+        .service(
+            // Compressed: these files hold no secret whose length could show (RFC 9110, 17.6).
+            web::resource("/embed/assets/{build}/{name:.+}")
+                .wrap(Compress::default())
+                .route(web::get().to(asset)),
+        )
         .route("/embed.js", web::get().to(async || public(embed::module().0)))
         .route("/embed.d.ts", web::get().to(async || public(embed::module().1)))
         .route("/embed/{id}/stream", web::get().to(stream::open))
