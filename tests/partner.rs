@@ -86,12 +86,17 @@ impl Partner {
         self.call(Method::POST, path, body).await
     }
 
-    /// What became of a session's link, in its timeline's words, and why.
-    pub async fn told(&self, session: &str) -> Vec<(String, Option<String>)> {
+    /// A session's timeline: each event and its detail.
+    pub async fn timeline(&self, session: &str) -> Vec<(String, Option<String>)> {
         let timeline = self.get(&format!("browser-session/{session}/events")).await;
         let word = |value: &Value| value.as_str().map(str::to_owned);
         let lines = timeline.at("/data").as_array().into_iter().flatten();
-        let lines = lines.filter_map(|line| Some((word(&line["event"])?, word(&line["detail"]))));
+        lines.filter_map(|line| Some((word(&line["event"])?, word(&line["detail"])))).collect()
+    }
+
+    /// What became of the links of a session.
+    pub async fn told(&self, session: &str) -> Vec<(String, Option<String>)> {
+        let lines = self.timeline(session).await.into_iter();
         lines.filter(|(event, _)| event.starts_with("Notification")).collect()
     }
 

@@ -28,7 +28,7 @@ impl Wire {
         let address = format!("ws://{authority}{}/stream", url.path());
         let (socket, _) = client_async(address, stream).await.expect("a stream");
         let mut wire = Self { socket, asked: false };
-        let hello = json!({ "t": "hello", "token": token, "width": width, "height": height,
+        let hello = json!({ "t": "hello", "token": token, "secret": "w".repeat(43), "width": width, "height": height,
             "ratio": 1, "touch": false, "dark": false, "still": false, "language": "en" });
         wire.say(&hello).await;
         while !wire.asked {

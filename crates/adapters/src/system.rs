@@ -3,6 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use domain::{
+    binding::SecretHash,
     id::{AccountLinkId, SessionId, TeamId},
     notification::Mailbox,
     secret::Secret,
@@ -84,6 +85,14 @@ impl Tokens for KeyedTokens {
         let until = until.unwrap_or_default();
         let same = self.pass(session, until).expose().as_bytes().ct_eq(pass.as_bytes());
         bool::from(same) && now < until
+    }
+
+    fn hash_for(&self, session: SessionId, secret: &str) -> SecretHash {
+        let named = [b"device:".as_slice(), session.as_uuid().as_bytes(), secret.as_bytes()];
+        let mut hash = [0; 32];
+        let tag = hmac::sign(&self.key, &named.concat());
+        hash.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        SecretHash(hash)
     }
 
     fn link(&self, id: AccountLinkId) -> Secret {

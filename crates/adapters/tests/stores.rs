@@ -73,6 +73,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         templates: store.clone(),
         brands: store.clone(),
         suppressions: store.clone(),
+        devices: store.clone(),
         passkeys: store.clone(),
         webhooks: store.clone(),
         catalogue: store,

@@ -110,7 +110,11 @@ impl Shared {
             places: self.partners.places.clone(),
             channels: self.partners.channels.clone(),
         });
-        let applicants = Applicants { core: self.core.clone(), brands: store.clone() };
+        let applicants = Applicants {
+            core: self.core.clone(),
+            brands: store.clone(),
+            notifications: store.clone(),
+        };
         let mailboxes = Mailboxes {
             core: self.core.clone(),
             brands: store.clone(),
@@ -146,6 +150,7 @@ fn core(
         runtime: Handle::current(),
         addresses: config.addresses.clone(),
         sessions: store.clone(),
+        devices: store.clone(),
         witness: Witness { attestor, attestations: store.clone(), keys: store.clone() },
         catalogue: store,
         clock: parts.clock,

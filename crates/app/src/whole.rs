@@ -18,12 +18,11 @@ use domain::{
 };
 use ports::{
     StoreError,
-    browser::Device,
     driving::{
         Admission, ApplicantError, ApplicantService, Caller, Comparison, CreateError, Creation,
-        Gate, Guise, Knock, Lookups, MailChoice, MailService, NotifyError, Once, PolledFace,
-        PortableAttestation, Recording, SessionError, SessionFace, SessionService, Viewing,
-        WatchError, WatchService, Watching,
+        Gate, Guise, Joining, Knock, Lookups, MailChoice, MailService, NotifyError, Once,
+        PolledFace, PortableAttestation, Recording, SessionError, SessionFace, SessionService,
+        Viewing, WatchError, WatchService, Watching,
     },
     places::Country,
     session_store::{Entry, Summary},
@@ -175,14 +174,10 @@ impl<S: ApplicantService + 'static> ApplicantService for Whole<S> {
     async fn join(
         &self,
         id: SessionId,
-        token: &str,
-        device: Device,
-        language: Option<&str>,
+        joining: Joining,
     ) -> Result<Arc<dyn Viewing>, ApplicantError> {
-        let (inner, token) = (self.inner.clone(), token.to_owned());
-        let language = language.map(str::to_owned);
-        let join = async move { inner.join(id, &token, device, language.as_deref()).await };
-        whole(&self.runtime, join).await
+        let inner = self.inner.clone();
+        whole(&self.runtime, async move { inner.join(id, joining).await }).await
     }
 
     async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError> {

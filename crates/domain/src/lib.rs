@@ -8,6 +8,7 @@ pub mod account;
 pub mod ancestors;
 pub mod api_key;
 pub mod audit;
+pub mod binding;
 pub mod branding;
 pub mod egress;
 pub mod error_code;

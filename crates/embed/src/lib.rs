@@ -33,7 +33,7 @@ macro_rules! scripts {
 }
 
 const ASSETS: &[(&str, Asset)] = scripts! {
-    "main.js" "link.js" "screen.js" "pointer.js" "writer.js" "view.js" "watch.js" "words.js"
+    "main.js" "device.js" "devices.js" "link.js" "screen.js" "pointer.js" "writer.js" "view.js" "watch.js" "words.js"
     "words/ar.js" "words/de.js" "words/en.js" "words/es.js" "words/fr.js" "words/it.js"
     "words/nl.js" "words/pl.js" "words/pt.js" "words/tr.js"
 };

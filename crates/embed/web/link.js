@@ -1,9 +1,9 @@
 // The WebSocket to the service: reconnects with back-off until there is nothing more to come.
 
 /**
- * @typedef {{ kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
+ * @typedef {{ number: number, kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, shared: string[], attested: (boolean | null)[] }} Outcome
- * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean,
+ * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean, guest: number | null,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
@@ -11,9 +11,13 @@
  * @typedef {{ x: number, y: number, jpeg: Uint8Array<ArrayBuffer> }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
+ * @typedef {'wrong_code' | 'too_many_devices' | 'link_sent' | 'link_not_sent' | 'not_approved'} GuestAnswer
+ * @typedef {{ t: 'guest', status: string, progress: number, platform: string, channel: boolean,
+ *   asking: number | null, answer: GuestAnswer | null }} Guest
+ * @typedef {{ size: number, path: string, code: string }} Code
  * @typedef {{ t: 'sight', status: string, progress: number, withheld: boolean, over: boolean }} Sight
  * @typedef {{ state?: (state: State) => void, scene?: (scene: Scene) => void, sight?: (sight: Sight) => void,
- *   covered?: () => void, handover?: (code: { size: number, path: string }) => void, picture: (picture: Picture) => void, lost: () => void,
+ *   covered?: () => void, handover?: (code: Code) => void, guest?: (guest: Guest) => void, picture: (picture: Picture) => void, lost: () => void,
  *   ended: (why: 'replaced' | 'refused' | 'full') => void }} Listener
  */
 
@@ -26,6 +30,8 @@ export class Link {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = 250;
   #over = false;
+  /** Whether the connection ends to begin anew, as one of the session's devices. */
+  #admitted = false;
   /** What stands before the numbers of a tile, and where in it the tile's size belongs. */
   #head = new Uint8Array();
   #sizeAt = 0;
@@ -79,6 +85,10 @@ export class Link {
       this.listener.sight?.(message);
     } else if (message.t === 'code') {
       this.listener.handover?.(message);
+    } else if (message.t === 'guest') {
+      this.listener.guest?.(message);
+    } else if (message.t === 'admitted') {
+      this.#admitted = true;
     } else if (message.t === 'elsewhere') {
       this.#over = true;
       // Two processes that name each other must not send us round for ever.
@@ -124,6 +134,11 @@ export class Link {
   #closed() {
     this.#socket = null;
     if (this.#over) return;
+    if (this.#admitted) {
+      this.#admitted = false;
+      this.open();
+      return;
+    }
     this.listener.lost();
     setTimeout(() => this.open(), this.#wait);
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);

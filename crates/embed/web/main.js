@@ -1,6 +1,8 @@
 // Starts by itself in an iframe; opened as a page of its own it asks first, since mail scanners
 // open links too.
 
+import { deviceSecret, forgetDevice, joinCode } from './device.js';
+import { askAbout, quiet, showCode, showGuest } from './devices.js';
 import { Link } from './link.js';
 import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
@@ -18,13 +20,18 @@ if (colour) {
 await speak();
 const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
+const code = joinCode();
 const url = `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${location.pathname}/stream`;
 
 const link = new Link(url, hello, {
   state: (state) => {
     tell(state);
     view.show(state);
-    if (state.outcome) screen.clear();
+    askAbout(state.guest, send);
+    if (state.outcome) {
+      screen.clear();
+      forgetDevice();
+    }
   },
   scene: (scene) => {
     view.scene(scene, send);
@@ -39,10 +46,15 @@ const link = new Link(url, hello, {
   },
   ended: (why) => {
     screen.clear();
+    quiet();
     if (why === 'replaced') view.replaced(() => location.reload());
     else view.finish(words.badLink, words.badLinkText);
   },
-  handover: ({ size, path }) => view.handover(size, path),
+  handover: showCode,
+  guest: (guest) => {
+    view.elsewhere(guest);
+    showGuest(guest, send);
+  },
 });
 const send = (/** @type {object} */ message) => link.send(message);
 const screen = new Screen(view.screen, send);
@@ -85,6 +97,8 @@ function hello() {
   return {
     t: 'hello',
     token,
+    secret: deviceSecret(),
+    code,
     width,
     height,
     ratio: devicePixelRatio,
@@ -114,8 +128,9 @@ function wire(id, message) {
 wire('cancel', { t: 'cancel' });
 wire('phone', { t: 'handover' });
 wire('close', { t: 'close' });
-wire('approve', { t: 'share', share: true });
-wire('decline', { t: 'share', share: false });
+for (const [id, share] of /** @type {const} */ ([['approve', true], ['decline', false]])) {
+  document.getElementById(id)?.addEventListener('click', () => send({ t: 'share', prompt: view.prompt, share }));
+}
 
 if (window.top === window) view.offerStart(() => link.open());
 else link.open();

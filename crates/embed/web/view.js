@@ -34,10 +34,14 @@ export class View {
   #asked = 0;
   #refused = 0;
   #at = '';
+  /** The number of the prompt that is shown. */
+  prompt = 0;
 
   /** @param {State} state */
   show(state) {
     this.screen.dataset.status = state.status;
+    this.prompt = state.prompt?.number ?? 0;
+    element('guest').hidden = true;
     element('progress').style.width = `${state.progress}%`;
     element('bar').setAttribute('aria-valuenow', String(state.progress));
     element('prompt').textContent = state.outcome ? '' : state.prompt?.text ?? words.moment;
@@ -162,18 +166,15 @@ export class View {
     this.#offer(words.here, again);
   }
 
-  /** A code that opens this page elsewhere. @param {number} size @param {string} path */
-  handover(size, path) {
-    const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-    svg.setAttribute('viewBox', `-4 -4 ${size + 8} ${size + 8}`);
-    svg.setAttribute('role', 'img');
-    svg.setAttribute('aria-label', words.phone);
-    const modules = document.createElementNS(svg.namespaceURI, 'path');
-    modules.setAttribute('d', path);
-    svg.append(modules);
-    element('code').replaceChildren(svg);
-    const dialog = /** @type {HTMLDialogElement} */ (element('handover'));
-    if (!dialog.open) dialog.showModal();
+  /** The session is on another device. @param {import('./link.js').Guest} guest */
+  elsewhere({ status, progress }) {
+    this.screen.dataset.status = status;
+    element('progress').style.width = `${progress}%`;
+    element('bar').setAttribute('aria-valuenow', String(progress));
+    element('note').hidden = true;
+    this.screen.hidden = true;
+    element('cancel').hidden = true;
+    element('prompt').textContent = '';
   }
 
   /** @param {string} title @param {string} text */
@@ -226,7 +227,7 @@ export class View {
   /** Nothing waits any longer. */
   #quiet() {
     clearTimeout(this.#warning);
-    for (const name of ['ask', 'handover']) /** @type {HTMLDialogElement} */ (element(name)).close();
+    for (const name of ['ask', 'handover', 'admit']) /** @type {HTMLDialogElement} */ (element(name)).close();
     element('phone').hidden = true;
   }
 }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::{
+    binding::SecretHash,
     id::{AccountLinkId, SessionId, TeamId},
     notification::Mailbox,
     secret::Secret,
@@ -39,6 +40,9 @@ pub trait Tokens: Send + Sync {
     /// Whether this is a pass for this session that has not run out. Takes as long whatever the
     /// answer, for passes of one length.
     fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool;
+
+    /// The keyed hash of a device's secret or of a code, within one session; the same each time.
+    fn hash_for(&self, session: SessionId, secret: &str) -> SecretHash;
 
     /// What somebody chooses a password with; the same each time.
     fn link(&self, id: AccountLinkId) -> Secret;

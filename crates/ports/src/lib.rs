@@ -14,6 +14,7 @@ pub mod clock;
 pub mod credentials;
 pub mod delivery;
 pub mod delivery_log;
+pub mod device_store;
 pub mod driving;
 pub mod identity;
 pub mod key_store;

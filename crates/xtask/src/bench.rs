@@ -27,7 +27,7 @@ pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
     node_modules(&root().join("tests/peers/reclaim"))?;
     node_modules(&root().join("tests/peers/tlsnotary"))?;
     // Of the whole workspace, so that nothing is built twice with other features.
-    run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples"]))?;
+    run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples", "--benches"]))?;
     let server = Postgres::start(Durability::Kept)?;
     let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");
     let wanted = BENCHMARKS.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));

@@ -21,8 +21,9 @@ use ports::{
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
     database::{Store, failed, with_conn, with_read},
+    devices::DeviceRow,
     notifications::{Told, ToldRow},
-    schema::{notifications, session_events, sessions},
+    schema::{notifications, session_devices, session_events, sessions},
 };
 
 #[derive(Queryable, Selectable)]
@@ -132,8 +133,8 @@ impl EventRow {
     }
 }
 
-/// What became of links, between the moves of the session; each has the status of its moment.
-fn with_notifications(moves: Vec<Entry>, told: impl Iterator<Item = Told>) -> Vec<Entry> {
+/// What became of links and devices, between the moves of the session; each has the status of its moment.
+fn with_lines(moves: Vec<Entry>, told: impl Iterator<Item = Told>) -> Vec<Entry> {
     let mut entries = moves;
     for (at, event, detail) in told {
         let place = entries.partition_point(|entry| entry.at <= at.0);
@@ -169,29 +170,36 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<Vec<Entry>>, StoreError> {
         let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
-        let read: QueryResult<(Vec<EventRow>, Vec<ToldRow>)> = with_read!(self, |conn| {
-            let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
-            let moves = session_events::table
-                .filter(session_events::session.eq(id))
-                .filter(session_events::session.eq_any(its))
-                .order(session_events::version)
-                .select(EventRow::as_select())
-                .load(conn)
-                .await;
-            let told = notifications::table
-                .filter(notifications::session.eq(id))
-                .select(ToldRow::as_select())
-                .load(conn)
-                .await;
-            moves.and_then(|moves| Ok((moves, told?)))
-        });
-        let (rows, told) = read.map_err(failed("read a timeline"))?;
+        let read: QueryResult<(Vec<EventRow>, Vec<ToldRow>, Vec<DeviceRow>)> =
+            with_read!(self, |conn| {
+                let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
+                let moves = session_events::table
+                    .filter(session_events::session.eq(id))
+                    .filter(session_events::session.eq_any(its))
+                    .order(session_events::version)
+                    .select(EventRow::as_select())
+                    .load(conn)
+                    .await;
+                let told = notifications::table
+                    .filter(notifications::session.eq(id))
+                    .select(ToldRow::as_select())
+                    .load(conn)
+                    .await;
+                let devices = session_devices::table
+                    .filter(session_devices::session.eq(id))
+                    .select(DeviceRow::as_select())
+                    .load(conn)
+                    .await;
+                moves.and_then(|moves| Ok((moves, told?, devices?)))
+            });
+        let (rows, told, devices) = read.map_err(failed("read a timeline"))?;
         // Each session has its first line from the start.
         if rows.is_empty() {
             return Ok(None);
         }
         let told = told.into_iter().flat_map(ToldRow::lines);
+        let told = told.chain(devices.into_iter().flat_map(DeviceRow::lines));
         let moves = rows.into_iter().map(EventRow::read).collect::<Result<_, _>>()?;
-        Ok(Some(with_notifications(moves, told)))
+        Ok(Some(with_lines(moves, told)))
     }
 }

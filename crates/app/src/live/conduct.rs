@@ -246,10 +246,7 @@ impl Conductor {
             };
             let text = definition.text(language, &ask.text_key).to_owned();
             let (kind, deadline) = (ask.kind, ask.deadline);
-            let prompt = Some(Prompt { kind, text, deadline, share, witnessed });
-            let changed = inside.prompt != prompt;
-            inside.prompt = prompt;
-            changed
+            inside.ask(Prompt { number: 0, kind, text, deadline, share, witnessed })
         });
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use domain::{id::SessionId, session::Session, workflow::Definition};
+use domain::{binding::SecretHash, id::SessionId, session::Session, workflow::Definition};
 use ports::{
     browser::{Browser, Device},
     driving::Prompt,
@@ -37,15 +37,33 @@ pub(crate) struct Inside {
     pub(crate) definition: Option<Arc<Definition>>,
     pub(crate) browser: Option<Arc<dyn Browser>>,
     pub(crate) prompt: Option<Prompt>,
+    /// The number of the last prompt.
+    pub(crate) prompts: u32,
     pub(crate) device: Device,
     pub(crate) language: Option<String>,
     /// Counts the viewers that have come; the last one is the active one.
     pub(crate) viewer: u64,
     pub(crate) present: bool,
+    /// A guest who asks the active viewer to let it join.
+    pub(crate) guest: Option<Asking>,
+    /// The last guest about whom the active viewer decided, and how.
+    pub(crate) decided: Option<(u64, bool)>,
+    /// How many guests have asked.
+    pub(crate) asked: u64,
     /// Whether all browsers are in use.
     pub(crate) queued: bool,
     /// Onlookers, who see and do not act.
     pub(crate) onlookers: u8,
+}
+
+/// A guest who asks to join.
+#[derive(Clone)]
+pub(crate) struct Asking {
+    /// Which of those who have asked it is.
+    pub(crate) id: u64,
+    /// Two digits, shown to both sides, so that the active viewer knows whom they let in.
+    pub(crate) number: u8,
+    pub(crate) secret: SecretHash,
 }
 
 impl Rooms {
@@ -60,10 +78,14 @@ impl Rooms {
 
     /// Tells whoever is in the session's room how it stands.
     pub(crate) fn tell(&self, session: &Session) {
-        let room = self.rooms().get(&session.id).cloned();
-        if let Some(room) = room {
+        if let Some(room) = self.find(session.id) {
             room.tell(session);
         }
+    }
+
+    /// The session's room, where there is one.
+    pub(crate) fn find(&self, id: SessionId) -> Option<Arc<Room>> {
+        self.rooms().get(&id).cloned()
     }
 
     /// Gives the room up when nobody and nothing is in it.
@@ -76,6 +98,20 @@ impl Rooms {
         if empty {
             rooms.remove(&id);
         }
+    }
+}
+
+impl Inside {
+    /// Prompts the applicant, under a number of its own. `false`: the same prompt is there already.
+    pub(super) fn ask(&mut self, prompt: Prompt) -> bool {
+        let number = self.prompts;
+        if self.prompt == Some(Prompt { number, ..prompt.clone() }) {
+            return false;
+        }
+        let number = number.wrapping_add(1);
+        self.prompts = number;
+        self.prompt = Some(Prompt { number, ..prompt });
+        true
     }
 }
 

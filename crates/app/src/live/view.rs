@@ -1,4 +1,4 @@
-//! The applicant's driving port: joining a session and viewing it.
+//! The active viewer of a session, on one of its devices.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -8,99 +8,51 @@ use std::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    error_code::ErrorCode,
+    binding::{DeviceNumber, JoinedBy},
     id::SessionId,
-    language::Language,
-    session::{Event, Lease, Session, State},
-    workflow::Definition,
+    session::{Event, Session},
+    workflow::{AskKind, Definition},
 };
 use ports::{
-    StoreError,
-    brand_store::BrandStore,
-    browser::{Device, Input},
-    driving::{
-        Act, ApplicantError, ApplicantService, Guise, Outcome, SharedItem, Show, View, Viewing,
-    },
+    browser::Input,
+    driving::{Act, Handover, Joining, Prompt, Show, View, Viewing},
 };
-use uuid::Uuid;
+use tokio::time::Instant;
 
-use super::room::{Inside, Room};
+use super::{
+    applicants::{begin, with_code},
+    room::Room,
+    shown::view_of,
+};
 use crate::{
     advance::{Core, Stuck},
     whole::whole,
 };
 
+/// How often one view is given a code for another device, and how many of them.
+const HANDOVER_EVERY: Duration = Duration::from_secs(1);
+const MAX_HANDOVERS: u32 = 100;
+
 /// How often the store is asked for what other processes did to the session.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Lets applicants in.
-pub(crate) struct Applicants {
-    pub(crate) core: Arc<Core>,
-    pub(crate) brands: Arc<dyn BrandStore>,
-}
-
-#[async_trait]
-impl ApplicantService for Applicants {
-    async fn join(
-        &self,
-        id: SessionId,
-        token: &str,
-        device: Device,
-        language: Option<&str>,
-    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
-        if !self.core.tokens.fits(id, token) {
-            return Err(ApplicantError::NotFound);
-        }
-        let session = self.core.sessions.open(id).await?.ok_or(ApplicantError::NotFound)?;
-        let link = self.core.embed_url(&session);
-        let region = session.order.worker_region;
-        if !session.state.is_closed() && self.core.addresses.elsewhere(region).is_some() {
-            // Its browser would run in another region than the one that was asked for.
-            return Err(ApplicantError::Elsewhere(link));
-        }
-        let definition = self.core.catalogue.definition(session.order.platform).await?;
-        let room = self.core.rooms.enter(id);
-        room.tell(&session);
-        let mut me = 0;
-        room.inside.send_modify(|inside| {
-            inside.viewer = inside.viewer.saturating_add(1);
-            me = inside.viewer;
-            inside.present = true;
-            inside.device = device;
-            inside.language = language.map(|tag| tag.chars().take(35).collect());
-            inside.definition = definition.map(|(_, definition)| Arc::new(definition));
-            // Who goes on on another device has another size.
-            if let Some(browser) = &inside.browser {
-                browser.input(Input::Resize(device.viewport));
-            }
-        });
-        begin(&self.core, &session).await;
-        let core = self.core.clone();
-        Ok(Arc::new(OneView { core, id, link, room, me, seen: Mutex::default() }))
-    }
-
-    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError> {
-        if !self.core.tokens.fits(id, token) {
-            return Ok(Guise::default());
-        }
-        let session = self.core.sessions.open(id).await?;
-        let locale = session.and_then(|session| session.order.receiver?.locale);
-        Ok(Guise {
-            ancestors: self.core.sessions.ancestors(id).await?,
-            brand: self.brands.brand_of(id).await?,
-            language: locale.map(|locale| Language::of(Some(&locale))),
-        })
-    }
-}
-
 /// One applicant's view.
-struct OneView {
+pub(super) struct OneView {
     core: Arc<Core>,
     id: SessionId,
     link: String,
+    device: DeviceNumber,
     room: Arc<Room>,
     me: u64,
     seen: Mutex<Seen>,
+    handed_over: Mutex<HandedOver>,
+}
+
+/// When this view last gave out a code, and how many it has.
+#[derive(Default)]
+struct HandedOver {
+    last: Option<Instant>,
+    count: u32,
 }
 
 /// What this view has shown already.
@@ -112,6 +64,97 @@ struct Seen {
 }
 
 impl OneView {
+    /// Makes this the active view of the session.
+    pub(super) fn enter(
+        core: Arc<Core>,
+        session: &Session,
+        number: DeviceNumber,
+        joining: Joining,
+        definition: Option<Arc<Definition>>,
+    ) -> Self {
+        let (id, device) = (session.id, joining.device);
+        let room = core.rooms.enter(id);
+        room.tell(session);
+        let mut me = 0;
+        room.inside.send_modify(|inside| {
+            inside.viewer = inside.viewer.saturating_add(1);
+            me = inside.viewer;
+            inside.present = true;
+            inside.device = device;
+            inside.language = joining.language.map(|tag| tag.chars().take(35).collect());
+            inside.definition = definition;
+            // Another device has another size.
+            if let Some(browser) = &inside.browser {
+                browser.input(Input::Resize(device.viewport));
+            }
+        });
+        let link = core.embed_url(session);
+        let (seen, handed_over) = (Mutex::default(), Mutex::default());
+        Self { core, id, link, device: number, room, me, seen, handed_over }
+    }
+
+    /// Whether one more code may be given out now.
+    fn may_hand_over(&self) -> bool {
+        let mut handed = self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        let soon = handed.last.is_some_and(|last| last.elapsed() < HANDOVER_EVERY);
+        if soon || handed.count >= MAX_HANDOVERS {
+            return false;
+        }
+        *handed = HandedOver { last: Some(Instant::now()), count: handed.count.saturating_add(1) };
+        true
+    }
+
+    /// Takes an answer to the question for consent, where this view was shown that question.
+    async fn answer(&self, number: u32, agreed: bool) {
+        let asked = |prompt: &Option<Prompt>| {
+            let prompt = prompt.as_ref();
+            prompt.is_some_and(|p| p.kind == AskKind::Consent && p.number == number)
+        };
+        let shown = self.seen().view.is_some_and(|view| asked(&view.prompt));
+        if !shown || !asked(&self.room.inside.borrow().prompt) {
+            tracing::warn!(session.id = %self.id, "an answer to no question for consent was ignored");
+            return;
+        }
+        let (core, id, device) = (self.core.clone(), self.id, self.device);
+        let note = async move {
+            let at = core.clock.now();
+            core.devices.note_consent(id, device, agreed, at).await
+        };
+        if let Err(error) = whole(&self.core.runtime, note).await {
+            let error: &dyn std::error::Error = &error;
+            tracing::error!(session.id = %self.id, error, "a consent could not be recorded; the applicant can answer again");
+            return;
+        }
+        // A full channel holds an answer already.
+        let _ = self.room.answers.try_send(agreed);
+    }
+
+    /// Lets the guest with this number join, or not.
+    async fn admit(&self, number: u8, allowed: bool) {
+        let asking = self.room.inside.borrow().guest.clone();
+        let Some(guest) = asking.filter(|guest| guest.number == number) else { return };
+        let admitted = if allowed {
+            let (core, id, secret) = (self.core.clone(), self.id, guest.secret.clone());
+            let add = async move {
+                let at = core.clock.now();
+                core.devices.approve(id, &secret, at).await
+            };
+            whole(&self.core.runtime, add).await.unwrap_or_else(|error| {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(session.id = %self.id, error, "an approved device was not added");
+                None
+            })
+        } else {
+            None
+        };
+        self.room.inside.send_modify(|inside| {
+            if inside.guest.as_ref().is_some_and(|asking| asking.id == guest.id) {
+                inside.guest = None;
+                inside.decided = Some((guest.id, admitted.is_some()));
+            }
+        });
+    }
+
     /// What happened elsewhere: another process, or a browser that was lost.
     async fn look(&self) {
         let (core, room, id) = (self.core.clone(), self.room.clone(), self.id);
@@ -130,23 +173,6 @@ impl OneView {
 
     fn remember(&self, change: impl FnOnce(&mut Seen)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// Starts a session that waits for its applicant.
-async fn begin(core: &Core, session: &Session) {
-    if !matches!(session.state, State::Created { .. }) {
-        return;
-    }
-    let browser = domain::id::BrowserId::from_uuid(Uuid::from_u128(core.chance.id()));
-    let lease = Lease { browser, node: core.node };
-    match core.advance(session.id, None, Event::BrowserRequested { lease }).await {
-        // Somebody else began it at the same moment.
-        Ok(_) | Err(Stuck::Rejected(_)) => (),
-        Err(error) => {
-            let error: &dyn std::error::Error = &error;
-            tracing::error!(session.id = %session.id, error, "a session could not be started");
-        }
     }
 }
 
@@ -198,8 +224,22 @@ impl Viewing for OneView {
         self.core.clock.now()
     }
 
-    fn link(&self) -> String {
-        self.link.clone()
+    async fn handover(&self) -> Option<Handover> {
+        if self.room.inside.borrow().viewer != self.me || !self.may_hand_over() {
+            return None;
+        }
+        let (core, id) = (self.core.clone(), self.id);
+        let offer = async move { core.offer_code(id, JoinedBy::ShownCode).await };
+        match whole(&self.core.runtime, offer).await {
+            Ok(code) => {
+                Some(Handover { link: with_code(&self.link, &code.long), code: code.short })
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(session.id = %self.id, error, "a code for another device was not saved");
+                None
+            }
+        }
     }
 
     async fn act(&self, act: Act) {
@@ -223,10 +263,10 @@ impl Viewing for OneView {
                     browser.input(input);
                 }
             }
-            Act::Share(share) => {
-                // A full channel holds an answer already.
-                let _ = self.room.answers.try_send(share);
-            }
+            Act::Share { prompt, agreed } => self.answer(prompt, agreed).await,
+            Act::Admit { number, allowed } => self.admit(number, allowed).await,
+            // A device of the session has joined already.
+            Act::Redeem(_) | Act::SendLink | Act::Ask => (),
             Act::Cancel => {
                 let (core, id) = (self.core.clone(), self.id);
                 let cancel = async move { core.advance(id, None, Event::ApplicantCancelled).await };
@@ -253,42 +293,4 @@ impl Drop for OneView {
         });
         self.core.rooms.leave(self.id);
     }
-}
-
-fn view_of(inside: &Inside) -> Option<View> {
-    let session = inside.session.as_ref()?;
-    let definition = inside.definition.as_deref();
-    Some(View {
-        status: session.status(),
-        progress: session.progress.percent(),
-        platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
-        queued: inside.queued,
-        prompt: inside.prompt.clone(),
-        outcome: outcome(session, definition, inside.language.as_deref()),
-    })
-}
-
-fn outcome(
-    session: &Session,
-    definition: Option<&Definition>,
-    language: Option<&str>,
-) -> Option<Outcome> {
-    let outcome = session.state.outcome()?;
-    let text = match outcome.error_code() {
-        Some(code) => ErrorCode::applicant_text(code),
-        None if outcome.data().is_some() => "Your data was shared. You can close this page.",
-        None => "This verification was ended. You can close this page.",
-    };
-    let label = |name: &String| {
-        let field = definition.and_then(|d| Some((d, d.output.get(name)?)));
-        field.map_or_else(|| name.clone(), |(d, field)| d.text(language, &field.label_key).into())
-    };
-    let attestation = outcome.attestation();
-    let item = |name: &String| SharedItem {
-        label: label(name),
-        attested: attestation.map(|attestation| attestation.fields.contains(name)),
-    };
-    let shared = outcome.data().map(|data| data.keys().map(item).collect());
-    let code = outcome.error_code();
-    Some(Outcome { text: text.to_owned(), code, shared: shared.unwrap_or_default() })
 }

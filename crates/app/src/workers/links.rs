@@ -4,10 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
+    binding::JoinedBy,
     id::{TeamId, TemplateId},
     language::Language,
     notification::{Channel, MOST_TRIES, Mailbox, Undelivered},
     request::Receiver,
+    session::{Session, State},
     template::Wording,
 };
 use ports::{
@@ -17,6 +19,7 @@ use ports::{
 use tokio::sync::Semaphore;
 
 use super::{Workers, complain};
+use crate::live::with_code;
 
 const PACE: Duration = Duration::from_millis(500);
 const AT_ONCE: usize = 16;
@@ -135,6 +138,17 @@ impl Workers {
         Ok(default.map(|kept| kept.draft.wording))
     }
 
+    /// The link of a session; once it is bound to a device, with a code that lets the device that
+    /// opens it join.
+    async fn link(&self, session: &Session) -> Result<String, StoreError> {
+        let link = self.core.embed_url(session);
+        if matches!(session.state, State::Created { losses: 0 }) {
+            return Ok(link);
+        }
+        let code = self.core.offer_code(session.id, JoinedBy::SentCode).await?;
+        Ok(with_code(&link, &code.long))
+    }
+
     /// What the applicant is told; none where there is no use in it any more.
     async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Envelope>, StoreError> {
         let Some(session) = self.core.sessions.open(claim.session).await? else { return Ok(None) };
@@ -162,7 +176,7 @@ impl Workers {
             wording,
             brand: self.brands.brand(key.team).await?,
             platform: platform.map_or_else(String::new, |platform| platform.display_name),
-            link: self.core.embed_url(&session),
+            link: self.link(&session).await?,
             choice: format!("{origin}/unsubscribe/{}?lang={language}", token.expose()),
             expires_at: session.expires_at,
         };

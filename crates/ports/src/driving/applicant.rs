@@ -22,18 +22,33 @@ use crate::{
 /// Opens live views for applicants whose token fits.
 #[async_trait]
 pub trait ApplicantService: Send + Sync {
-    /// Joins a session as its one active viewer; whoever viewed it before is told and let go.
-    /// Joining starts the session where it has not begun.
+    /// Joins a session. The first device that does so starts it and owns it; from then on one of
+    /// its devices becomes the one active viewer, the one before is told and let go, and anybody
+    /// else with the link is a guest: told how the session stands and nothing of the platform's
+    /// page, and listened to only where that is about joining.
     async fn join(
         &self,
         id: SessionId,
-        token: &str,
-        device: Device,
-        language: Option<&str>,
+        joining: Joining,
     ) -> Result<Arc<dyn Viewing>, ApplicantError>;
 
     /// What its page is to be like; where the token does not fit, as for anybody.
     async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError>;
+}
+
+/// What somebody joins a session with. **Invariant:** no `Debug`, since it holds secrets.
+#[derive(Clone)]
+pub struct Joining {
+    /// That of the link.
+    pub token: String,
+    /// What this device made for the session at random:
+    /// [`SECRET_CHARS`](domain::binding::SECRET_CHARS) characters.
+    pub secret: String,
+    /// A code that lets one more device join, long or short.
+    pub code: Option<String>,
+    pub device: Device,
+    /// BCP 47.
+    pub language: Option<String>,
 }
 
 /// Lets receivers of mails say whether they want more of a team's.
@@ -79,8 +94,17 @@ pub trait Viewing: Send + Sync {
     /// The time, for what is left until a deadline.
     fn now(&self) -> DateTime<Utc>;
 
-    /// The address that opens this session in another place.
-    fn link(&self) -> String;
+    /// A code that lets one more device join. `None`: to a guest, and to whoever asks too often.
+    async fn handover(&self) -> Option<Handover>;
+}
+
+/// How another device joins the session. **Invariant:** no `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Handover {
+    /// The session's link with a long code in its fragment, which browsers send to nobody.
+    pub link: String,
+    /// The same code for typing: [`SHORT_CODE_DIGITS`](domain::binding::SHORT_CODE_DIGITS) digits.
+    pub code: String,
 }
 
 /// Something to show.
@@ -91,6 +115,37 @@ pub enum Show {
     Scene(Arc<Scene>),
     /// Another place took over.
     Replaced,
+    /// The session is on another device.
+    Guest(Guest),
+    /// The device may join now: it is one of the session's.
+    Admitted,
+}
+
+/// What somebody who has the link and none of the session's devices is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    pub status: Status,
+    pub progress: u8,
+    pub platform: String,
+    /// Whether a new link can be sent over the session's own channel.
+    pub has_channel: bool,
+    /// The number that the active viewer is asked about, while it is.
+    pub asking: Option<u8>,
+    /// What became of the last thing that was tried.
+    pub answer: Option<GuestAnswer>,
+}
+
+/// What became of a guest's try to join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestAnswer {
+    WrongCode,
+    /// The session has as many devices as it may have.
+    TooManyDevices,
+    LinkSent,
+    /// A link was sent a short time ago, or as often as may be.
+    LinkNotSent,
+    /// The active viewer did not agree, or is not there.
+    NotApproved,
 }
 
 /// All of the page but the picture.
@@ -101,6 +156,8 @@ pub struct View {
     pub platform: String,
     /// Whether a browser is waited for that is in use.
     pub queued: bool,
+    /// The number of a guest who asks to join.
+    pub guest: Option<u8>,
     pub prompt: Option<Prompt>,
     pub outcome: Option<Outcome>,
 }
@@ -108,6 +165,8 @@ pub struct View {
 /// What is expected of the applicant now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
+    /// Another one for each prompt of a run.
+    pub number: u32,
     pub kind: AskKind,
     pub text: String,
     pub deadline: DateTime<Utc>,
@@ -140,8 +199,23 @@ pub struct SharedItem {
 /// What the applicant does. **Invariant:** no `Debug`, since input may be a password.
 pub enum Act {
     Input(Input),
-    Share(bool),
+    /// The answer to the question for consent with this number.
+    Share {
+        prompt: u32,
+        agreed: bool,
+    },
     Cancel,
+    /// Of the active viewer: whether the guest with this number may join.
+    Admit {
+        number: u8,
+        allowed: bool,
+    },
+    /// Of a guest: a code.
+    Redeem(String),
+    /// Of a guest: a new link is to be sent over the session's own channel.
+    SendLink,
+    /// Of a guest: the active viewer is to be asked.
+    Ask,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,8 @@ mod webhooks;
 pub use self::partner::{MockGate, MockLookups, MockSessionService};
 pub use self::{
     applicant::{
-        Act, ApplicantError, ApplicantService, Guise, MailChoice, MailService, Outcome, Prompt,
-        SharedItem, Show, View, Viewing,
+        Act, ApplicantError, ApplicantService, Guest, GuestAnswer, Guise, Handover, Joining,
+        MailChoice, MailService, Outcome, Prompt, SharedItem, Show, View, Viewing,
     },
     onlooker::{Sight, WatchError, WatchService, Watching},
     partner::{

@@ -16,6 +16,7 @@ use ports::{
     catalogue::Catalogue,
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
+    device_store::DeviceStore,
     key_store::KeyStore,
     notifier::NotificationQueue,
     outbox::Outbox,
@@ -31,6 +32,7 @@ use ports::{
 /// A fresh, empty backend, and what must outlive the test (a folder, a database).
 pub struct Backend {
     pub sessions: Arc<dyn SessionStore>,
+    pub devices: Arc<dyn DeviceStore>,
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
@@ -140,6 +142,11 @@ macro_rules! stores_contract {
             receivers::keeps_a_teams_receivers_for_that_team
             brands::keeps_what_a_team_looks_like
             suppressions::keeps_who_wants_no_more_of_a_teams_mails
+            devices::binds_a_session_to_the_first_of_two_devices_at_once
+            devices::admits_one_device_by_each_code
+            devices::counts_wrong_short_codes_also_at_the_same_moment
+            devices::admits_no_more_devices_than_there_may_be
+            devices::shows_in_the_timeline_which_device_joined_and_consented
             passkeys::keeps_passkeys_and_their_state
             passkeys::recovery_codes_go_with_the_last_factor
             passkeys::nobody_has_more_passkeys_than_may_be

@@ -2,6 +2,7 @@
 //! written is in `docs/stream-protocol.md`.
 
 mod cast;
+mod outgoing;
 pub(super) mod watch;
 mod wire;
 
@@ -19,7 +20,8 @@ use tokio::time::Instant;
 
 use self::{
     cast::Cast,
-    wire::{FromPage, Hello, code, scene, state},
+    outgoing::{code, guest, scene, state},
+    wire::{FromPage, Hello},
 };
 
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
@@ -74,10 +76,7 @@ async fn converse(
     let hello = tokio::time::timeout(HELLO_PATIENCE, next_text(&mut messages)).await;
     let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
     let joined = match (id, hello) {
-        (Some(id), Some(hello)) => {
-            let language = hello.language.as_deref();
-            applicants.join(id, &hello.token, hello.device(), language).await
-        }
+        (Some(id), Some(hello)) => applicants.join(id, hello.joining()).await,
         _ => Err(ApplicantError::NotFound),
     };
     let why = match joined {
@@ -125,10 +124,12 @@ async fn show(
             shown = viewing.next(cast.has_room()) => {
                 let sending = match shown {
                     None => return CloseCode::Normal,
-                    Some(Show::Replaced) => {
-                        let _ = session.text(json!({ "t": "replaced" }).to_string()).await;
+                    Some(last @ (Show::Replaced | Show::Admitted)) => {
+                        let kind = if last == Show::Admitted { "admitted" } else { "replaced" };
+                        let _ = session.text(json!({ "t": kind }).to_string()).await;
                         return CloseCode::Normal;
                     }
+                    Some(Show::Guest(told)) => session.text(guest(&told).to_string()).await,
                     Some(Show::View(view)) => session.text(state(&view, viewing.now()).to_string()).await,
                     Some(Show::Scene(news)) => {
                         let told = scene(&news).to_string();
@@ -185,7 +186,7 @@ async fn take(
     } else if let FromPage::Refresh = said {
         return send(session, cast.refresh(Instant::now())).await;
     } else if let FromPage::Handover = said {
-        if let Some(code) = code(&viewing.link()) {
+        if let Some(code) = viewing.handover().await.and_then(|handover| code(&handover)) {
             return session.text(code.to_string()).await;
         }
     } else if let Some(act) = said.act() {

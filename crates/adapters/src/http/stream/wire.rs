@@ -1,18 +1,10 @@
-//! What the page says and is told, as JSON. Everything the page sends has a bound here.
+//! What the page says, as JSON. Everything it sends has a bound here.
 
-use std::fmt::Write as _;
-
-use chrono::{DateTime, Utc};
 use ports::{
-    browser::{
-        Device, DialogKind, Input, MouseButton, MouseKind, Refused, Scale, Scene, TouchKind,
-        TouchPoint, Viewport,
-    },
-    driving::{Act, View},
+    browser::{Device, Input, MouseButton, MouseKind, Scale, TouchKind, TouchPoint, Viewport},
+    driving::{Act, Joining},
 };
-use qrcode::{Color, QrCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// Characters of one piece of text; what is pasted may be this long.
 const LONGEST_TEXT: usize = 10_000;
@@ -21,84 +13,12 @@ const LONGEST_VALUE: usize = 64;
 const LONGEST_ANSWER: usize = 1000;
 const FINGERS: usize = 5;
 
-pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
-    let prompt = view.prompt.as_ref().map(|prompt| {
-        json!({
-            "kind": prompt.kind,
-            "text": prompt.text,
-            "left": (prompt.deadline - now).num_milliseconds().max(0),
-            "share": prompt.share,
-            "witnessed": prompt.witnessed,
-        })
-    });
-    let outcome = view.outcome.as_ref().map(|outcome| {
-        let labels: Vec<_> = outcome.shared.iter().map(|item| &item.label).collect();
-        let attested: Vec<_> = outcome.shared.iter().map(|item| item.attested).collect();
-        json!({
-            "text": outcome.text, "code": outcome.code, "shared": labels, "attested": attested,
-        })
-    });
-    json!({
-        "t": "state",
-        "status": view.status,
-        "progress": view.progress,
-        "platform": view.platform,
-        "queued": view.queued,
-        "prompt": prompt,
-        "outcome": outcome,
-    })
-}
-
-pub(super) fn scene(scene: &Scene) -> Value {
-    let fields = scene
-        .fields
-        .iter()
-        .map(|field| json!([field.place, field.kind, field.input_mode, field.autocomplete]));
-    let dialog = scene.dialog.as_ref().map(|dialog| {
-        let kind = match dialog.kind {
-            DialogKind::Alert => "alert",
-            DialogKind::Confirm => "confirm",
-            DialogKind::Prompt => "prompt",
-            DialogKind::Leave => "leave",
-        };
-        json!({ "id": dialog.id, "kind": kind, "message": dialog.message })
-    });
-    let refused = scene.refused.map(|(what, count)| {
-        let what = match what {
-            Refused::Upload => "upload",
-            Refused::Download => "download",
-            Refused::Elsewhere => "elsewhere",
-        };
-        json!({ "what": what, "count": count })
-    });
-    json!({
-        "t": "scene",
-        "fields": fields.collect::<Vec<_>>(),
-        "focused": scene.focused,
-        "dialog": dialog,
-        "refused": refused,
-        "pages": scene.pages,
-    })
-}
-
-/// A code that opens an address when a phone's camera sees it (ISO/IEC 18004): its size in modules
-/// and the dark ones as a path of SVG. `None` where the address is too long for one.
-pub(super) fn code(address: &str) -> Option<Value> {
-    let code = QrCode::new(address).ok()?;
-    let size = code.width();
-    let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
-    let path = dark.fold(String::new(), |mut path, (at, _)| {
-        // Writing to a string does not fail.
-        let _ = write!(path, "M{} {}h1v1h-1z", at % size, at / size);
-        path
-    });
-    Some(json!({ "t": "code", "size": size, "path": path }))
-}
-
 /// The first message of the page.
 #[derive(Deserialize)]
 pub(super) struct Hello {
-    pub(super) token: String,
+    token: String,
+    secret: String,
+    code: Option<String>,
     width: u16,
     height: u16,
     /// Pixels of the applicant's screen for each CSS pixel.
@@ -110,11 +30,17 @@ pub(super) struct Hello {
     dark: bool,
     #[serde(default)]
     still: bool,
-    pub(super) language: Option<String>,
+    language: Option<String>,
 }
 
 impl Hello {
-    pub(super) fn device(&self) -> Device {
+    pub(super) fn joining(self) -> Joining {
+        let device = self.device();
+        let Self { token, secret, code, language, .. } = self;
+        Joining { token, secret, code, device, language }
+    }
+
+    fn device(&self) -> Device {
         let viewport = Viewport::within(self.width, self.height);
         let fine = self.ratio >= 1.5 && viewport.may_be_fine();
         let scale = if fine { Scale::Two } else { Scale::One };
@@ -185,9 +111,23 @@ pub(super) enum FromPage {
         height: u16,
     },
     Share {
+        prompt: u32,
         share: bool,
     },
     Cancel,
+    /// Whether the guest with this number may join.
+    Admit {
+        number: u8,
+        allow: bool,
+    },
+    /// Of a guest: a code that lets it join.
+    Code {
+        code: String,
+    },
+    /// Of a guest: the active viewer is to be asked.
+    Ask,
+    /// Of a guest: a new link is to be sent over the session's channel.
+    Send,
 }
 
 #[derive(Deserialize)]
@@ -222,8 +162,12 @@ impl FromPage {
         };
         let input = match self {
             Self::Ack { .. } | Self::Refresh | Self::Handover => return None,
-            Self::Share { share } => return Some(Act::Share(share)),
+            Self::Share { prompt, share } => return Some(Act::Share { prompt, agreed: share }),
             Self::Cancel => return Some(Act::Cancel),
+            Self::Admit { number, allow } => return Some(Act::Admit { number, allowed: allow }),
+            Self::Code { code } => return within(code, LONGEST_VALUE).map(Act::Redeem),
+            Self::Ask => return Some(Act::Ask),
+            Self::Send => return Some(Act::SendLink),
             Self::Mouse { k, x, y, button, buttons, clicks, modifiers } => {
                 let (x, y) = place(x, y)?;
                 let (kind, button) = match k {

@@ -11,11 +11,10 @@ use domain::{
 };
 use ports::{
     StoreError,
-    browser::Device,
     driving::{
-        Admission, ApplicantError, ApplicantService, Guise, MailChoice, MailService, MockGate,
-        MockLookups, MockSessionService, PolledFace, Refusal, SessionFace, Viewing, WatchError,
-        WatchService, Watching,
+        Admission, ApplicantError, ApplicantService, Guise, Joining, MailChoice, MailService,
+        MockGate, MockLookups, MockSessionService, PolledFace, Refusal, SessionFace, Viewing,
+        WatchError, WatchService, Watching,
     },
 };
 use serde_json::Value;
@@ -83,13 +82,7 @@ struct Nobody;
 
 #[async_trait]
 impl ApplicantService for Nobody {
-    async fn join(
-        &self,
-        _: SessionId,
-        _: &str,
-        _: Device,
-        _: Option<&str>,
-    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
+    async fn join(&self, _: SessionId, _: Joining) -> Result<Arc<dyn Viewing>, ApplicantError> {
         Err(ApplicantError::NotFound)
     }
 

@@ -6,6 +6,7 @@ pub mod brands;
 pub mod catalogue;
 pub mod deliveries;
 pub mod delivery_log;
+pub mod devices;
 pub mod health;
 pub mod keys;
 pub mod notifications;

@@ -1,0 +1,30 @@
+//! Which tables may be joined, and stand in one query.
+
+#[expect(clippy::wildcard_imports, reason = "the macros name tables by their modules")]
+use super::schema::*;
+
+::diesel::joinable!(attestations -> sessions (session));
+::diesel::joinable!(definitions -> platforms (platform));
+::diesel::joinable!(deliveries -> notices (notice));
+::diesel::joinable!(delivery_queue -> notices (notice));
+::diesel::joinable!(idempotency_keys -> sessions (session));
+::diesel::joinable!(sign_ins -> users (person));
+::diesel::joinable!(account_links -> users (person));
+::diesel::joinable!(email_templates -> teams (team));
+::diesel::joinable!(users -> teams (team));
+::diesel::allow_tables_to_appear_in_same_query!(attestations, sessions);
+::diesel::allow_tables_to_appear_in_same_query!(definitions, platforms);
+::diesel::allow_tables_to_appear_in_same_query!(webhooks, webhook_keys);
+::diesel::allow_tables_to_appear_in_same_query!(
+    deliveries,
+    delivery_queue,
+    delivery_attempts,
+    notices
+);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms, teams, brands);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_events);
+::diesel::allow_tables_to_appear_in_same_query!(teams, email_templates);
+::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
+::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);
+::diesel::allow_tables_to_appear_in_same_query!(recovery_codes, users);

@@ -1,0 +1,107 @@
+//! What the page is told, as JSON; see `docs/stream-protocol.md`.
+
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+use ports::{
+    browser::{DialogKind, Refused, Scene},
+    driving::{Guest, GuestAnswer, Handover, View},
+};
+use qrcode::{Color, QrCode};
+use serde_json::{Value, json};
+
+pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
+    let prompt = view.prompt.as_ref().map(|prompt| {
+        json!({
+            "number": prompt.number,
+            "kind": prompt.kind,
+            "text": prompt.text,
+            "left": (prompt.deadline - now).num_milliseconds().max(0),
+            "share": prompt.share,
+            "witnessed": prompt.witnessed,
+        })
+    });
+    let outcome = view.outcome.as_ref().map(|outcome| {
+        let labels: Vec<_> = outcome.shared.iter().map(|item| &item.label).collect();
+        let attested: Vec<_> = outcome.shared.iter().map(|item| item.attested).collect();
+        json!({
+            "text": outcome.text, "code": outcome.code, "shared": labels, "attested": attested,
+        })
+    });
+    json!({
+        "t": "state",
+        "status": view.status,
+        "progress": view.progress,
+        "platform": view.platform,
+        "queued": view.queued,
+        "guest": view.guest,
+        "prompt": prompt,
+        "outcome": outcome,
+    })
+}
+
+/// What a guest is told.
+pub(super) fn guest(guest: &Guest) -> Value {
+    let answer = guest.answer.map(|answer| match answer {
+        GuestAnswer::WrongCode => "wrong_code",
+        GuestAnswer::TooManyDevices => "too_many_devices",
+        GuestAnswer::LinkSent => "link_sent",
+        GuestAnswer::LinkNotSent => "link_not_sent",
+        GuestAnswer::NotApproved => "not_approved",
+    });
+    json!({
+        "t": "guest",
+        "status": guest.status,
+        "progress": guest.progress,
+        "platform": guest.platform,
+        "channel": guest.has_channel,
+        "asking": guest.asking,
+        "answer": answer,
+    })
+}
+
+pub(super) fn scene(scene: &Scene) -> Value {
+    let fields = scene
+        .fields
+        .iter()
+        .map(|field| json!([field.place, field.kind, field.input_mode, field.autocomplete]));
+    let dialog = scene.dialog.as_ref().map(|dialog| {
+        let kind = match dialog.kind {
+            DialogKind::Alert => "alert",
+            DialogKind::Confirm => "confirm",
+            DialogKind::Prompt => "prompt",
+            DialogKind::Leave => "leave",
+        };
+        json!({ "id": dialog.id, "kind": kind, "message": dialog.message })
+    });
+    let refused = scene.refused.map(|(what, count)| {
+        let what = match what {
+            Refused::Upload => "upload",
+            Refused::Download => "download",
+            Refused::Elsewhere => "elsewhere",
+        };
+        json!({ "what": what, "count": count })
+    });
+    json!({
+        "t": "scene",
+        "fields": fields.collect::<Vec<_>>(),
+        "focused": scene.focused,
+        "dialog": dialog,
+        "refused": refused,
+        "pages": scene.pages,
+    })
+}
+
+/// A QR code (ISO/IEC 18004) that opens the session on another device: its size in modules and the
+/// dark ones as a path of SVG; and the code for typing. `None` where the link is too long for one.
+pub(super) fn code(handover: &Handover) -> Option<Value> {
+    let code = QrCode::new(&handover.link).ok()?;
+    let size = code.width();
+    let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
+    let path = dark.fold(String::new(), |mut path, (at, _)| {
+        // Writing to a string does not fail.
+        let _ = write!(path, "M{} {}h1v1h-1z", at % size, at / size);
+        path
+    });
+    Some(json!({ "t": "code", "size": size, "path": path, "code": handover.code }))
+}

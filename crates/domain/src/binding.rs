@@ -1,0 +1,139 @@
+//! Which devices a session is bound to, and the codes by which another one joins.
+//!
+//! The first device that starts a session owns it. The link alone opens nothing from then on.
+
+use std::fmt;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::id::SessionId;
+
+/// The most devices that one session may be bound to.
+pub const MAX_DEVICES: i32 = 8;
+/// How often a wrong short code may be entered before a new one is needed.
+pub const MAX_CODE_TRIES: i32 = 5;
+/// How long a code that is shown on a device can be used.
+pub const SHOWN_CODE_TTL: TimeDelta = TimeDelta::minutes(5);
+/// How long a code that was sent to the applicant can be used.
+pub const SENT_CODE_TTL: TimeDelta = TimeDelta::minutes(30);
+/// Decimal digits of a short code: one of 10^8, of which [`MAX_CODE_TRIES`] can be tried.
+pub const SHORT_CODE_DIGITS: usize = 8;
+/// Characters of a device's secret and of a long code: 256 bits in base64url (RFC 4648, section 5).
+pub const SECRET_CHARS: usize = 43;
+
+/// The keyed hash of a device's secret or of a code; all of it that is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretHash(pub [u8; 32]);
+
+/// A device of a session, in the order in which they joined, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceNumber(pub i32);
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "device {}", self.0)
+    }
+}
+
+/// How a device came to be one of a session's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinedBy {
+    /// It started the session.
+    Start,
+    /// By a code that a device of the session showed.
+    ShownCode,
+    /// By a code that was sent over the session's channel.
+    SentCode,
+    /// By the approval of the active viewer.
+    Approval,
+}
+
+impl JoinedBy {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::ShownCode => "shown_code",
+            Self::SentCode => "sent_code",
+            Self::Approval => "approval",
+        }
+    }
+}
+
+/// A code by which one more device may join a session, once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JoinCode {
+    pub session: SessionId,
+    /// [`JoinedBy::ShownCode`] or [`JoinedBy::SentCode`]: a session has at most one code of each.
+    pub by: JoinedBy,
+    /// For a QR code or a link: [`SECRET_CHARS`] characters.
+    pub long: SecretHash,
+    /// For typing: [`SHORT_CODE_DIGITS`] digits.
+    pub short: Option<SecretHash>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Whether a text can be a device's secret or a long code.
+#[must_use]
+pub fn is_secret(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.len() == SECRET_CHARS && text.bytes().all(allowed)
+}
+
+/// The digits of a short code as it was typed, without spaces and hyphens between them. `None`:
+/// it can be no short code.
+#[must_use]
+pub fn short_code(typed: &str) -> Option<String> {
+    if typed.len() > 2 * SHORT_CODE_DIGITS {
+        return None;
+    }
+    let digits: String = typed.chars().filter(|sign| !matches!(sign, ' ' | '-')).collect();
+    let right = digits.len() == SHORT_CODE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+    right.then_some(digits)
+}
+
+/// A short code from random bits. Each code is as likely as the others, but for 1 in 10^11.
+#[must_use]
+pub fn short_code_of(bits: [u8; 32]) -> String {
+    let [a, b, c, d, e, f, g, h, ..] = bits;
+    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]).rem_euclid(100_000_000);
+    format!("{number:0SHORT_CODE_DIGITS$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_short_code_is_read_as_people_type_it() {
+        assert_eq!(short_code("1234 5678").as_deref(), Some("12345678"));
+        assert_eq!(short_code("1234-5678").as_deref(), Some("12345678"));
+        for wrong in ["", "1234567", "123456789", "1234567a", "１２３４５６７８", &" ".repeat(40)]
+        {
+            assert_eq!(short_code(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_43_characters_of_base64url() {
+        assert!(is_secret(&"aZ0-_".repeat(9)[..SECRET_CHARS]));
+        for wrong in [String::new(), "a".repeat(42), "a".repeat(44), "+".repeat(43)] {
+            assert!(!is_secret(&wrong), "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_short_code_that_was_made_is_read_back(bits: [u8; 32]) {
+            let code = short_code_of(bits);
+            prop_assert_eq!(short_code(&code), Some(code));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".*") {
+            let _ = (is_secret(&text), short_code(&text));
+        }
+    }
+}

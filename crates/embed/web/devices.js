@@ -1,0 +1,73 @@
+// More than one device: a code to go on elsewhere, a guest who asks to join, and being that guest.
+
+import { words } from './words.js';
+
+/** @typedef {import('./link.js').Guest} Guest */
+/** @typedef {(message: object) => void} Send */
+
+/** @template {HTMLElement} T @param {string} id @returns {T} */
+function element(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`no element ${id}`);
+  return /** @type {T} */ (found);
+}
+
+const handover = /** @type {HTMLDialogElement} */ (element('handover'));
+const admit = /** @type {HTMLDialogElement} */ (element('admit'));
+
+/** Shows a code that opens the session elsewhere. @param {import('./link.js').Code} code */
+export function showCode({ size, path, code }) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('viewBox', `-4 -4 ${size + 8} ${size + 8}`);
+  svg.setAttribute('role', 'img');
+  svg.setAttribute('aria-label', words.phone);
+  const modules = document.createElementNS(svg.namespaceURI, 'path');
+  modules.setAttribute('d', path);
+  svg.append(modules);
+  element('code').replaceChildren(svg);
+  element('typed-code').textContent = `\u2066${code.slice(0, 4)} ${code.slice(4)}\u2069`;
+  if (!handover.open) handover.showModal();
+}
+
+/** The guest who is asked about. @type {number | null} */
+let asking = null;
+
+/** Asks whether a guest may join. @param {number | null} guest @param {Send} send */
+export function askAbout(guest, send) {
+  if (guest === asking) return;
+  asking = guest;
+  admit.onclose = null;
+  admit.close();
+  if (guest === null) return;
+  element('admit-text').textContent = words.admitText.replace('{number}', String(guest));
+  admit.returnValue = '';
+  admit.onclose = () => send({ t: 'admit', number: guest, allow: admit.returnValue === 'yes' });
+  admit.showModal();
+}
+
+/** Closes what is open of all this. */
+export function quiet() {
+  admit.onclose = null;
+  for (const dialog of [admit, handover]) dialog.close();
+  element('guest').hidden = true;
+}
+
+/** Shows a guest how to join. @param {Guest} guest @param {Send} send */
+export function showGuest(guest, send) {
+  const card = element('guest');
+  element('guest-send').hidden = !guest.channel;
+  element('guest-ask').onclick = () => send({ t: 'ask' });
+  element('guest-send').onclick = () => send({ t: 'send' });
+  const code = /** @type {HTMLInputElement} */ (element('guest-code'));
+  element('guest-form').onsubmit = (event) => {
+    event.preventDefault();
+    send({ t: 'code', code: code.value.trim().slice(0, 64) });
+    code.value = '';
+  };
+  element('guest-answer').textContent = guest.asking === null
+    ? (guest.answer === null ? '' : words.guestAnswers[guest.answer])
+    : words.guestAsking.replace('{number}', String(guest.asking));
+  if (!card.hidden) return;
+  card.hidden = false;
+  card.focus();
+}

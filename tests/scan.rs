@@ -1,0 +1,27 @@
+//! A phone's camera in front of the embed page.
+
+use std::collections::HashSet;
+
+use rqrr::PreparedImage;
+
+/// What a camera reads from the modules of a QR code, as the page draws them.
+#[must_use]
+pub fn scanned(path: &str) -> String {
+    const PIXELS: usize = 4;
+    let dark: HashSet<(usize, usize)> = path
+        .split_terminator("h1v1h-1z")
+        .map(|module| module.trim_start_matches('M').split_once(' ').expect("a place"))
+        .map(|(x, y)| (number(x), number(y)))
+        .collect();
+    let size = dark.iter().map(|(x, _)| x + 1).max().expect("modules");
+    let side = (size + 8) * PIXELS;
+    let mut image = PreparedImage::prepare_from_bitmap(side, side, |x, y| {
+        let module = ((x / PIXELS).checked_sub(4), (y / PIXELS).checked_sub(4));
+        matches!(module, (Some(x), Some(y)) if dark.contains(&(x, y)))
+    });
+    image.detect_grids().first().expect("a QR code").decode().expect("text").1
+}
+
+fn number(text: &str) -> usize {
+    text.parse().expect("a number")
+}
