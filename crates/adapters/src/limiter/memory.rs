@@ -17,8 +17,8 @@ const SHARDS: usize = 32;
 /// Subjects that a shard remembers before it forgets; some 5 MiB in all.
 const SUBJECTS: usize = 2048;
 
-/// Windows in memory. Bounded: where too many addresses come at once, they are forgotten, keys never
-/// are before their window is over.
+/// Windows in memory, bounded: where too many subjects come at once, those that protect least are
+/// forgotten.
 pub struct MemoryLimiter {
     hasher: RandomState,
     shards: Vec<Mutex<HashMap<Subject, Window>>>,
@@ -40,6 +40,10 @@ impl MemoryLimiter {
         let mut windows = shard.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= SUBJECTS && !windows.contains_key(&subject) {
             make_room(&mut windows, now);
+            if windows.len() >= SUBJECTS {
+                // Whom nobody can count is not let in.
+                return Window { used: charge.limit.count.saturating_add(1), ..fresh };
+            }
         }
         let window = windows.entry(subject).or_insert(fresh);
         if window.resets_at <= now {
@@ -51,10 +55,25 @@ impl MemoryLimiter {
     }
 }
 
+/// Forgets as little as is needed, what protects least first: addresses, then tries to sign in from
+/// an address, then accounts and mailboxes that are within their limits. A locked account stays
+/// locked, and keys are counted until their window is over: there are no more of them than were
+/// issued.
 fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
-    windows.retain(|_, window| window.resets_at > now);
-    if windows.len() >= SUBJECTS {
-        windows.retain(|subject, _| matches!(subject, Subject::Key(_) | Subject::Creation(_)));
+    let spent = |window: &Window| window.used >= window.limit.count;
+    let steps: [&dyn Fn(&Subject, &Window) -> bool; 4] = [
+        &|_, window| window.resets_at <= now,
+        &|subject, _| matches!(subject, Subject::Address(_)),
+        &|subject, _| matches!(subject, Subject::SignIns(_)),
+        &|subject, window| {
+            matches!(subject, Subject::Account(_) | Subject::Mails(_)) && !spent(window)
+        },
+    ];
+    for forgotten in steps {
+        if windows.len() < SUBJECTS {
+            return;
+        }
+        windows.retain(|subject, window| !forgotten(subject, window));
     }
 }
 
@@ -63,7 +82,11 @@ pub(super) fn widened(subject: Subject) -> Subject {
     match subject {
         Subject::Address(address) => Subject::Address(network(address)),
         Subject::SignIns(address) => Subject::SignIns(network(address)),
-        Subject::Key(_) | Subject::Creation(_) | Subject::Account(_) | Subject::Mails(_) => subject,
+        Subject::Key(_)
+        | Subject::Creation(_)
+        | Subject::TeamCreation(_)
+        | Subject::Account(_)
+        | Subject::Mails(_) => subject,
     }
 }
 
@@ -105,6 +128,37 @@ mod tests {
         let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
         assert!(kept <= SHARDS * SUBJECTS, "{kept}");
         assert_eq!(limiter.count(&key, now).used, 2);
+    }
+
+    #[test]
+    fn a_flood_unlocks_no_account() {
+        let limiter = MemoryLimiter::default();
+        let limit = Limit { count: 2, seconds: 60 };
+        let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let account = Charge { subject: Subject::Account([9; 16]), limit };
+        let mails = Charge { subject: Subject::Mails([9; 16]), limit };
+        for charge in [&account, &mails] {
+            assert!((0..3).map(|_| limiter.count(charge, now)).last().is_some_and(|w| !w.admits()));
+        }
+        for number in 0..100_000_u32 {
+            let [a, b, c, d] = number.to_be_bytes();
+            let mut hash = [0; 16];
+            hash[..4].copy_from_slice(&[a, b, c, d]);
+            let address = IpAddr::V4(number.into());
+            for subject in [
+                Subject::Address(address),
+                Subject::SignIns(address),
+                Subject::Account(hash),
+                Subject::Mails(hash),
+            ] {
+                limiter.count(&Charge { subject, limit }, now);
+            }
+        }
+        for charge in [account, mails] {
+            assert!(!limiter.count(&charge, now).admits(), "{:?}", charge.subject);
+        }
+        let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
+        assert!(kept <= SHARDS * SUBJECTS, "{kept}");
     }
 
     #[test]
