@@ -150,6 +150,25 @@ async fn the_listener_would_have_told() {
 }
 
 #[tokio::test]
+async fn an_exception_for_one_port_opens_no_other() {
+    let listener = Listener::start().await;
+    let other = if listener.port == 9 { 10 } else { 9 };
+    let allowed = format!("127.0.0.1:{other},localhost:{other},inside.example:{other}");
+    let egress = Egress::allowing(&allowed).unwrap();
+    let sender = HyperWebhookSender::with_lookup(egress, &[], names()).unwrap();
+    for host in ["127.0.0.1", "localhost", "inside.example"] {
+        for scheme in ["http", "https"] {
+            let answer = send(&sender, &format!("{scheme}://{host}:{}/", listener.port)).await;
+            assert!(
+                matches!(answer, Answer::Failed(Cause::Blocked)),
+                "{scheme} {host}: {answer:?}"
+            );
+        }
+    }
+    assert_eq!(listener.count(), 0);
+}
+
+#[tokio::test]
 async fn a_name_that_changes_its_mind_is_connected_where_it_was_checked() {
     let listener = Listener::start().await;
     let asked = Arc::new(AtomicUsize::new(0));

@@ -59,6 +59,14 @@ impl Egress {
             })
     }
 
+    /// The same without the exceptions for single hosts: for connections to a host on a port that
+    /// the operator has not named.
+    #[must_use]
+    pub fn networks_alone(&self) -> Self {
+        let networks = |exception: &&Exception| matches!(exception, Exception::Network { .. });
+        Self { exceptions: self.exceptions.iter().filter(networks).cloned().collect() }
+    }
+
     /// Whether it is worth resolving a host: it may be in public, or in a network of the operator's.
     #[must_use]
     pub fn may_permit(&self, host: &str, port: u16) -> bool {

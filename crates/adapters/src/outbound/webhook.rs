@@ -44,10 +44,32 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 /// What stands for a value that nobody is shown.
 const HIDDEN: &str = "(hidden)";
 
+type WebhookClient = Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>;
+
 /// The sender for real receivers.
 pub struct HyperWebhookSender {
-    client: Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>,
+    /// For hosts with a port that the operator has named.
+    named: WebhookClient,
+    /// For all others: an exception for another port of the same host does not count.
+    others: WebhookClient,
     egress: Arc<Egress>,
+}
+
+/// A client that reaches what its resolver permits.
+fn client(resolver: GuardedResolver, tls: ClientConfig) -> WebhookClient {
+    let mut http = HttpConnector::new_with_resolver(resolver);
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_PATIENCE));
+    http.set_nodelay(true);
+    let https =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_FOR)
+        .pool_max_idle_per_host(IDLE)
+        .http1_max_buf_size(HEAD.into())
+        .http2_max_header_list_size(HEAD.into())
+        .build(https.wrap_connector(http))
 }
 
 impl HyperWebhookSender {
@@ -76,24 +98,12 @@ impl HyperWebhookSender {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(believed)
             .with_no_client_auth();
+        let others = GuardedResolver { egress: Arc::new(egress.networks_alone()), lookup };
         let egress = Arc::new(egress);
-        let resolver = GuardedResolver { egress: egress.clone(), lookup };
-        let mut http = HttpConnector::new_with_resolver(resolver);
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_PATIENCE));
-        http.set_nodelay(true);
-        let https =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_FOR)
-            .pool_max_idle_per_host(IDLE)
-            .http1_max_buf_size(HEAD.into())
-            .http2_max_header_list_size(HEAD.into())
-            .build(https.wrap_connector(http));
-        Ok(Self { client, egress })
+        let named = GuardedResolver { egress: egress.clone(), ..others.clone() };
+        let (named, others) = (client(named, tls.clone()), client(others, tls));
+        Ok(Self { named, others, egress })
     }
-
     async fn post(
         &self,
         delivery: &Delivery,
@@ -101,17 +111,18 @@ impl HyperWebhookSender {
         now: DateTime<Utc>,
     ) -> Result<Answer, Cause> {
         let uri: Uri = delivery.webhook.url.parse().map_err(|_| Cause::Url)?;
-        self.check(&uri)?;
+        let client = if self.check(&uri)? { &self.named } else { &self.others };
         let mut request = Request::post(uri)
             .body(Full::new(Bytes::from(delivery.body.clone())))
             .map_err(|_| Cause::Request)?;
         request.headers_mut().clone_from(headers);
-        let response = self.client.request(request).await.map_err(|error| class(&error))?;
+        let response = client.request(request).await.map_err(|error| class(&error))?;
         answer(response, now).await
     }
 
     /// What the resolver cannot see: literal addresses, plain HTTP, and exceptions with a port.
-    fn check(&self, uri: &Uri) -> Result<(), Cause> {
+    /// Answers whether the operator has named this host with this port.
+    fn check(&self, uri: &Uri) -> Result<bool, Cause> {
         let host = uri.host().ok_or(Cause::Url)?.trim_start_matches('[').trim_end_matches(']');
         let secure = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
@@ -122,7 +133,7 @@ impl HyperWebhookSender {
         // A name is permitted by its address, or with the very port that the operator named.
         match host.parse::<IpAddr>() {
             Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err(Cause::Blocked),
-            Ok(_) | Err(_) => Ok(()),
+            Ok(_) | Err(_) => Ok(named),
         }
     }
 }
