@@ -3,7 +3,9 @@
 use std::{
     fs,
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -35,6 +37,19 @@ pub(crate) fn secret_key(path: &Path) -> Result<[u8; 32], Failure> {
 pub(crate) fn private_folder(path: &Path) -> Result<(), Failure> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| format!("cannot make {}: {error}", path.display()).into())
+}
+
+/// Makes a file that its owner alone reads, where there is none; one that is there and belongs to
+/// us becomes so. `SQLite` gives its write-ahead log the mode of the database.
+pub(crate) fn private_file(path: &Path) -> Result<(), Failure> {
+    let failed = |error| format!("cannot make {}: {error}", path.display());
+    let file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    let file = file.map_err(failed)?;
+    let there = file.metadata().map_err(failed)?;
+    if there.uid() == geteuid().as_raw() && there.mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket

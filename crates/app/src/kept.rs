@@ -1,6 +1,6 @@
 //! What the service keeps, opened: its database, its recordings, and the keys that close them.
 
-use std::{error::Error, fs, sync::Arc};
+use std::{error::Error, path::Path, sync::Arc};
 
 use adapters::{
     diesel::Store,
@@ -11,15 +11,17 @@ use ports::clock::Clock;
 
 use crate::{
     config::Config,
-    folders::{private_folder, secret_key},
+    folders::{private_file, private_folder, secret_key},
 };
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 /// Opens the store that a configuration names, with the key that seals its secrets.
 pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32]), Failure> {
-    fs::create_dir_all(&config.data_dir)
-        .map_err(|error| format!("cannot make {}: {error}", config.data_dir.display()))?;
+    private_folder(&config.data_dir)?;
+    if let Some(path) = config.database_url.strip_prefix("sqlite://") {
+        private_file(Path::new(path))?;
+    }
     let key = secret_key(&config.data_dir.join("secret.key"))?;
     let seal = Seal::with(&derive(&key, "seal"), &config.seal_keys);
     let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;

@@ -3,6 +3,7 @@
 use std::{
     fs,
     net::TcpListener,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -109,7 +110,7 @@ impl Folder {
     fn new() -> Result<Self, Failure> {
         let name = format!("avouch-trial-{:x}", SystemChance.id());
         let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder)?;
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self(folder))
     }
 }

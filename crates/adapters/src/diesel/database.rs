@@ -23,6 +23,9 @@ const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migration
 /// Held while migrating, so that two processes that start at once do not both do it.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
 const POSTGRES_CONNECTIONS: usize = 16;
+/// What is deleted is overwritten with zeros (`secure_delete`).
+const SETTINGS: &str =
+    "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
 const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 const MOST_ASKED: u32 = 500;
 const ASKED_EVERY: Duration = Duration::from_millis(20);
@@ -219,9 +222,7 @@ async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
 
 async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
     let mut conn = SqliteConn::establish(path).await?;
-    conn.batch_execute("PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON;")
-        .await
-        .map_err(ConnectionError::CouldntSetupConfiguration)?;
+    conn.batch_execute(SETTINGS).await.map_err(ConnectionError::CouldntSetupConfiguration)?;
     // The first change to a write-ahead log does not wait for another process that is opening the
     // new file: it is refused at once.
     let mut asked = 0;
