@@ -43,6 +43,7 @@ pub trait UserStore: Send + Sync {
     /// A team's people, by their addresses.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
 
+    /// Sets a password; links by which one could be chosen are void from then on.
     async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError>;
 
     async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError>;

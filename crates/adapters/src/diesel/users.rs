@@ -19,7 +19,7 @@ use ports::{
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn, with_transaction},
-    schema::{recovery_codes, teams, users},
+    schema::{account_links, recovery_codes, teams, users},
     user_row::{TOTP, UserRow},
 };
 
@@ -133,11 +133,18 @@ impl UserStore for Store {
     }
 
     async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError> {
-        let this = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+        let id = Id(*id.as_uuid());
         let change = users::password.eq(Some(&password.0));
-        let changed =
-            with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-        changed.map(drop).map_err(failed("set a password"))
+        let changed: QueryResult<()> = with_transaction!(self, |conn| {
+            ::diesel::update(users::table.filter(users::id.eq(id)))
+                .set(change)
+                .execute(conn)
+                .await?;
+            let links = account_links::table.filter(account_links::person.eq(id));
+            ::diesel::delete(links).execute(conn).await?;
+            Ok(())
+        });
+        changed.map_err(failed("set a password"))
     }
 
     async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError> {

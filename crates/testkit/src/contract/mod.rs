@@ -139,6 +139,7 @@ macro_rules! stores_contract {
             people::writes_down_what_was_done_in_a_chain
             account_links::opens_the_door_once_with_a_link
             account_links::hands_a_mail_to_one_who_sends_it
+            account_links::voids_links_when_a_password_is_changed
             receivers::keeps_a_teams_receivers_for_that_team
             brands::keeps_what_a_team_looks_like
             suppressions::keeps_who_wants_no_more_of_a_teams_mails

@@ -62,6 +62,23 @@ pub async fn opens_the_door_once_with_a_link(backend: &Backend) {
     }
 }
 
+pub async fn voids_links_when_a_password_is_changed(backend: &Backend) {
+    let links = &backend.account_links;
+    let home = household(backend).await;
+    let user = people::added(backend, home.team, Role::Member).await;
+    let other = people::added(backend, home.team, Role::Member).await;
+    let (reset, untouched) = (link(user.id, Purpose::Reset), link(other.id, Purpose::Reset));
+    for link in [&reset, &untouched] {
+        links.owe_link(link).await.unwrap();
+    }
+    backend.users.set_password(user.id, &PasswordHash("new".into())).await.unwrap();
+    assert!(links.link(reset.id, noon()).await.unwrap().is_none());
+    assert!(!links.use_link(reset.id, &PasswordHash("thief".into()), noon()).await.unwrap());
+    let kept = backend.users.user(user.id).await.unwrap().unwrap();
+    assert!(kept.password == Some(PasswordHash("new".into())));
+    assert!(links.link(untouched.id, noon()).await.unwrap().is_some(), "another person's");
+}
+
 pub async fn hands_a_mail_to_one_who_sends_it(backend: &Backend) {
     let links = &backend.account_links;
     let (home, other) = (household(backend).await, household(backend).await);
