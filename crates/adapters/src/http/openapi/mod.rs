@@ -4,7 +4,13 @@ mod examples;
 mod names;
 mod request;
 
-use actix_web::{HttpResponse, Route, web};
+use std::sync::Arc;
+
+use actix_web::{
+    HttpResponse, Route,
+    http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    web,
+};
 use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
@@ -16,7 +22,7 @@ use utoipa::{
         security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_swagger_ui::{Config, SwaggerUi};
+use utoipa_swagger_ui::Config;
 
 pub(super) use self::{
     names::{ActionKind, AttestationType, ErrorCodeName, RecordingStatus, SessionStatus},
@@ -152,5 +158,23 @@ pub(super) fn served() -> Route {
 pub(super) fn viewer(config: &mut web::ServiceConfig) {
     config
         .service(web::redirect("/docs", "/docs/"))
-        .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/v1/openapi.json")));
+        .route("/docs/{file:.*}", web::get().to(file_of_viewer));
+}
+
+/// The viewer shows the description and calls this service; nobody may show it in a frame.
+const VIEWER_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' \
+     'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'";
+
+async fn file_of_viewer(file: web::Path<String>) -> HttpResponse {
+    let config = Arc::new(Config::from("/v1/openapi.json"));
+    match utoipa_swagger_ui::serve(&file, config) {
+        Ok(Some(found)) => HttpResponse::Ok()
+            .content_type(found.content_type)
+            .insert_header((CONTENT_SECURITY_POLICY, VIEWER_POLICY))
+            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .insert_header((REFERRER_POLICY, "no-referrer"))
+            .body(found.bytes.into_owned()),
+        Ok(None) | Err(_) => HttpResponse::NotFound().finish(),
+    }
 }
