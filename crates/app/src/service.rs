@@ -5,7 +5,7 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -21,7 +21,7 @@ use adapters::{
     system::{KeyedTokens, SystemChance, SystemClock},
 };
 use cdp::ChromiumPool;
-use domain::id::NodeId;
+use domain::{fairness::BrowserQueue, id::NodeId};
 use ports::{
     attestor::Attestor,
     clock::{Chance, Clock},
@@ -230,6 +230,8 @@ impl Service {
             log: store.clone(),
             courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
+            queue: Arc::new(Mutex::new(BrowserQueue::new(config.quotas))),
+            queue_patience: config.queue_patience,
             places: partners.places.clone(),
             recordings: store.clone(),
             vault,

@@ -13,6 +13,7 @@ pub mod branding;
 pub mod egress;
 pub mod error_code;
 pub mod exit;
+pub mod fairness;
 pub mod id;
 pub mod language;
 pub mod notification;

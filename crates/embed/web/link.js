@@ -3,7 +3,7 @@
 /**
  * @typedef {{ number: number, kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, shared: string[], attested: (boolean | null)[] }} Outcome
- * @typedef {{ t: 'state', status: string, progress: number, platform: string, queued: boolean, guest: number | null,
+ * @typedef {{ t: 'state', status: string, progress: number, platform: string, place: number | null, guest: number | null,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,

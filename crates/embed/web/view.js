@@ -56,7 +56,7 @@ export class View {
     if (state.outcome) {
       this.#outcome(state);
     } else if (WAITING.has(state.status)) {
-      this.note(state.platform, state.queued ? words.full : words.starting);
+      this.note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', String(state.place))}`);
     } else if (state.status === 'VERIFYING') {
       // Neither the remote page nor the applicant is needed any more.
       this.screen.hidden = true;

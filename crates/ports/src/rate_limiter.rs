@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    id::ApiKeyId,
+    id::{ApiKeyId, TeamId},
     rate::{Limit, Window},
 };
 
@@ -33,6 +33,8 @@ pub enum Subject {
     Key(ApiKeyId),
     /// The requests with a key that create sessions.
     Creation(ApiKeyId),
+    /// The requests with any key of a team that create sessions.
+    TeamCreation(TeamId),
     /// Requests without a valid key. An IPv6 address stands for its /64 network.
     Address(IpAddr),
     /// Tries to sign in to the portal from an address; of IPv6 as above.

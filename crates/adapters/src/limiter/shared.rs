@@ -104,6 +104,7 @@ impl RedisLimiter {
 fn name(subject: Subject) -> String {
     match subject {
         Subject::Key(key) => format!("avouch:rate:{{{key}}}:all"),
+        Subject::TeamCreation(team) => format!("avouch:rate:{{{team}}}:team-create"),
         Subject::Creation(key) => format!("avouch:rate:{{{key}}}:create"),
         Subject::Address(address) => format!("avouch:rate:{{{address}}}:address"),
         Subject::SignIns(address) => format!("avouch:rate:{{{address}}}:sign-ins"),

@@ -1,8 +1,9 @@
 //! Where browsers run: here, or in a fleet.
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
-use domain::secret::Secret;
+use chrono::TimeDelta;
+use domain::{fairness::BrowserQuotas, secret::Secret};
 
 use super::values::{one_of, socket, within};
 
@@ -35,6 +36,28 @@ impl fmt::Debug for FleetAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FleetAddress").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+/// Reads how browsers are shared out, and how long a session waits for one. A quarter of them is
+/// kept from development unless the operator says otherwise.
+pub(super) fn quotas(
+    values: &BTreeMap<String, String>,
+    total: u64,
+    bounded: &mut impl FnMut(&str, &str, RangeInclusive<u64>) -> u64,
+) -> (BrowserQuotas, TimeDelta) {
+    let given = |key: &str| values.contains_key(key);
+    let part = |number: u64| usize::try_from(number.min(total)).unwrap_or(1);
+    let per_team = bounded("browsers_per_team", "1000", 1..=1000);
+    let development = bounded("browsers_development", "1000", 1..=1000);
+    let reserved = total.saturating_sub(total / 4);
+    let development = if given("browsers_development") { development } else { reserved };
+    let seconds = bounded("browser_queue_seconds", "300", 30..=3600);
+    let quotas = BrowserQuotas {
+        total: part(total),
+        per_team: part(per_team),
+        development: part(development),
+    };
+    (quotas, TimeDelta::seconds(i64::try_from(seconds).unwrap_or(300)))
 }
 
 /// Reads `browser` and what belongs to it.

@@ -19,27 +19,28 @@ use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
     exit::Exits,
+    fairness::BrowserQuotas,
     rate::Limit,
     webhook::Backoff,
 };
 
-use self::{
-    browsers::browsers,
-    identity::identity,
-    mailing::mailing,
-    regions::addresses,
-    values::{
-        checked_url, database_url, limit, one_of, read_file, redis_url, roots, socket, storage,
-        within,
-    },
-    witness::attesting,
-};
 pub use self::{
     browsers::{Browsers, FleetAddress},
     mailing::Mailing,
     messages::Messages,
     regions::Addresses,
     witness::Attesting,
+};
+use self::{
+    browsers::{browsers, quotas},
+    identity::identity,
+    mailing::mailing,
+    regions::addresses,
+    values::{
+        checked_url, database_url, limits, one_of, read_file, redis_url, roots, socket, storage,
+        within,
+    },
+    witness::attesting,
 };
 
 /// A checked configuration.
@@ -56,6 +57,10 @@ pub struct Config {
     pub browser: Browsers,
     /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
+    /// How they are shared out.
+    pub quotas: BrowserQuotas,
+    /// How long a session waits for one.
+    pub queue_patience: TimeDelta,
     /// How many browsers wait for the next session.
     pub browsers_warm: usize,
     pub egress: Egress,
@@ -90,6 +95,8 @@ pub struct Config {
 pub struct Limits {
     pub requests: Option<Limit>,
     pub creations: Option<Limit>,
+    /// Of all of a team's keys together.
+    pub team_creations: Option<Limit>,
 }
 
 /// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
@@ -105,6 +112,9 @@ const KEYS: &[&str] = &[
     "browser",
     "browsers",
     "browsers_warm",
+    "browsers_per_team",
+    "browsers_development",
+    "browser_queue_seconds",
     "browser_memory_mb",
     "browser_jail",
     "browser_proxy_listen",
@@ -136,6 +146,7 @@ const KEYS: &[&str] = &[
     "redis_url",
     "rate_limit",
     "create_limit",
+    "team_create_limit",
     "trusted_proxies",
     "retention_days",
     "metrics_listen",
@@ -197,6 +208,7 @@ impl Config {
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
         let most = bounded("browsers", "16", 1..=1000);
         let warm = bounded("browsers_warm", "1", 0..=100);
+        let (quotas, queue_patience) = quotas(values, most, &mut bounded);
         let days = bounded("retention_days", "30", 1..=3650);
         let countries = values.get("countries").map(|list| {
             list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
@@ -214,6 +226,8 @@ impl Config {
             storage,
             browser,
             browsers: usize::try_from(most).unwrap_or(1),
+            quotas,
+            queue_patience,
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
             egress: egress.unwrap_or_default(),
             egress_roots,
@@ -225,10 +239,7 @@ impl Config {
             identity: identity(values, faults),
             countries,
             redis_url: redis_url(values, faults),
-            limits: Limits {
-                requests: limit(&text("rate_limit", "120/60"), "rate_limit", faults),
-                creations: limit(&text("create_limit", "60/60"), "create_limit", faults),
-            },
+            limits: limits(values, faults),
             trusted_proxies: proxies.unwrap_or_default(),
             retention: TimeDelta::days(i64::try_from(days).unwrap_or(30)),
             metrics_listen: metrics,

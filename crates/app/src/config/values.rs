@@ -6,7 +6,7 @@ use adapters::recordings::Storage;
 use domain::rate::Limit;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use super::{Browsers, KEYS};
+use super::{Browsers, KEYS, Limits};
 
 /// Where to listen.
 pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {
@@ -172,4 +172,17 @@ pub(super) fn read_file(path: &Path, faults: &mut Vec<String>) -> BTreeMap<Strin
         }
     }
     values
+}
+
+/// The limits of the partner API. A team has five times what one of its keys has, unless the
+/// operator says otherwise.
+pub(super) fn limits(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Limits {
+    let text = |key: &str, default: &str| values.get(key).cloned().unwrap_or(default.to_owned());
+    let requests = limit(&text("rate_limit", "120/60"), "rate_limit", faults);
+    let creations = limit(&text("create_limit", "60/60"), "create_limit", faults);
+    let team_creations = match values.get("team_create_limit") {
+        Some(given) => limit(given, "team_create_limit", faults),
+        None => creations.map(|one| Limit { count: one.count.saturating_mul(5), ..one }),
+    };
+    Limits { requests, creations, team_creations }
 }

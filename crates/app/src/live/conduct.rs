@@ -54,7 +54,7 @@ enum Before {
 pub(crate) async fn conduct(conductor: Conductor) {
     conductor.room.inside.send_modify(|inside| {
         inside.browser = Some(conductor.browser.clone());
-        inside.queued = false;
+        inside.place = None;
     });
     let ended = tokio::select! {
         ended = conductor.perform() => ended,

@@ -18,6 +18,6 @@ pub(crate) use self::{
     conduct::{Conductor, conduct},
     nodes::nodes,
     recorder::Recorder,
-    room::Rooms,
+    room::{Room, Rooms},
     watch::Watchers,
 };

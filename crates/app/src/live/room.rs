@@ -50,8 +50,8 @@ pub(crate) struct Inside {
     pub(crate) decided: Option<(u64, bool)>,
     /// How many guests have asked.
     pub(crate) asked: u64,
-    /// Whether all browsers are in use.
-    pub(crate) queued: bool,
+    /// The session's place among those that wait for a browser, from 1.
+    pub(crate) place: Option<u32>,
     /// Onlookers, who see and do not act.
     pub(crate) onlookers: u8,
 }

@@ -12,7 +12,7 @@ pub(super) fn view_of(inside: &Inside) -> Option<View> {
         status: session.status(),
         progress: session.progress.percent(),
         platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
-        queued: inside.queued,
+        place: inside.place,
         guest: inside.guest.as_ref().map(|guest| guest.number),
         prompt: inside.prompt.clone(),
         outcome: outcome(session, definition, inside.language.as_deref()),

@@ -92,6 +92,10 @@ impl Gatekeeper {
             let subject = Subject::Creation(key.id);
             Charge { subject, limit }
         });
-        requests.into_iter().chain(creations).collect()
+        let of_team = creating.zip(self.limits.team_creations).map(|(key, limit)| {
+            let subject = Subject::TeamCreation(key.team);
+            Charge { subject, limit }
+        });
+        requests.into_iter().chain(creations).chain(of_team).collect()
     }
 }

@@ -5,10 +5,14 @@ mod links;
 mod mails;
 mod start;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use chrono::TimeDelta;
 use domain::{
+    fairness::BrowserQueue,
     session::{Effect, Event},
     webhook::Backoff,
 };
@@ -43,7 +47,6 @@ const AT_ONCE: usize = 64;
 /// Longer than any effect takes.
 const EFFECT_LEASE: TimeDelta = TimeDelta::seconds(90);
 const START_ATTEMPTS: i32 = 5;
-const ROOM_ATTEMPTS: i32 = 20;
 const START_PAUSE: TimeDelta = TimeDelta::seconds(3);
 const EFFECT_ATTEMPTS: i32 = 20;
 /// Effects for a process that has been gone for so long are dropped.
@@ -57,6 +60,9 @@ pub(crate) struct Workers {
     pub(crate) courier: Courier,
     pub(crate) log: Arc<dyn DeliveryLog>,
     pub(crate) pool: Arc<dyn BrowserPool>,
+    pub(crate) queue: Arc<Mutex<BrowserQueue>>,
+    /// How long a session waits for a browser.
+    pub(crate) queue_patience: TimeDelta,
     pub(crate) places: Arc<dyn Places>,
     pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) vault: Arc<dyn RecordingVault>,
@@ -104,6 +110,10 @@ impl Workers {
                 let _ = stop.run_until_cancelled(work).await;
             });
         }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, BrowserQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn carry_out(&self) {
@@ -155,6 +165,7 @@ impl Workers {
         match claim.effect {
             Effect::StartBrowser { lease } => self.start_browser(claim, lease).await,
             Effect::ReleaseBrowser { lease } => {
+                self.queue().ended(lease.browser);
                 self.pool.release(lease.browser).await;
                 Ok(Verdict::Done)
             }

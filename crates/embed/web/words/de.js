@@ -6,6 +6,7 @@ const words = {
   moment: 'Einen Moment …',
   starting: 'Ein sicherer Browser wird gestartet …',
   full: 'Alle sicheren Browser sind belegt. Ihrer startet, sobald einer frei ist.',
+  place: 'Ihr Platz in der Warteschlange: {number}.',
   cancel: 'Abbrechen',
   close: 'Fenster schließen',
   start: 'Starten',

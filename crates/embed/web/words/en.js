@@ -5,6 +5,7 @@ const words = {
   moment: 'One moment …',
   starting: 'Starting a secure browser …',
   full: 'All secure browsers are in use. Yours starts as soon as one is free.',
+  place: 'Your place in the queue: {number}.',
   cancel: 'Cancel',
   close: 'Close window',
   start: 'Start',

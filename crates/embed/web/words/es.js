@@ -6,6 +6,7 @@ const words = {
   moment: 'Un momento …',
   starting: 'Iniciando un navegador seguro …',
   full: 'Todos los navegadores seguros están ocupados. El suyo empezará en cuanto haya uno libre.',
+  place: 'Su puesto en la cola: {number}.',
   cancel: 'Cancelar',
   close: 'Cerrar ventana',
   start: 'Empezar',

@@ -6,6 +6,7 @@ const words = {
   moment: 'Un instant …',
   starting: 'Démarrage d\'un navigateur sécurisé …',
   full: 'Tous les navigateurs sécurisés sont occupés. Le vôtre démarrera dès qu\'un sera libre.',
+  place: 'Votre place dans la file d\'attente : {number}.',
   cancel: 'Annuler',
   close: 'Fermer la fenêtre',
   start: 'Commencer',

@@ -6,6 +6,7 @@ const words = {
   moment: 'Un momento …',
   starting: 'Avvio di un browser sicuro …',
   full: 'Tutti i browser sicuri sono occupati. Il tuo partirà appena uno si libera.',
+  place: 'Il suo posto in coda: {number}.',
   cancel: 'Annulla',
   close: 'Chiudi finestra',
   start: 'Inizia',

@@ -6,6 +6,7 @@ const words = {
   moment: 'Een ogenblik …',
   starting: 'Er wordt een veilige browser gestart …',
   full: 'Alle veilige browsers zijn in gebruik. De uwe start zodra er een vrij is.',
+  place: 'Uw plaats in de wachtrij: {number}.',
   cancel: 'Annuleren',
   close: 'Venster sluiten',
   start: 'Starten',

@@ -6,6 +6,7 @@ const words = {
   moment: 'Chwileczkę …',
   starting: 'Uruchamianie bezpiecznej przeglądarki …',
   full: 'Wszystkie bezpieczne przeglądarki są zajęte. Twoja ruszy, gdy tylko któraś się zwolni.',
+  place: 'Twoje miejsce w kolejce: {number}.',
   cancel: 'Anuluj',
   close: 'Zamknij okno',
   start: 'Rozpocznij',

@@ -6,6 +6,7 @@ const words = {
   moment: 'Um momento …',
   starting: 'A iniciar um navegador seguro …',
   full: 'Todos os navegadores seguros estão ocupados. O seu começa assim que um ficar livre.',
+  place: 'O seu lugar na fila: {number}.',
   cancel: 'Cancelar',
   close: 'Fechar janela',
   start: 'Começar',

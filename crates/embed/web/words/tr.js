@@ -6,6 +6,7 @@ const words = {
   moment: 'Bir dakika …',
   starting: 'Güvenli bir tarayıcı başlatılıyor …',
   full: 'Tüm güvenli tarayıcılar kullanımda. Biri boşalır boşalmaz sizinki başlar.',
+  place: 'Kuyruktaki sıranız: {number}.',
   cancel: 'İptal',
   close: 'Pencereyi kapat',
   start: 'Başla',

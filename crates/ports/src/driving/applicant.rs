@@ -154,8 +154,8 @@ pub struct View {
     pub status: Status,
     pub progress: u8,
     pub platform: String,
-    /// Whether a browser is waited for that is in use.
-    pub queued: bool,
+    /// The place among those that wait for a browser, from 1; none: it does not wait.
+    pub place: Option<u32>,
     /// The number of a guest who asks to join.
     pub guest: Option<u8>,
     pub prompt: Option<Prompt>,

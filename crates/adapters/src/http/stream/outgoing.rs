@@ -33,7 +33,7 @@ pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
         "status": view.status,
         "progress": view.progress,
         "platform": view.platform,
-        "queued": view.queued,
+        "place": view.place,
         "guest": view.guest,
         "prompt": prompt,
         "outcome": outcome,
