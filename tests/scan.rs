@@ -6,16 +6,16 @@ use rqrr::PreparedImage;
 
 /// What a camera reads from the modules of a QR code, as the page draws them.
 #[must_use]
-pub fn scanned(path: &str) -> String {
+pub fn scanned(drawn: &str) -> String {
     const PIXELS: usize = 4;
-    let dark: HashSet<(usize, usize)> = path
+    let dark: HashSet<(usize, usize)> = drawn
         .split_terminator("h1v1h-1z")
         .map(|module| module.trim_start_matches('M').split_once(' ').expect("a place"))
         .map(|(x, y)| (number(x), number(y)))
         .collect();
     let size = dark.iter().map(|(x, _)| x + 1).max().expect("modules");
-    let side = (size + 8) * PIXELS;
-    let mut image = PreparedImage::prepare_from_bitmap(side, side, |x, y| {
+    let width = (size + 8) * PIXELS;
+    let mut image = PreparedImage::prepare_from_bitmap(width, width, |x, y| {
         let module = ((x / PIXELS).checked_sub(4), (y / PIXELS).checked_sub(4));
         matches!(module, (Some(x), Some(y)) if dark.contains(&(x, y)))
     });

@@ -95,8 +95,8 @@ pub fn short_code(typed: &str) -> Option<String> {
 /// A short code from random bits. Each code is as likely as the others, but for 1 in 10^11.
 #[must_use]
 pub fn short_code_of(bits: [u8; 32]) -> String {
-    let [a, b, c, d, e, f, g, h, ..] = bits;
-    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]).rem_euclid(100_000_000);
+    let number = bits.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let number = number.rem_euclid(100_000_000);
     format!("{number:0SHORT_CODE_DIGITS$}")
 }
 

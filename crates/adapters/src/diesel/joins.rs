@@ -1,7 +1,10 @@
 //! Which tables may be joined, and stand in one query.
 
-#[expect(clippy::wildcard_imports, reason = "the macros name tables by their modules")]
-use super::schema::*;
+use super::schema::{
+    account_links, api_keys, attestations, brands, catalogue, definitions, deliveries,
+    delivery_attempts, delivery_queue, email_templates, idempotency_keys, notices, platforms,
+    recovery_codes, session_events, sessions, sign_ins, teams, users, webhook_keys, webhooks,
+};
 
 ::diesel::joinable!(attestations -> sessions (session));
 ::diesel::joinable!(definitions -> platforms (platform));

@@ -185,10 +185,10 @@ impl GuestView {
         }
     }
 
-    async fn redeem(&self, code: String) {
+    async fn redeem(&self, typed: String) {
         let (core, id, secret) = (self.core.clone(), self.id, self.secret.clone());
-        let redeem = async move { core.redeem(id, &code, &secret).await };
-        match whole(&self.core.runtime, redeem).await {
+        let work = async move { core.redeem(id, &typed, &secret).await };
+        match whole(&self.core.runtime, work).await {
             Ok(Redeemed::Joined(..)) => self.admitted(),
             Ok(Redeemed::Full) => self.answered(GuestAnswer::TooManyDevices),
             Ok(Redeemed::Refused) => self.answered(GuestAnswer::WrongCode),
@@ -202,9 +202,8 @@ impl GuestView {
 
     async fn send_link(&self) {
         let (core, queue, id) = (self.core.clone(), self.notifications.clone(), self.id);
-        let send = async move { queue.notify_again(id, core.clock.now()).await };
-        let sent = whole(&self.core.runtime, send).await;
-        self.answered(match sent {
+        let work = async move { queue.notify_again(id, core.clock.now()).await };
+        self.answered(match whole(&self.core.runtime, work).await {
             Ok(NotifiedAgain::Queued) => GuestAnswer::LinkSent,
             Ok(NotifiedAgain::NotBefore(_) | NotifiedAgain::NoMore) => GuestAnswer::LinkNotSent,
             Err(error) => {
@@ -268,8 +267,8 @@ impl Viewing for GuestView {
             Act::Redeem(code) => self.redeem(code).await,
             Act::SendLink if self.has_channel => self.send_link().await,
             Act::Ask => self.ask(),
+            // There is no channel to send it over, or it is not for guests.
             Act::SendLink | Act::Input(_) | Act::Share { .. } | Act::Cancel | Act::Admit { .. } => {
-                ()
             }
         }
     }

@@ -229,10 +229,10 @@ impl Viewing for OneView {
             return None;
         }
         let (core, id) = (self.core.clone(), self.id);
-        let offer = async move { core.offer_code(id, JoinedBy::ShownCode).await };
-        match whole(&self.core.runtime, offer).await {
-            Ok(code) => {
-                Some(Handover { link: with_code(&self.link, &code.long), code: code.short })
+        let work = async move { core.offer_code(id, JoinedBy::ShownCode).await };
+        match whole(&self.core.runtime, work).await {
+            Ok(made) => {
+                Some(Handover { link: with_code(&self.link, &made.long), code: made.short })
             }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
