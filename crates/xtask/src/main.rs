@@ -1,5 +1,6 @@
 //! `cargo xtask`: what people and CI do with this repository, each as one command.
 
+mod advisories;
 mod bench;
 mod command;
 mod packages;
@@ -7,7 +8,7 @@ mod postgres;
 mod test;
 mod up;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 
@@ -22,6 +23,12 @@ enum Task {
     Up,
     /// Installs what the tests need, starts throwaway servers, runs every check and every test
     Test(test::Options),
+    /// Replaces the known vulnerabilities in `advisories/` by those that are published now
+    RenewAdvisories {
+        /// A clone of the RustSec advisory database; without it one is made
+        #[arg(long)]
+        from: Option<PathBuf>,
+    },
     /// Runs the benchmarks and writes target/bench/NAME.json
     Bench {
         /// One benchmark alone
@@ -34,6 +41,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
+        Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
         Task::Bench { name } => bench::bench(name.as_deref()),
     };
     match done {

@@ -3,12 +3,12 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use crate::{
-    Failure,
+    Failure, advisories,
     command::{cargo, found, root, run},
     packages::{self, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
     postgres::{Durability, Postgres},
@@ -146,7 +146,10 @@ fn licences() -> Result<(), Failure> {
     if !found("cargo-deny") && !deny.exists() {
         run(cargo(&["install", "cargo-deny", "--locked", "--quiet", "--root"]).arg(&tools))?;
     }
-    let mut command =
-        if found("cargo-deny") { Command::new("cargo-deny") } else { Command::new(deny) };
-    run(command.args(["check", "bans", "licenses", "sources"]).current_dir(root()))
+    let deny = if found("cargo-deny") { PathBuf::from("cargo-deny") } else { deny };
+    let check = |arguments: &[&str]| run(Command::new(&deny).args(arguments).current_dir(root()));
+    check(&["check", "bans", "licenses", "sources"])?;
+    // What is known of vulnerabilities is in the repository: nothing is fetched.
+    advisories::unpacked()?;
+    check(&["--offline", "check", "advisories"])
 }
