@@ -41,11 +41,11 @@ impl AccountService for People {
         let hash = found.as_ref().and_then(|kept| kept.password.clone());
         let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
         let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
-        let Some(kept) = found.filter(|_| fits) else {
-            metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
+        let Some(kept) = found.as_ref().filter(|_| fits) else {
+            self.note_refusal(found.as_ref(), "password", &from);
             return Err(PortalError::WrongPassword);
         };
-        self.begin(&kept, from).await
+        self.begin(kept, from).await
     }
 
     async fn show_code(
@@ -58,6 +58,7 @@ impl AccountService for People {
         let kept = self.half_in(token, now).await?;
         self.charge(kept.user.email.as_str(), &from).await?;
         if !self.is_code_of(&kept, code, now).await? {
+            self.note_refusal(Some(&kept), "code", &from);
             return Err(PortalError::WrongCode);
         }
         self.let_in(&kept, token, &from).await
@@ -257,6 +258,26 @@ impl People {
         }
         let code = super::factor::tidy(code);
         self.users.use_recovery(kept.user.id, &hash_of(&code)).await
+    }
+
+    /// Writes down that somebody was not let in, for the operator and, where it is about one of
+    /// their accounts, for the team. The limits on tries bound how many lines that are. Not waited
+    /// for: the time of an answer must not tell whether there is such an account.
+    fn note_refusal(&self, kept: Option<&KeptUser>, factor: &'static str, from: &Whence) {
+        metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
+        let user = kept.map(|kept| kept.user.id.to_string()).unwrap_or_default();
+        let client = from.address;
+        tracing::warn!(user.id = user, client.address = %client, factor, "a sign-in was refused");
+        let Some(kept) = kept else { return };
+        let (team, email) = (kept.user.team, kept.user.email.as_str());
+        let deed = Deed::new(self.core.clock.now(), email, "sign-in.refused", factor);
+        let (audit, deed) = (self.audit.clone(), deed.from(client));
+        self.core.runtime.spawn(async move {
+            if let Err(error) = audit.note(team, &deed).await {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(error, "a refused sign-in could not be recorded in the audit log");
+            }
+        });
     }
 
     async fn note_sign_in(&self, kept: &KeptUser, from: &Whence) -> Result<(), StoreError> {
