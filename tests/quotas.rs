@@ -120,3 +120,19 @@ async fn the_viewer_of_the_description_works_under_a_strict_policy() {
     .await;
     reader.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_for_this_machine_and_browsers_keep_to_https() {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_PUBLIC_URL", "https://avouch.example");
+    deployment.run().await;
+    let get = async |path: &str, headers: &[(&str, &str)]| {
+        deployment.partner.send_with(Method::GET, path, String::new(), headers).await
+    };
+    assert_eq!(get("/metrics", &[]).await.status, 200);
+    for header in ["x-forwarded-for", "forwarded", "via"] {
+        assert_eq!(get("/metrics", &[(header, "203.0.113.9")]).await.status, 404, "{header}");
+    }
+    let hsts = get("/healthz", &[]).await.headers["strict-transport-security"].clone();
+    assert_eq!(hsts, "max-age=63072000");
+}

@@ -131,6 +131,7 @@ impl Shared {
             ready: Whole::new(runtime, self.store.clone()),
             films: self.films.clone(),
             portal: Some(People::pages(runtime, &self.people, &self.config)),
+            https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }

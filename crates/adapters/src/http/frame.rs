@@ -15,7 +15,9 @@ use actix_web::{
     body::BoxBody,
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
-    http::header::{HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS},
+    http::header::{
+        HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    },
     middleware::Next,
 };
 use domain::rate::Window;
@@ -32,12 +34,18 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+/// Two years (RFC 6797); other names of the domain are not ours to decide about.
+const HSTS: &str = "max-age=63072000";
 const LONGEST_ID: usize = 128;
 
 // New ids are unlike any other process's and follow one another: they are no secret, and this asks
 // the kernel for nothing.
 static PROCESS: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the public address is https.
+#[derive(Clone, Copy)]
+pub(super) struct Https(pub(super) bool);
 
 pub(super) async fn frame(
     request: ServiceRequest,
@@ -59,9 +67,13 @@ pub(super) async fn frame(
     };
     let mut response = in_our_words(answered?);
     let window = response.request().extensions().get::<Window>().copied();
+    let https = response.request().app_data::<Https>().is_some_and(|https| https.0);
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if https {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
+    }
     if let Some(window) = window {
         headers.insert(LIMIT, window.limit.count.into());
         headers.insert(REMAINING, window.remaining().into());

@@ -17,10 +17,10 @@ mod recordings;
 mod sessions;
 mod stream;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use actix_web::{
-    App, Error, HttpServer,
+    App, Error, HttpRequest, HttpServer,
     body::MessageBody,
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
     middleware::from_fn,
@@ -34,6 +34,8 @@ use crate::{metrics::Metrics, recordings::LocalLinks};
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
+/// How long `/readyz` waits for what the service needs; it answers within 2 s whatever hangs.
+const READY_TIMEOUT: Duration = Duration::from_millis(1500);
 /// What pages for people are.
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -49,6 +51,8 @@ pub struct Services {
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
+    /// Whether the public address is https: browsers are told to keep to it.
+    pub https: bool,
     /// The partner portal; none: it is not served.
     pub portal: Option<Portal>,
     /// For films that are files of the service's own.
@@ -91,6 +95,7 @@ pub fn app(
         .app_data(web::Data::from(services.mails))
         .app_data(web::Data::from(services.ready))
         .app_data(services.trusted_proxies)
+        .app_data(frame::Https(services.https))
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
         .wrap(from_fn(frame::frame))
         // In one flat list: a scope inside a scope costs each request a look at each. What has no
@@ -103,7 +108,9 @@ pub fn app(
         .route("/readyz", web::get().to(readyz))
         .configure(|config| {
             if let Some(gathered) = services.metrics {
-                config.app_data(web::Data::new(gathered)).route("/metrics", web::get().to(metrics));
+                config
+                    .app_data(web::Data::new(gathered))
+                    .route("/metrics", web::get().to(own_metrics));
             }
         })
         .configure(embed::routes)
@@ -123,7 +130,8 @@ pub fn app(
 }
 
 async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
-    if ready.ready().await {
+    let in_time = tokio::time::timeout(READY_TIMEOUT, ready.ready()).await;
+    if in_time.unwrap_or(false) {
         actix_web::HttpResponse::Ok().body("ready\n")
     } else {
         actix_web::HttpResponse::ServiceUnavailable().body("the database does not answer\n")
@@ -144,6 +152,22 @@ pub fn serve_metrics(
             .route("/metrics", web::get().to(metrics))
     });
     Ok(server.workers(1).disable_signals().shutdown_timeout(1).listen(listener)?.run())
+}
+
+/// `GET /metrics` beside everything else: for programs on this machine alone, and not for what a
+/// proxy on it passes on.
+async fn own_metrics(
+    request: HttpRequest,
+    gathered: web::Data<Metrics>,
+) -> Result<actix_web::HttpResponse, error::ApiError> {
+    let here = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    let passed_on = ["forwarded", "x-forwarded-for", "via"]
+        .iter()
+        .any(|name| request.headers().contains_key(*name));
+    if !here || passed_on {
+        return Err(error::ApiError::NotFound);
+    }
+    Ok(metrics(gathered).await)
 }
 
 async fn metrics(gathered: web::Data<Metrics>) -> actix_web::HttpResponse {

@@ -71,6 +71,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         mails: Arc::new(Nobody),
         ready: Arc::new(Nobody),
         trusted_proxies: TrustedProxies::default(),
+        https: false,
         films: None,
         portal: None,
         metrics: None,
