@@ -1,4 +1,4 @@
-//! Known vulnerabilities of dependencies: the RustSec advisory database as a dated file in
+//! Known vulnerabilities of dependencies: the `RustSec` advisory database as a dated file in
 //! `advisories/`, so that the check needs no network; and the command that renews it.
 
 use std::{

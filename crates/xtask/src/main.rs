@@ -25,7 +25,7 @@ enum Task {
     Test(test::Options),
     /// Replaces the known vulnerabilities in `advisories/` by those that are published now
     RenewAdvisories {
-        /// A clone of the RustSec advisory database; without it one is made
+        /// A clone of the `RustSec` advisory database; without it one is made
         #[arg(long)]
         from: Option<PathBuf>,
     },
