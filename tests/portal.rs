@@ -78,7 +78,8 @@ async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
     let done = text(&page, "[...document.querySelectorAll('tbody code:not([title])')].map((c) => c.textContent).join(' ')").await;
     assert_eq!(
         done,
-        "sign-in sign-in second-factor.keep key.revoke key.rotate key.make sign-in person.add"
+        "sign-in sign-in.refused sign-in sign-in.refused second-factor.keep key.revoke key.rotate \
+         key.make sign-in sign-in.refused person.add"
     );
     browser.leave().await;
 }
