@@ -2,6 +2,7 @@
 
 mod credentials;
 mod events;
+mod inputs;
 mod pages;
 mod scene;
 mod scripts;
@@ -18,13 +19,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::{
+    inputs::Inputs,
     pages::Pages,
     scripts::{FETCH, FILL, LOOK, TEXTS},
 };
 pub(crate) use self::{scene::Open, waiting::WaitingBrowser};
 use crate::{
     client::CallError,
-    input,
     vessel::{Vessel, WayOut},
 };
 
@@ -41,6 +42,7 @@ const LONGEST_COUNTRY: u32 = 8192;
 pub(crate) struct RemoteBrowser {
     vessel: Vessel,
     pages: Arc<Pages>,
+    inputs: Inputs,
     /// Lives as long as the browser: its only way out.
     _way_out: WayOut,
 }
@@ -219,9 +221,10 @@ impl Browser for RemoteBrowser {
 
     fn input(&self, input: Input) {
         let Some((session, target)) = self.pages.top() else { return };
-        if let Some((method, params)) = input::command(&input) {
-            self.pages.client.fire(Some(&session), method, params);
-        } else if let Input::Answer { dialog, accept, text } = &input {
+        if self.inputs.take(session, &input) {
+            return;
+        }
+        if let Input::Answer { dialog, accept, text } = &input {
             self.pages.answer(*dialog, *accept, text);
         } else if let Input::Fill(value) = input {
             let (pages, value) = (self.pages.clone(), json!(value));

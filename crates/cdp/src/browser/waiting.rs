@@ -6,7 +6,9 @@ use ports::browser::BrowserSpec;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{LOAD_PATIENCE, RemoteBrowser, events::listen, pages::Pages, setup::Agent};
+use super::{
+    LOAD_PATIENCE, RemoteBrowser, events::listen, inputs::Inputs, pages::Pages, setup::Agent,
+};
 use crate::{
     client::{CallError, Event},
     vessel::{Vessel, WayOut},
@@ -64,7 +66,8 @@ impl WaitingBrowser {
     /// Gives it to a session.
     pub(crate) fn assign(self, spec: BrowserSpec, way_out: WayOut) -> RemoteBrowser {
         self.pages.assign(spec);
-        RemoteBrowser { vessel: self.vessel, pages: self.pages, _way_out: way_out }
+        let inputs = Inputs::new(self.pages.client.clone());
+        RemoteBrowser { vessel: self.vessel, pages: self.pages, inputs, _way_out: way_out }
     }
 
     pub(crate) fn is_gone(&self) -> bool {

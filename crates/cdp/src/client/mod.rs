@@ -147,7 +147,8 @@ impl Client {
         let _ = closed.wait_for(|closed| *closed).await;
     }
 
-    fn send(
+    /// Sends a command in order; its reply comes out of the receiver.
+    pub(crate) fn send(
         &self,
         session: Option<&str>,
         method: &str,
