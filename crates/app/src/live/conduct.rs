@@ -251,10 +251,13 @@ impl Conductor {
     }
 
     async fn answer(&self) -> News {
-        let mut answered = self.room.answered.lock().await;
-        match tokio::time::timeout(ANSWER_PACE, answered.recv()).await {
-            Ok(Some(share)) => News::Answered { share },
-            Ok(None) | Err(_) => News::Waited,
+        let mut changes = self.room.inside.subscribe();
+        let answered = changes.wait_for(|inside| inside.consent().is_some());
+        match tokio::time::timeout(ANSWER_PACE, answered).await {
+            Ok(Ok(inside)) => {
+                inside.consent().map_or(News::Waited, |share| News::Answered { share })
+            }
+            Ok(Err(_)) | Err(_) => News::Waited,
         }
     }
 

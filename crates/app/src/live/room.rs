@@ -5,15 +5,20 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use domain::{binding::SecretHash, id::SessionId, session::Session, workflow::Definition};
+use domain::{
+    binding::SecretHash,
+    id::SessionId,
+    session::Session,
+    workflow::{AskKind, Definition},
+};
 use ports::{
     browser::{Browser, Device},
     driving::Prompt,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
-/// Answers to the question for consent that nobody has taken yet; more are dropped.
-const ANSWERS: usize = 4;
+#[cfg(test)]
+mod tests;
 
 /// The rooms of this process, by session.
 #[derive(Default)]
@@ -26,8 +31,6 @@ pub(crate) struct Room {
     pub(crate) inside: watch::Sender<Inside>,
     /// Told when the applicant writes something; never what.
     pub(crate) written: watch::Sender<()>,
-    pub(crate) answers: mpsc::Sender<bool>,
-    pub(crate) answered: tokio::sync::Mutex<mpsc::Receiver<bool>>,
 }
 
 /// What is in a room.
@@ -39,6 +42,8 @@ pub(crate) struct Inside {
     pub(crate) prompt: Option<Prompt>,
     /// The number of the last prompt.
     pub(crate) prompts: u32,
+    /// The applicant's answer to the last prompt, where that asks for consent.
+    pub(super) consent: Option<ConsentAnswer>,
     pub(crate) device: Device,
     pub(crate) language: Option<String>,
     /// Counts the viewers that have come; the last one is the active one.
@@ -64,6 +69,16 @@ pub(crate) struct Asking {
     /// Two digits, shown to both sides, so that the active viewer knows whom they let in.
     pub(crate) number: u8,
     pub(crate) secret: SecretHash,
+}
+
+/// The one answer that a question for consent takes.
+#[derive(Clone, Copy)]
+pub(super) struct ConsentAnswer {
+    /// The number of the prompt that is answered.
+    prompt: u32,
+    agreed: bool,
+    /// Whether the store has it, with the device that gave it. Only then it takes effect.
+    recorded: bool,
 }
 
 impl Rooms {
@@ -111,19 +126,44 @@ impl Inside {
         let number = number.wrapping_add(1);
         self.prompts = number;
         self.prompt = Some(Prompt { number, ..prompt });
+        self.consent = None;
         true
+    }
+
+    /// Accepts the answer to the question for consent with this number, which is then to be
+    /// recorded. `false`: that is not the question, or it has an answer already.
+    pub(super) fn answer_consent(&mut self, prompt: u32, agreed: bool) -> bool {
+        let asked = self
+            .prompt
+            .as_ref()
+            .is_some_and(|asked| asked.kind == AskKind::Consent && asked.number == prompt);
+        let accepted = asked && self.consent.is_none();
+        if accepted {
+            self.consent = Some(ConsentAnswer { prompt, agreed, recorded: false });
+        }
+        accepted
+    }
+
+    /// Lets the answer to this question take effect once it is recorded; where that failed, the
+    /// question can be answered again.
+    pub(super) fn consent_recorded(&mut self, prompt: u32, recorded: bool) {
+        self.consent = self.consent.filter(|answer| recorded || answer.prompt != prompt);
+        if let Some(answer) = self.consent.as_mut().filter(|answer| answer.prompt == prompt) {
+            answer.recorded = true;
+        }
+    }
+
+    /// Whether the applicant agreed, once they have answered the question that is asked now.
+    pub(super) fn consent(&self) -> Option<bool> {
+        let asked = self.prompt.as_ref()?;
+        let answer = self.consent.filter(|answer| answer.prompt == asked.number)?;
+        answer.recorded.then_some(answer.agreed)
     }
 }
 
 impl Room {
     fn new() -> Self {
-        let (answers, answered) = mpsc::channel(ANSWERS);
-        Self {
-            inside: watch::Sender::default(),
-            written: watch::Sender::default(),
-            answers,
-            answered: tokio::sync::Mutex::new(answered),
-        }
+        Self { inside: watch::Sender::default(), written: watch::Sender::default() }
     }
 
     /// Takes news of the session in, unless newer news came before.

@@ -111,22 +111,29 @@ impl OneView {
             prompt.is_some_and(|p| p.kind == AskKind::Consent && p.number == number)
         };
         let shown = self.seen().view.is_some_and(|view| asked(&view.prompt));
-        if !shown || !asked(&self.room.inside.borrow().prompt) {
-            tracing::warn!(session.id = %self.id, "an answer to no question for consent was ignored");
+        let mut accepted = false;
+        if shown {
+            self.room.inside.send_if_modified(|inside| {
+                accepted = inside.answer_consent(number, agreed);
+                accepted
+            });
+        }
+        if !accepted {
+            tracing::warn!(session.id = %self.id, "an answer was ignored: no question for consent waits for it");
             return;
         }
-        let (core, id, device) = (self.core.clone(), self.id, self.device);
+        let (core, room) = (self.core.clone(), self.room.clone());
+        let (id, device) = (self.id, self.device);
         let note = async move {
             let at = core.clock.now();
-            core.devices.note_consent(id, device, agreed, at).await
+            let recorded = core.devices.note_consent(id, device, agreed, at).await;
+            room.inside.send_modify(|inside| inside.consent_recorded(number, recorded.is_ok()));
+            recorded
         };
         if let Err(error) = whole(&self.core.runtime, note).await {
             let error: &dyn std::error::Error = &error;
             tracing::error!(session.id = %self.id, error, "a consent could not be recorded; the applicant can answer again");
-            return;
         }
-        // A full channel holds an answer already.
-        let _ = self.room.answers.try_send(agreed);
     }
 
     /// Lets the guest with this number join, or not.
