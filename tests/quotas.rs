@@ -86,6 +86,37 @@ async fn many_keys_of_a_team_create_no_more_than_the_team_may() {
     assert_eq!(key(&deployment, &other).create(&json!({})).await.status, 201);
 }
 
+/// Without a mail server links wait in the outbox folder; what counts is that they are taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_keys_of_a_team_send_one_receiver_no_more_links_than_allowed() {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_RECIPIENT_LIMIT", "3/3600");
+    deployment.run().await;
+    let invited = |address: &str| json!({ "notificationPlatformId": 1, "receiverData": { "email": address } });
+    let mut created = vec![];
+    for number in 0..5 {
+        let partner = key(&deployment, &deployment.team);
+        let address = if number % 2 == 0 { "ada@example.com" } else { "ADA@example.com" };
+        created.push(partner.create(&invited(address)).await);
+    }
+    assert_eq!(created.iter().filter(|answer| answer.status == 201).count(), 3);
+    let last = created.last().unwrap();
+    assert_eq!(last.status, 429, "{}", last.body);
+    assert!(last.body.to_string().contains("receiver"), "{}", last.body);
+    assert!(last.headers.contains_key("retry-after"));
+    // Sending again counts too.
+    let id = text(created[0].at("/data"), "sessionId");
+    let path = format!("/partner/browser-session/{id}/resend-notification");
+    let again = deployment.partner.send(Method::POST, &path, String::new()).await;
+    assert_eq!(again.status, 429, "{}", again.body);
+    // Another receiver, a session without a link, and another team are not held up.
+    assert_eq!(deployment.partner.create(&invited("eve@example.com")).await.status, 201);
+    assert_eq!(deployment.partner.create(&json!({})).await.status, 201);
+    let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
+    let other = key(&deployment, &other).create(&invited("ada@example.com")).await;
+    assert_eq!(other.status, 201, "{}", other.body);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_kept_on_disk_is_for_its_owner_alone() {
     let deployment = Deployment::start(Kind::Sqlite).await;

@@ -223,7 +223,8 @@ impl Service {
         let core = Arc::new(core(config, parts, node, &key, laned, attestor));
         let (vault, films) = recordings(config, &key, core.clock.clone())?;
         let (uses, limiter, mail) = (Arc::<KeyUses>::default(), limiter(config)?, mail(config)?);
-        let partners = Arc::new(Partners::open(config, &core, &store, vault.clone()));
+        let partners =
+            Arc::new(Partners::open(config, &core, &store, vault.clone(), limiter.clone()));
         let people = People::open(&key, &core, config, &store, &limiter, partners.clone())?;
         let workers = Workers {
             core: core.clone(),

@@ -41,6 +41,9 @@ pub enum Subject {
     SignIns(IpAddr),
     /// Tries to sign in to one account: the first half of the SHA-256 hash of its address.
     Account([u8; 16]),
+    /// Links that a team has sent to one applicant: the first half of the SHA-256 hash of the
+    /// address or number they are sent to.
+    Recipient(TeamId, [u8; 16]),
     /// Mails to one address with links to choose a password: of the same hash.
     Mails([u8; 16]),
 }

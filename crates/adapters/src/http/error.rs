@@ -50,6 +50,9 @@ pub(super) enum ApiError {
     /// With the whole seconds after which to come again.
     #[error("Too Many Requests")]
     TooMany(i64),
+    /// The same, where the receiver of links and not the caller is over a limit.
+    #[error("Too Many Requests: the receiver was sent as many links as allowed for now")]
+    TooManyLinks(i64),
     #[error("Internal Server Error")]
     Panicked,
     #[error("Internal Server Error")]
@@ -89,7 +92,7 @@ impl ResponseError for ApiError {
             Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany(_) | Self::TooManyLinks(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -105,7 +108,7 @@ impl ResponseError for ApiError {
         let headers = response.headers_mut();
         if let Self::WrongMethod(allowed) = self {
             headers.insert(ALLOW, HeaderValue::from_static(allowed));
-        } else if let Self::TooMany(seconds) = self {
+        } else if let Self::TooMany(seconds) | Self::TooManyLinks(seconds) = self {
             headers.insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
         response
@@ -179,6 +182,7 @@ impl From<CreateError> for ApiError {
             CreateError::InFlight => {
                 Self::Conflict("a request with this Idempotency-Key is being carried out")
             }
+            CreateError::TooManyLinks { retry_after } => Self::TooManyLinks(retry_after),
             CreateError::Store(error) => error.into(),
         }
     }

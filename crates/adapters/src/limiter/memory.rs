@@ -68,7 +68,7 @@ fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
         windows.retain(|subject, window| match (step, subject) {
             (0, _) => window.resets_at > now,
             (1, Subject::Address(_)) | (2, Subject::SignIns(_)) => false,
-            (3, Subject::Account(_) | Subject::Mails(_)) => spent(window),
+            (3, Subject::Account(_) | Subject::Mails(_) | Subject::Recipient(..)) => spent(window),
             _ => true,
         });
     }
@@ -83,6 +83,7 @@ pub(super) fn widened(subject: Subject) -> Subject {
         | Subject::Creation(_)
         | Subject::TeamCreation(_)
         | Subject::Account(_)
+        | Subject::Recipient(..)
         | Subject::Mails(_) => subject,
     }
 }

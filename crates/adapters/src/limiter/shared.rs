@@ -111,6 +111,9 @@ fn name(subject: Subject) -> String {
         Subject::Account(hash) => {
             format!("avouch:rate:{{{:032x}}}:account", u128::from_be_bytes(hash))
         }
+        Subject::Recipient(team, hash) => {
+            format!("avouch:rate:{{{team}:{:032x}}}:recipient", u128::from_be_bytes(hash))
+        }
         Subject::Mails(hash) => {
             format!("avouch:rate:{{{:032x}}}:mails", u128::from_be_bytes(hash))
         }

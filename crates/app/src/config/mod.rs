@@ -97,6 +97,8 @@ pub struct Limits {
     pub creations: Option<Limit>,
     /// Of all of a team's keys together.
     pub team_creations: Option<Limit>,
+    /// Of links that a team sends to one address or number.
+    pub recipient: Option<Limit>,
 }
 
 /// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
@@ -147,6 +149,7 @@ const KEYS: &[&str] = &[
     "rate_limit",
     "create_limit",
     "team_create_limit",
+    "recipient_limit",
     "trusted_proxies",
     "retention_days",
     "metrics_listen",

@@ -184,5 +184,6 @@ pub(super) fn limits(values: &BTreeMap<String, String>, faults: &mut Vec<String>
         Some(given) => limit(given, "team_create_limit", faults),
         None => creations.map(|one| Limit { count: one.count.saturating_mul(5), ..one }),
     };
-    Limits { requests, creations, team_creations }
+    let recipient = limit(&text("recipient_limit", "20/86400"), "recipient_limit", faults);
+    Limits { requests, creations, team_creations, recipient }
 }

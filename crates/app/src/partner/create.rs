@@ -13,12 +13,14 @@ use domain::{
 use ports::{
     StoreError,
     driving::{Caller, CreateError, Creation, Once},
+    rate_limiter::{Charge, Subject},
     receiver_store::KeptReceiver,
     session_store::{IdempotencyKey, Inserted},
 };
 use uuid::Uuid;
 
 use super::Partners;
+use crate::portal::half_hash;
 
 /// How long an idempotency key stands for its request.
 const REMEMBERED: TimeDelta = TimeDelta::hours(24);
@@ -96,6 +98,10 @@ impl Partners {
             closed_at: None,
             erased_at: None,
         };
+        // A request that is repeated with its `Idempotency-Key` counts again.
+        self.charge_recipient(caller, &session.order)
+            .await
+            .map_err(|retry_after| CreateError::TooManyLinks { retry_after })?;
         let once = once.map(|Once { key, request }| IdempotencyKey {
             key,
             request,
@@ -109,6 +115,20 @@ impl Partners {
             Inserted::InFlight => return Err(CreateError::InFlight),
         };
         Ok(Creation { face: self.core.face(session), replayed })
+    }
+
+    /// Counts a link that is sent to the applicant, whichever of the team's keys asks for it. Where
+    /// that is one too many: the seconds until the next one may be sent.
+    pub(super) async fn charge_recipient(&self, caller: &Caller, order: &Order) -> Result<(), i64> {
+        let channel = order.invitation.as_ref().map(|invitation| invitation.channel);
+        let address = channel.zip(order.receiver.as_ref());
+        let address = address.and_then(|(channel, receiver)| channel.address(receiver));
+        let Some((address, limit)) = address.zip(self.recipient_limit) else { return Ok(()) };
+        let subject = Subject::Recipient(caller.team, half_hash(address));
+        let now = self.core.clock.now();
+        let windows = self.limiter.charge(&[Charge { subject, limit }], now).await;
+        let over = windows.first().filter(|window| !window.admits());
+        over.map_or(Ok(()), |window| Err(window.retry_after(now)))
     }
 
     /// Whom of those that the team has registered the session is for.

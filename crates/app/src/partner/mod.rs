@@ -9,11 +9,12 @@ mod read;
 use std::sync::Arc;
 
 use adapters::{diesel::Store, places::IsoPlaces};
-use domain::notification::Channel;
+use domain::{notification::Channel, rate::Limit};
 use ports::{
     catalogue::Catalogue,
     notifier::NotificationQueue,
     places::Places,
+    rate_limiter::RateLimiter,
     receiver_store::ReceiverStore,
     recording::{RecordingQueue, RecordingVault},
     template_store::TemplateStore,
@@ -42,6 +43,9 @@ pub(crate) struct Partners {
     pub(crate) places: Arc<dyn Places>,
     /// Those that this deployment has.
     pub(crate) channels: Arc<[Channel]>,
+    pub(crate) limiter: Arc<dyn RateLimiter>,
+    /// Of links that a team sends to one address or number.
+    pub(crate) recipient_limit: Option<Limit>,
 }
 
 impl Partners {
@@ -50,6 +54,7 @@ impl Partners {
         core: &Arc<Core>,
         store: &Arc<Store>,
         vault: Arc<dyn RecordingVault>,
+        limiter: Arc<dyn RateLimiter>,
     ) -> Self {
         Self {
             core: core.clone(),
@@ -60,6 +65,8 @@ impl Partners {
             vault,
             places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
             channels: channels::active(&config.mailing.messages).into(),
+            limiter,
+            recipient_limit: config.limits.recipient,
         }
     }
 }

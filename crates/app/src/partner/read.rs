@@ -103,6 +103,9 @@ impl SessionService for Partners {
         if session.state.is_closed() {
             return Err(NotifyError::Over);
         }
+        self.charge_recipient(caller, &session.order)
+            .await
+            .map_err(|retry_after| NotifyError::TooSoon { retry_after })?;
         let now = self.core.clock.now();
         match self.notifications.notify_again(id, now).await? {
             NotifiedAgain::Queued => Ok(()),

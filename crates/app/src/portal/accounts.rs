@@ -148,7 +148,7 @@ pub(super) fn passed(visitor: &Visitor) -> Result<(), PortalError> {
 }
 
 /// What an account is counted under: the same however its address is written.
-pub(super) fn half_hash(email: &str) -> [u8; 16] {
+pub(crate) fn half_hash(email: &str) -> [u8; 16] {
     let hash = adapters::sha256(email.trim().to_lowercase().as_bytes());
     hash.first_chunk().copied().unwrap_or_default()
 }

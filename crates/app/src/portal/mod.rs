@@ -51,6 +51,7 @@ use ports::{
 use tokio::runtime::Handle;
 use url::Url;
 
+pub(crate) use self::accounts::half_hash;
 use crate::{
     advance::Core,
     config::Config,

@@ -68,7 +68,7 @@ impl NewSession {
             attestation,
             attestation_challenge,
             channel,
-            sender_name: reader.text("senderName", 100).map(str::to_owned),
+            sender_name: sender_name(&mut reader),
             email_template: reader.integer("emailTemplateId"),
             receiver_id: reader.text("receiverId", 255).map(str::to_owned),
             external_reference: reader.text("externalReferenceId", 255).map(str::to_owned),
@@ -77,6 +77,29 @@ impl NewSession {
         let findings = reader.into_findings();
         if findings.is_empty() { Ok(request) } else { Err(Invalid(findings)) }
     }
+}
+
+/// The name that a mail or message begins with. It is free text to a stranger, so it must not be an
+/// address that programs turn into a link, nor turn the direction of what follows.
+fn sender_name(reader: &mut Reader<'_>) -> Option<String> {
+    let name = reader.text("senderName", 100)?;
+    let lower = name.to_lowercase();
+    let is_address = lower.contains("://") || lower.contains("www.") || lower.contains('@');
+    if is_address {
+        reader.finding("senderName", "must be a name, without links or addresses");
+        return None;
+    }
+    if name.chars().any(is_bidi_control) {
+        reader.finding("senderName", "must not contain bidirectional control characters");
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// Whether a character embeds, overrides or isolates text of another direction (Unicode Standard
+/// Annex #9, section 2).
+const fn is_bidi_control(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn platform(reader: &mut Reader<'_>) -> Option<PlatformId> {

@@ -59,6 +59,18 @@ fn refusals_name_the_field() {
             "externalReferenceId must not contain control characters",
         ),
         (
+            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "Your bank https://evil.example/x"}),
+            "senderName must be a name, without links or addresses",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "WWW.evil.example"}),
+            "senderName must be a name, without links or addresses",
+        ),
+        (
+            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "bank\u{202e}elpmaxe"}),
+            "senderName must not contain bidirectional control characters",
+        ),
+        (
             json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": 7}),
             "attestationChallenge must be a string",
         ),

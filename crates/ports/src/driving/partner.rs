@@ -233,6 +233,9 @@ pub enum CreateError {
     OtherRequest,
     #[error("a request with this Idempotency-Key is being carried out")]
     InFlight,
+    /// The team has sent this receiver as many links as it may for now.
+    #[error("the receiver was sent as many links as allowed for now")]
+    TooManyLinks { retry_after: i64 },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
