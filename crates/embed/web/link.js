@@ -11,7 +11,7 @@
  * @typedef {{ x: number, y: number, jpeg: Uint8Array<ArrayBuffer> }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
- * @typedef {'wrong_code' | 'too_many_devices' | 'link_sent' | 'link_not_sent' | 'not_approved'} GuestAnswer
+ * @typedef {'wrong_code' | 'too_many_devices' | 'link_sent' | 'link_not_sent' | 'not_approved' | 'unavailable'} GuestAnswer
  * @typedef {{ t: 'guest', status: string, progress: number, platform: string, channel: boolean,
  *   asking: number | null, answer: GuestAnswer | null }} Guest
  * @typedef {{ size: number, path: string, code: string }} Code

@@ -194,8 +194,8 @@ impl GuestView {
             Ok(Redeemed::Refused) => self.answered(GuestAnswer::WrongCode),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::error!(session.id = %self.id, error, "a code could not be redeemed");
-                self.answered(GuestAnswer::WrongCode);
+                tracing::error!(session.id = %self.id, error, "a code could not be redeemed; the guest is told to try again");
+                self.answered(GuestAnswer::Unavailable);
             }
         }
     }

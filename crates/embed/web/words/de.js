@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Wir haben Ihnen einen neuen Link gesendet. Öffnen Sie ihn auf diesem Gerät.',
     link_not_sent: 'Vor kurzem wurde ein Link gesendet. Bitte prüfen Sie Ihre Nachrichten oder versuchen Sie es später erneut.',
     not_approved: 'Das andere Gerät hat es nicht erlaubt.',
+    unavailable: 'Bei uns ist ein Fehler aufgetreten. Bitte versuchen Sie es erneut.',
   },
   screen: 'Die Seite der Plattform. Mit F6 verlassen Sie sie.',
   site: 'Die Website, auf der Sie sind',

@@ -59,6 +59,7 @@ const words = {
     link_sent: 'We sent you a new link. Open it on this device.',
     link_not_sent: 'A link was sent a short time ago. Please check your messages or try again later.',
     not_approved: 'The other device did not allow it.',
+    unavailable: 'Something went wrong on our side. Please try again.',
   },
   screen: 'The platform\'s page. Press F6 to leave it.',
   site: 'The site you are on',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Le hemos enviado un enlace nuevo. Ábralo en este dispositivo.',
     link_not_sent: 'Hace poco se envió un enlace. Revise sus mensajes o inténtelo más tarde.',
     not_approved: 'El otro dispositivo no lo permitió.',
+    unavailable: 'Se ha producido un error por nuestra parte. Vuelva a intentarlo.',
   },
   screen: 'La página de la plataforma. Pulse F6 para salir de ella.',
   site: 'El sitio en el que está',

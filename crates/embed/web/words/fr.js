@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Nous vous avons envoyé un nouveau lien. Ouvrez-le sur cet appareil.',
     link_not_sent: 'Un lien vient d\'être envoyé. Consultez vos messages ou réessayez plus tard.',
     not_approved: 'L\'autre appareil ne l\'a pas autorisé.',
+    unavailable: 'Une erreur est survenue de notre côté. Veuillez réessayer.',
   },
   screen: 'La page de la plateforme. Appuyez sur F6 pour la quitter.',
   site: 'Le site où vous êtes',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Le abbiamo inviato un nuovo link. Lo apra su questo dispositivo.',
     link_not_sent: 'Un link è stato inviato poco fa. Controlli i messaggi o riprovi più tardi.',
     not_approved: 'L\'altro dispositivo non lo ha consentito.',
+    unavailable: 'Si è verificato un errore da parte nostra. Riprovi.',
   },
   screen: 'La pagina della piattaforma. Premi F6 per uscirne.',
   site: 'Il sito in cui ti trovi',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'We hebben u een nieuwe link gestuurd. Open die op dit apparaat.',
     link_not_sent: 'Er is kort geleden een link gestuurd. Bekijk uw berichten of probeer het later opnieuw.',
     not_approved: 'Het andere apparaat stond het niet toe.',
+    unavailable: 'Er ging iets mis aan onze kant. Probeer het opnieuw.',
   },
   screen: 'De pagina van het platform. Druk op F6 om haar te verlaten.',
   site: 'De site waar u bent',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Wysłaliśmy nowy link. Otwórz go na tym urządzeniu.',
     link_not_sent: 'Link wysłano przed chwilą. Sprawdź wiadomości lub spróbuj później.',
     not_approved: 'Inne urządzenie nie zezwoliło.',
+    unavailable: 'Wystąpił błąd po naszej stronie. Proszę spróbować ponownie.',
   },
   screen: 'Strona platformy. Naciśnij F6, aby ją opuścić.',
   site: 'Strona, na której jesteś',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Enviámos-lhe uma nova ligação. Abra-a neste dispositivo.',
     link_not_sent: 'Foi enviada uma ligação há pouco. Verifique as suas mensagens ou tente mais tarde.',
     not_approved: 'O outro dispositivo não permitiu.',
+    unavailable: 'Ocorreu um erro do nosso lado. Tente novamente.',
   },
   screen: 'A página da plataforma. Prima F6 para sair dela.',
   site: 'O site em que está',

@@ -60,6 +60,7 @@ const words = {
     link_sent: 'Size yeni bir bağlantı gönderdik. Bu cihazda açın.',
     link_not_sent: 'Kısa süre önce bir bağlantı gönderildi. Mesajlarınıza bakın veya daha sonra yeniden deneyin.',
     not_approved: 'Diğer cihaz izin vermedi.',
+    unavailable: 'Bizim tarafımızda bir hata oluştu. Lütfen tekrar deneyin.',
   },
   screen: 'Platformun sayfası. Çıkmak için F6\'ya basın.',
   site: 'Bulunduğunuz site',

@@ -146,6 +146,8 @@ pub enum GuestAnswer {
     LinkNotSent,
     /// The active viewer did not agree, or is not there.
     NotApproved,
+    /// The service could not look the code up; the guest may try again.
+    Unavailable,
 }
 
 /// All of the page but the picture.

@@ -48,6 +48,7 @@ pub(super) fn guest(guest: &Guest) -> Value {
         GuestAnswer::LinkSent => "link_sent",
         GuestAnswer::LinkNotSent => "link_not_sent",
         GuestAnswer::NotApproved => "not_approved",
+        GuestAnswer::Unavailable => "unavailable",
     });
     json!({
         "t": "guest",
