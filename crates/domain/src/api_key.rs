@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ApiKeyId, TeamId};
 
 /// Which platforms a key can reach: the sandbox ones, or the real ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     Development,

@@ -22,17 +22,19 @@ pub const WAITING_TTL: TimeDelta = TimeDelta::seconds(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tenant {
     pub team: TeamId,
-    pub production: bool,
+    pub environment: Environment,
 }
 
 impl Tenant {
-    #[must_use]
-    pub fn new(team: TeamId, environment: Environment) -> Self {
-        Self { team, production: environment == Environment::Production }
+    const fn weight(self) -> usize {
+        match self.environment {
+            Environment::Production => 1,
+            Environment::Development => DEVELOPMENT_WEIGHT,
+        }
     }
 
-    const fn weight(self) -> usize {
-        if self.production { 1 } else { DEVELOPMENT_WEIGHT }
+    const fn is_development(self) -> bool {
+        matches!(self.environment, Environment::Development)
     }
 }
 
@@ -89,7 +91,8 @@ impl Shares {
     fn may_have_more(&self, tenant: Tenant, quotas: BrowserQuotas) -> bool {
         self.total < quotas.total
             && self.sum(|other| other.team == tenant.team) < quotas.per_team
-            && (tenant.production || self.sum(|other| !other.production) < quotas.development)
+            && (!tenant.is_development()
+                || self.sum(|other| other.is_development()) < quotas.development)
     }
 
     /// The lower, the sooner.

@@ -57,6 +57,8 @@ pub(crate) struct Inside {
     pub(crate) asked: u64,
     /// The session's place among those that wait for a browser, from 1.
     pub(crate) place: Option<u32>,
+    /// How often the session's browser could not be started.
+    pub(crate) failed_starts: u32,
     /// Onlookers, who see and do not act.
     pub(crate) onlookers: u8,
 }

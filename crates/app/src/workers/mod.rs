@@ -46,7 +46,7 @@ const BATCH: u16 = 32;
 const AT_ONCE: usize = 64;
 /// Longer than any effect takes.
 const EFFECT_LEASE: TimeDelta = TimeDelta::seconds(90);
-const START_ATTEMPTS: i32 = 5;
+const MAX_START_FAILURES: u32 = 5;
 const START_PAUSE: TimeDelta = TimeDelta::seconds(3);
 const EFFECT_ATTEMPTS: i32 = 20;
 /// Effects for a process that has been gone for so long are dropped.

@@ -17,7 +17,7 @@ use ports::{
 };
 use tokio::time::Instant;
 
-use super::{START_ATTEMPTS, START_PAUSE, Workers};
+use super::{MAX_START_FAILURES, START_PAUSE, Workers};
 use crate::{
     advance::{STARTING, Stuck},
     live::{Conductor, Recorder, Room, conduct, nodes},
@@ -45,7 +45,7 @@ impl Workers {
         };
         let room = self.core.rooms.enter(id);
         let Some(key) = self.keys.key(session.owner).await? else { return Err(Stuck::NotFound) };
-        let tenant = Tenant::new(key.team, session.order.environment);
+        let tenant = Tenant { team: key.team, environment: session.order.environment };
         let turn = self.queue().ask(lease.browser, tenant, self.core.clock.now());
         if let Turn::Wait { place } = turn {
             return self.wait(claim, lease, &room, place).await;
@@ -103,8 +103,14 @@ impl Workers {
         if matches!(error, StartError::Released) {
             return Ok(Verdict::Done);
         }
-        if claim.attempt < START_ATTEMPTS {
-            room.inside.send_modify(|inside| inside.place = None);
+        let mut failures = 0;
+        room.inside.send_modify(|inside| {
+            inside.place = None;
+            inside.failed_starts = inside.failed_starts.saturating_add(1);
+            failures = inside.failed_starts;
+        });
+        // Attempts at the job count its time in the queue too.
+        if failures < MAX_START_FAILURES {
             tracing::warn!(session.id = %id, %error, "a browser could not be started, trying again");
             return Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE));
         }

@@ -14,7 +14,8 @@ fn browser(number: u128) -> BrowserId {
 }
 
 fn tenant(team: u128, production: bool) -> Tenant {
-    Tenant { team: TeamId::from_uuid(Uuid::from_u128(team)), production }
+    let environment = if production { Environment::Production } else { Environment::Development };
+    Tenant { team: TeamId::from_uuid(Uuid::from_u128(team)), environment }
 }
 
 fn queue(total: usize) -> BrowserQueue {
@@ -109,7 +110,7 @@ proptest! {
                 queue.running.values().filter(|(tenant, _)| counted(tenant)).count()
             };
             prop_assert!(queue.running.len() <= quotas.total);
-            prop_assert!(count(&|tenant| !tenant.production) <= quotas.development);
+            prop_assert!(count(&|tenant| tenant.is_development()) <= quotas.development);
             for team in 1..5 {
                 let team = TeamId::from_uuid(Uuid::from_u128(team));
                 prop_assert!(count(&|tenant| tenant.team == team) <= quotas.per_team);
