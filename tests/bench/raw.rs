@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::service::binary;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, Event, Jail, LaunchOptions, Launched};
+use cdp::{Chromium, Client, Event, Installation, Jail, LaunchOptions, Launched};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -73,7 +73,8 @@ impl Raw {
 
 fn jail() -> Jail {
     let arguments = vec!["jail".to_owned()];
-    Jail { helper: binary(), arguments, hidden: vec![], policies: None, cores: 3 }
+    let installation = Installation::find("chromium".as_ref()).expect("a Chromium");
+    Jail { helper: binary(), arguments, installation, policies: None, cores: 3 }
 }
 
 /// Waits for the next picture, and acknowledges it.

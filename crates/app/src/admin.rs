@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod attestations;
+mod header;
 mod people;
 mod receivers;
 mod templates;

@@ -24,7 +24,8 @@ pub(crate) async fn browser_pool(
         Browsers::Here { program: executable, memory, jail: shut_in } => {
             if !shut_in {
                 tracing::warn!(
-                    "browsers are not shut in: a page that breaks out of Chromium is where we are"
+                    "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
+                     rights of the service"
                 );
             }
             let shut = || jail(config, executable, program, folder);

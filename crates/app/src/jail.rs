@@ -1,20 +1,41 @@
-//! How browsers are shut in, and what they must not see.
+//! The browsers' sandbox: set up once at the start, and what an operator does where it is refused.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use cdp::{Jail, write_roots};
+use cdp::{Installation, Jail, write_roots};
 
 use crate::{config::Config, kept::explain};
 
-/// The first argument of `avouch` where it is to become a browser.
+/// The first argument of `avouch` where it is the helper of a browser's sandbox.
 pub const JAIL: &str = "jail";
 /// Cores that one browser may use at once: a page that mines must not stop the others.
 const CORES: usize = 3;
+/// What an operator can do about a step that is refused, by the beginning of the error.
+const HINTS: &[(&str, &str)] = &[
+    (
+        "namespaces, as root",
+        "give the container CAP_SYS_ADMIN, or run the service as an ordinary user",
+    ),
+    (
+        "user namespace",
+        "allow unprivileged user namespaces (in a container, with its seccomp profile; on Ubuntu, \
+         kernel.apparmor_restrict_unprivileged_userns=0)",
+    ),
+    (
+        "a new /proc",
+        "the container masks parts of /proc, and the kernel then refuses a new procfs: start it \
+         with --security-opt systempaths=unconfined (Docker), unmask=ALL (Podman) or procMount: \
+         Unmasked (Kubernetes)",
+    ),
+    ("filter of system calls", "the kernel needs CONFIG_SECCOMP_FILTER"),
+];
+const HINT: &str =
+    "allow unshare, clone, mount, umount2 and pivot_root in the container's seccomp profile";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The jail that is configured, tried once; fails where the kernel forbids it, since going on
-/// without is for the operator to decide.
+/// The configured sandbox, set up once as a test. Fails where the kernel or the container refuses
+/// it, since running without is the operator's decision. Logs which optional features are missing.
 pub(crate) fn jail(
     config: &Config,
     browser: &Path,
@@ -28,28 +49,27 @@ pub(crate) fn jail(
     let jail = Jail {
         helper: program.to_owned(),
         arguments: vec![JAIL.to_owned()],
-        hidden: hidden(config, browser),
+        installation: Installation::find(browser).map_err(explain)?,
         policies,
         cores: CORES,
     };
-    let hint = "allow unprivileged user namespaces (in a container, with its seccomp profile; on \
-                Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0), or set \
-                AVOUCH_BROWSER_JAIL=off to run browsers without a jail";
-    jail.check(&browsers.join("try"))
-        .map_err(|error| format!("browsers cannot be shut in: {}; {hint}", explain(error)))?;
-    Ok(jail)
-}
-
-/// Our data and keys, other people's temporary files, and sockets that programs listen on.
-fn hidden(config: &Config, browser: &Path) -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let folders = [Some(config.data_dir.clone()), Some(std::env::temp_dir()), home];
-    let folders = folders.into_iter().flatten().chain(["/run".into(), "/root".into()]);
-    let mut hidden: Vec<_> =
-        folders.filter_map(|folder| std::fs::canonicalize(folder).ok()).collect();
-    let browser = std::fs::canonicalize(browser).unwrap_or_default();
-    hidden.retain(|folder| !browser.starts_with(folder) && folder != Path::new("/"));
-    hidden.sort();
-    hidden.dedup();
-    hidden
+    match jail.check(&browsers.join("try")) {
+        Ok(missing) => {
+            tracing::info!("browsers run in a sandbox: {}", jail.summary());
+            for missing in missing.descriptions() {
+                tracing::warn!("browser sandbox: {missing}");
+            }
+            Ok(jail)
+        }
+        Err(error) => {
+            let error = explain(error).to_string();
+            let hint = HINTS.iter().find(|(step, _)| error.starts_with(step));
+            let hint = hint.map_or(HINT, |(_, hint)| hint);
+            Err(format!(
+                "the browser sandbox cannot be set up: {error}; {hint}, or set \
+                 AVOUCH_BROWSER_JAIL=off to run browsers without it"
+            )
+            .into())
+        }
+    }
 }

@@ -24,7 +24,7 @@ use tokio::{
 
 use crate::{
     client::{CallError, Client, Event},
-    jail::{Jail, JailError, LONGEST_COMPLAINT, Seat, receive},
+    jail::{Jail, JailError, LONGEST_COMPLAINT, receive},
 };
 
 /// What Debian's package installs; its `/usr/bin/chromium` is a script that adds flags.
@@ -74,7 +74,7 @@ const FLAGS: &[&str] = &[
 /// How to start a Chromium.
 #[derive(Debug, Clone)]
 pub struct LaunchOptions {
-    /// A name looked up in `PATH`, or a path.
+    /// A name looked up in `PATH`, or a path; in a jail it is the jail's installation that is run.
     pub executable: PathBuf,
     /// A folder that is made for this process alone and removed with it.
     pub folder: PathBuf,
@@ -101,6 +101,8 @@ pub struct Chromium {
     child: Mutex<Child>,
     group: Option<Pid>,
     folder: PathBuf,
+    /// All processes of the sandbox are killed when this is closed.
+    _inside: Option<UnixSocket>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +113,7 @@ pub enum LaunchError {
     Folder(#[source] io::Error),
     #[error("Chromium started but does not answer")]
     Silent(#[source] CallError),
-    #[error("the browser cannot be shut in")]
+    #[error("the browser's sandbox cannot be set up")]
     Jail(#[from] JailError),
 }
 
@@ -138,7 +140,9 @@ impl Chromium {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let complaints = child.stderr.take();
         let (client, events) = Client::over(pipes.ours_in, pipes.ours_out);
-        let chromium = Self { client, child: Mutex::new(child), group, folder };
+        let inside = way_out.as_ref().map(UnixSocket::try_clone).transpose();
+        let inside = inside.map_err(LaunchError::Folder)?;
+        let chromium = Self { client, child: Mutex::new(child), group, folder, _inside: inside };
         let way_out = match way_out {
             None => None,
             Some(socket) => match received(socket).await {
@@ -201,9 +205,9 @@ fn prepare(
 ) -> Result<(Command, Option<UnixSocket>), LaunchError> {
     let folder = &options.folder;
     let (mut command, socket) = if let Some(jail) = &options.jail {
-        let mut command = jail.command(folder, Seat(options.seat))?;
+        let mut command = jail.command(folder, options.seat)?;
         let (ours, theirs) = UnixSocket::pair().map_err(LaunchError::Folder)?;
-        command.stdin(OwnedFd::from(theirs)).stderr(Stdio::piped()).arg(executable);
+        command.stdin(OwnedFd::from(theirs)).stderr(Stdio::piped()).arg(jail.program());
         (command, Some(ours))
     } else {
         let mut command = Command::new(executable);
@@ -228,7 +232,7 @@ fn prepare(
 
 async fn received(socket: UnixSocket) -> Result<TcpListener, JailError> {
     let listener = tokio::task::spawn_blocking(move || receive(&socket)).await;
-    let listener = listener.map_err(|error| JailError::Helper(error.into()))??;
+    let (listener, _) = listener.map_err(|error| JailError::Helper(error.into()))??;
     TcpListener::from_std(listener).map_err(JailError::Helper)
 }
 

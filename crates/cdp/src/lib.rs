@@ -24,7 +24,10 @@ mod ways;
 pub use self::{
     client::{CallError, Client, Event},
     fleet::Fleet,
-    jail::{Jail, JailError, enter as enter_jail, write_roots},
+    jail::{
+        Installation, InstallationError, Jail, JailError, MissingFeatures, enter as enter_jail,
+        write_roots,
+    },
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     source::{Here, Source},

@@ -12,7 +12,7 @@ use domain::{egress::Egress, exit::Exits, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
-    browser::RemoteBrowser, seats::Taken, source::Source, usage::memory_by_group, warm::Starter,
+    browser::RemoteBrowser, seats::Taken, source::Source, usage::memory_below, warm::Starter,
 };
 
 /// Names remembered as released: more than can be on their way at once.
@@ -128,7 +128,9 @@ impl ChromiumPool {
         if running.is_empty() {
             return;
         }
-        let Ok(taken) = tokio::task::spawn_blocking(memory_by_group).await else { return };
+        let roots: HashSet<_> = running.iter().map(|(group, _)| *group).collect();
+        let taken = tokio::task::spawn_blocking(move || memory_below(&roots)).await;
+        let Ok(taken) = taken else { return };
         for (group, browser) in running {
             let bytes = taken.get(&group).copied().unwrap_or_default();
             if bytes > bound {

@@ -1,19 +1,27 @@
 //! What a browser in its jail is, sees, and may use.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use std::{collections::BTreeSet, fs, net::TcpListener, path::Path, time::Duration};
+mod processes;
 
-use cdp::{Chromium, Jail, JailError, LaunchOptions, Launched};
+use std::{
+    collections::BTreeSet, fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path,
+    time::Duration,
+};
+
+use cdp::{Chromium, Installation, Jail, JailError, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use self::processes::{gone, parent_of, processes_of, read};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn is_an_ordinary_user_apart_from_everything_with_the_sandbox_on() {
     let (_folder, launched) = launch(vec![]).await;
+    let outermost = launched.chromium.pid().unwrap().to_string();
     let processes = processes_of(launched.chromium.pid().unwrap());
-    assert!(processes.len() >= 4, "{processes:?}");
+    assert!(processes.len() >= 6, "{processes:?}");
     let mut shut = 0;
     for process in &processes {
         let Some(status) = read(process, "status") else { continue };
@@ -21,7 +29,11 @@ async fn is_an_ordinary_user_apart_from_everything_with_the_sandbox_on() {
         let uid = word("Uid:").split_whitespace().next().unwrap();
         assert_ne!(uid, "0", "{process} is root");
         assert_eq!(word("NoNewPrivs:").trim(), "1", "{process}");
-        for namespace in ["user", "net", "mnt", "ipc"] {
+        // The launcher is not in the PID namespace, and as root not in the user namespace.
+        let outermost = *process == outermost;
+        let more: &[_] = if outermost { &[] } else { &["user", "pid"] };
+        assert_eq!(word("Seccomp:").trim(), "2", "{process} has no filter");
+        for namespace in ["net", "mnt", "ipc", "uts", "cgroup"].iter().chain(more) {
             let own = |process: &str| fs::read_link(format!("/proc/{process}/ns/{namespace}")).ok();
             assert_ne!(own(process), own("self"), "{process} is in our {namespace} namespace");
         }
@@ -55,16 +67,69 @@ async fn reaches_nothing_of_our_network() {
 }
 
 #[tokio::test]
-async fn sees_its_own_folder_and_no_hidden_one() {
-    let hidden = tempfile::tempdir().unwrap();
-    fs::write(hidden.path().join("secret.key"), "canary").unwrap();
-    let (folder, launched) = launch_hiding(hidden.path(), vec![]).await;
+async fn sees_its_own_folder_and_what_it_needs_and_nothing_else() {
+    let (folder, launched) = launch(vec![]).await;
     let own = folder.path().join("b/profile");
     assert!(listing(&launched, &own).await.contains("Default"), "its own folder is there");
-    let seen = listing(&launched, hidden.path()).await;
-    assert!(!seen.contains("secret.key"), "{seen}");
+    let root = listing(&launched, Path::new("/")).await;
+    let seen: BTreeSet<_> = root.lines().filter_map(|line| line.split('/').next()).collect();
+    for folder in ["home", "root", "var", "srv", "run", "sys", "boot", "bin", "mnt", "opt"] {
+        assert!(!seen.contains(folder), "{folder}: {root}");
+    }
+    for (folder, others) in [("/tmp", 1), ("/usr", 4), ("/usr/share", 5), ("/etc", 6)] {
+        let listed = listing(&launched, Path::new(folder)).await;
+        let count = listed.lines().filter(|line| line.contains("/\t")).count();
+        assert!(count <= others, "{folder}: {listed}");
+    }
     launched.chromium.end().await;
     assert!(!folder.path().join("b").exists(), "its folder goes with it");
+}
+
+#[tokio::test]
+async fn all_of_it_ends_when_any_of_its_first_processes_does() {
+    for victim in 0..3 {
+        let (_folder, launched) = launch(vec![]).await;
+        let outermost = launched.chromium.pid().unwrap();
+        let all = processes_of(outermost);
+        // The launcher, its child (the init process), and the child of that (the browser).
+        let mut line = vec![outermost.to_string()];
+        for _ in 0..victim {
+            let parent = line.last().unwrap().clone();
+            let child = all.iter().find(|one| parent_of(one).as_deref() == Some(&*parent));
+            line.push(child.unwrap().clone());
+        }
+        let pid = rustix::process::Pid::from_raw(line[victim].parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        gone(&all).await;
+        let call = launched.chromium.client.call(None, "Browser.getVersion", json!({})).await;
+        assert!(call.is_err(), "its end is noticed");
+        launched.chromium.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_browser_that_does_not_want_to_end_ends_with_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("b")).unwrap();
+    let mut command =
+        Jail { installation: Installation::find("sleep".as_ref()).unwrap(), ..jail() }
+            .command(&folder.path().join("b"), 3)
+            .unwrap();
+    let (service, socket) = std::os::unix::net::UnixStream::pair().unwrap();
+    command.arg(fs::canonicalize("/usr/bin/sleep").unwrap()).arg("600");
+    let mut helper = command.stdin(std::os::fd::OwnedFd::from(socket)).spawn().unwrap();
+    drop(command);
+    let group = i32::try_from(helper.id()).unwrap();
+    let ends = tokio::time::Instant::now() + PATIENCE;
+    while processes_of(group).len() < 3 {
+        assert!(tokio::time::Instant::now() < ends, "it does not start");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let all = processes_of(group);
+    // This is what the kernel does when the service is killed.
+    drop(service);
+    helper.wait().unwrap();
+    gone(&all).await;
 }
 
 #[tokio::test]
@@ -90,45 +155,96 @@ async fn may_use_two_cores_and_leaves_no_core_dump() {
 #[test]
 fn a_kernel_that_forbids_it_is_told_of() {
     let folder = tempfile::tempdir().unwrap();
-    jail(&[]).check(&folder.path().join("try")).unwrap();
+    jail().check(&folder.path().join("try")).unwrap();
     let forbids = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
-    let helper = env!("CARGO_BIN_EXE_cdp-jail");
-    let arguments = ["-U", "-r", "sh", "-c", forbids, helper].map(str::to_owned).to_vec();
-    let forbidden = Jail { helper: "unshare".into(), arguments, ..jail(&[]) };
+    let helper = helper();
+    let arguments = ["-U", "-r", "sh", "-c", forbids, &helper].map(str::to_owned).to_vec();
+    let forbidden = Jail { helper: "unshare".into(), arguments, ..jail() };
     let error = forbidden.check(&folder.path().join("try")).unwrap_err();
     assert!(matches!(&error, JailError::Forbidden(why) if !why.is_empty()), "{error:?}");
 }
 
-/// Waits until a process has its filter, which it is given shortly after it began.
+#[tokio::test]
+async fn a_browser_in_a_home_folder_runs_and_shows_nothing_else_of_it() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let own = home.path().join("ada/.cache/ms-playwright/chromium-1234/chrome-linux");
+    fs::create_dir_all(own.join("locales")).unwrap();
+    fs::write(home.path().join("ada/secret.txt"), "canary").unwrap();
+    for folder in ["", "locales"] {
+        for file in fs::read_dir(Path::new("/usr/lib/chromium").join(folder)).unwrap().flatten() {
+            let to = own.join(folder).join(file.file_name());
+            if file.path().is_file() && fs::hard_link(file.path(), &to).is_err() {
+                fs::copy(file.path(), to).unwrap();
+            }
+        }
+    }
+    fs::rename(own.join("chromium"), own.join("chrome")).unwrap();
+    let installation = Installation::find(&own.join("chrome")).unwrap();
+    let (_folder, launched) = launch_with(Jail { installation, ..jail() }, vec![]).await;
+    let seen = listing(&launched, &home.path().join("ada")).await;
+    assert!(seen.contains(".cache") && !seen.contains("secret.txt"), "{seen}");
+    launched.chromium.end().await;
+}
+
+#[test]
+fn all_of_this_holds_where_the_service_is_an_unprivileged_user() {
+    if !rustix::process::geteuid().is_root() {
+        // Then the other tests have covered it.
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let [program, helper] = ["test", "helper"].map(|name| folder.path().join(name));
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_cdp-jail"), &helper).unwrap();
+    let status = std::process::Command::new("setpriv")
+        .args(["--reuid", "60701", "--regid", "60701", "--clear-groups", "--"])
+        .arg(program)
+        .args(["--test-threads", "1"])
+        .env("TEST_HELPER", helper)
+        .env("TMPDIR", folder.path())
+        .env("HOME", folder.path())
+        .current_dir("/")
+        .status()
+        .unwrap();
+    assert!(status.success(), "see above");
+}
+
+/// Waits until a renderer has Chromium's own filter beside ours; it gets it shortly after its start.
 async fn filtered(process: &str) {
     let ends = tokio::time::Instant::now() + PATIENCE;
-    while read(process, "status").is_some_and(|status| !status.contains("Seccomp:\t2")) {
-        assert!(tokio::time::Instant::now() < ends, "{process} has no filter");
+    while read(process, "status").is_some_and(|status| status.contains("Seccomp_filters:\t1\n")) {
+        assert!(tokio::time::Instant::now() < ends, "{process} has no filter of its own");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-fn jail(hidden: &[&Path]) -> Jail {
+fn helper() -> String {
+    let built = env!("CARGO_BIN_EXE_cdp-jail").to_owned();
+    std::env::var("TEST_HELPER").unwrap_or(built)
+}
+
+fn jail() -> Jail {
     Jail {
         policies: None,
-        helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
+        helper: helper().into(),
         arguments: vec![],
-        hidden: hidden.iter().map(|path| path.to_path_buf()).collect(),
+        installation: Installation::find("chromium".as_ref()).unwrap(),
         cores: 2,
     }
 }
 
 async fn launch(flags: Vec<String>) -> (TempDir, Launched) {
-    launch_hiding(Path::new("/run"), flags).await
+    launch_with(jail(), flags).await
 }
 
-async fn launch_hiding(hidden: &Path, flags: Vec<String>) -> (TempDir, Launched) {
+async fn launch_with(jail: Jail, flags: Vec<String>) -> (TempDir, Launched) {
     let folder = tempfile::tempdir().unwrap();
     let options = LaunchOptions {
         executable: "chromium".into(),
         folder: folder.path().join("b"),
         flags,
-        jail: Some(jail(&[&std::env::temp_dir(), hidden])),
+        jail: Some(jail),
         seat: 3,
     };
     let launched = Chromium::launch(&options).await.unwrap();
@@ -167,20 +283,4 @@ async fn tab(launched: &Launched) -> String {
     let attach = json!({ "targetId": made.unwrap()["targetId"], "flatten": true });
     let attached = client.call(None, "Target.attachToTarget", attach).await.unwrap();
     attached["sessionId"].as_str().unwrap().to_owned()
-}
-
-/// Every process of a group.
-fn processes_of(group: i32) -> BTreeSet<String> {
-    let all = fs::read_dir("/proc").unwrap().flatten();
-    let names = all.filter_map(|entry| entry.file_name().into_string().ok());
-    let of_group = |name: &String| {
-        let stat = read(name, "stat").unwrap_or_default();
-        let own = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
-        own.is_some_and(|own| own == group.to_string())
-    };
-    names.filter(of_group).collect()
-}
-
-fn read(process: &str, file: &str) -> Option<String> {
-    fs::read_to_string(format!("/proc/{process}/{file}")).ok()
 }

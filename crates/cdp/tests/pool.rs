@@ -112,18 +112,20 @@ fn browsers_in(pool: &Pool) -> BTreeSet<i32> {
     browsers(pool.guard.downcast_ref::<TempDir>().unwrap().path())
 }
 
-/// The browsers that have their folder in this one. Of each one's processes the first alone has no
-/// type.
+/// The browsers that have their folder in this one, each by the process that leads its group.
 fn browsers(folder: &Path) -> BTreeSet<i32> {
     let folder = folder.display().to_string();
     let pipe = "--remote-debugging-pipe";
-    let first =
-        |line: &str| line.contains(&folder) && line.contains(pipe) && !line.contains("--type=");
+    let leads = |pid| {
+        let pid = rustix::process::Pid::from_raw(pid);
+        rustix::process::getpgid(pid).is_ok_and(|group| Some(group) == pid)
+    };
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let found = entries.filter_map(|entry| {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line);
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        first(&String::from_utf8_lossy(&line)).then_some(pid)
+        (line.contains(&folder) && line.contains(pipe) && leads(pid)).then_some(pid)
     });
     found.collect()
 }

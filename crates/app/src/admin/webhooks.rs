@@ -1,6 +1,6 @@
 //! `avouch admin …` about webhooks and what they were sent.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use adapters::{
     diesel::Store,
@@ -10,8 +10,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
 use domain::{
     id::{ApiKeyId, DeliveryId, SessionId, TeamId, WebhookId},
-    secret::Secret,
-    webhook::{Header, Webhook, wire_time},
+    webhook::{Webhook, wire_time},
 };
 use ports::{
     clock::Clock as _,
@@ -22,6 +21,7 @@ use ports::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::header::header;
 use crate::{
     config::Config,
     kept::{Failure, explain},
@@ -80,9 +80,12 @@ pub(crate) struct CreateWebhook {
     team: TeamId,
     #[arg(long)]
     url: String,
-    /// 'NAME: VALUE', sent with every delivery
-    #[arg(long)]
+    /// 'NAME: VALUE', sent with every delivery; while this runs, other users of the machine see it
+    #[arg(long, conflicts_with = "header_file")]
     header: Option<String>,
+    /// A file that has 'NAME: VALUE' in it, or - for standard input: nobody else sees it
+    #[arg(long, value_name = "FILE")]
+    header_file: Option<PathBuf>,
     /// A key whose sessions it is told of; may be repeated; without one: all of the team's
     #[arg(long = "key")]
     keys: Vec<ApiKeyId>,
@@ -176,14 +179,10 @@ impl WebhookCommand {
 
 impl CreateWebhook {
     fn read(self) -> Result<NewWebhook, Failure> {
-        let header = self.header.as_deref().map(|text| {
-            let (name, value) = text.split_once(':').ok_or("a header reads 'NAME: VALUE'")?;
-            Ok::<_, Failure>(Header { name: name.to_owned(), value: Secret::new(value.to_owned()) })
-        });
         Ok(NewWebhook {
             team: self.team,
             url: self.url,
-            header: header.transpose()?,
+            header: header(self.header.as_deref(), self.header_file.as_deref())?,
             keys: self.keys,
             timeout: self
                 .timeout_seconds

@@ -1,36 +1,38 @@
-//! Shuts a browser in: an ordinary user of its own where we are root, namespaces of its own for
-//! users, network, files and messages, and bounds for what it may use.
+//! The browser's sandbox: an unprivileged user of its own where we are root, a root file system
+//! that contains only what it needs (an allow-list), namespaces, no capabilities, seccomp, Landlock
+//! and resource limits.
 //!
-//! Namespaces can only be entered by a process with one thread, so a helper does it: our own
-//! program once more, which becomes the browser when everything is in place. In the browser's
-//! network there is nothing but a loopback interface with one listening socket; the helper makes
-//! that and hands it out, and what is served on it is the browser's only way out.
+//! Only a process with one thread can create a user namespace, so a helper does it: our own program
+//! started again. It starts the init process of the browser's PID namespace, and that starts the
+//! browser once everything is set up. The browser's network namespace has a loopback interface with
+//! one listening socket, and nothing else. The helper creates the socket and passes it to the
+//! service; the proxy that the service runs on it is the browser's only connection to a network.
 
 mod inside;
+mod installation;
+mod roots;
 
 use std::{
-    fs::{Permissions, set_permissions},
     io::{self, IoSliceMut, Read as _},
     mem::MaybeUninit,
     net::{SocketAddr, TcpListener},
     os::{
         fd::OwnedFd,
-        unix::{
-            fs::{PermissionsExt as _, chown},
-            net::UnixStream,
-            process::CommandExt as _,
-        },
+        unix::{fs::chown, net::UnixStream, process::CommandExt as _},
     },
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::{Deserialize, Serialize};
 
-pub use self::inside::enter;
+pub use self::{
+    inside::enter,
+    installation::{Installation, InstallationError},
+    roots::write_roots,
+};
 
 /// Where the only way out is, seen from inside.
 pub(crate) const WAY_OUT: SocketAddr =
@@ -40,56 +42,68 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes read of what a helper says before it gives up.
 pub(crate) const LONGEST_COMPLAINT: u64 = 4096;
 
-/// How browsers are shut in.
+/// How browsers are sandboxed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jail {
     /// A program that calls [`enter`] with all arguments after `arguments`, first thing and with
     /// one thread.
     pub helper: PathBuf,
     pub arguments: Vec<String>,
-    /// Folders that are empty inside.
-    pub hidden: Vec<PathBuf>,
-    /// Extra roots that browsers believe, as [`write_roots`] wrote them; only where the browser's
-    /// package has a folder for policies (`/etc/chromium`).
+    /// The browser, and the files of this machine that it may read.
+    pub installation: Installation,
+    /// Additional root certificates for browsers, as [`write_roots`] wrote them. They replace the
+    /// machine's own managed policies.
     pub policies: Option<PathBuf>,
     /// Cores that one browser may use at once.
     pub cores: usize,
 }
 
-/// Where Debian's Chromium looks for what an administrator orders.
-pub(crate) const POLICIES: &str = "/etc/chromium";
-
-/// Writes a folder for [`Jail::policies`]: certificates, DER, that servers' chains may end at.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write_roots(folder: &Path, roots: &[Vec<u8>]) -> io::Result<()> {
-    let managed = folder.join("policies/managed");
-    std::fs::create_dir_all(&managed)?;
-    let roots: Vec<_> = roots.iter().map(|root| STANDARD.encode(root)).collect();
-    let policy = serde_json::json!({ "CACertificates": roots });
-    std::fs::write(managed.join("roots.json"), policy.to_string())?;
-    // To be read by whoever the browser is.
-    for part in [folder, &folder.join("policies"), &managed] {
-        set_permissions(part, Permissions::from_mode(0o755))?;
-    }
-    set_permissions(managed.join("roots.json"), Permissions::from_mode(0o644))
-}
-
 /// What the helper is told.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
-    /// The browser's own folder, the only one it may write to.
+    /// The browser's own folder, the only one on disk that it may write to.
     folder: PathBuf,
-    hidden: Vec<PathBuf>,
+    installation: Installation,
     policies: Option<PathBuf>,
     user: Option<u32>,
     cores: Vec<usize>,
 }
 
+/// Kernel features that add to the sandbox and that this kernel lacks. The sandbox works without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MissingFeatures(u8);
+
+impl MissingFeatures {
+    const NO_LANDLOCK: u8 = 1;
+    const OLD_LANDLOCK: u8 = 2;
+    const WHOLE_PROC: u8 = 4;
+    const ALL: [(u8, &'static str); 3] = [
+        (
+            Self::NO_LANDLOCK,
+            "Landlock is not available (not compiled in, or not in the kernel's lsm= list): the \
+             mount namespace alone limits which files a browser can access",
+        ),
+        (
+            Self::OLD_LANDLOCK,
+            "Landlock is older than version 6 (Linux 6.12): it limits files, while signals, \
+             abstract sockets and TCP ports are limited by namespaces alone",
+        ),
+        (
+            Self::WHOLE_PROC,
+            "procfs has no subset=pid (before Linux 5.8): a browser can read system-wide files in \
+             /proc, such as meminfo and modules",
+        ),
+    ];
+
+    /// One sentence for each missing feature and its consequence, without a full stop.
+    pub fn descriptions(self) -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, told)| told)
+    }
+}
+
 /// A browser's seat: which user it is, and which cores it may use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seat(pub(crate) usize);
+struct Seat(usize);
 
 impl Seat {
     /// Sixty-four users that no distribution gives to anyone (systemd, "Users, Groups, UIDs and
@@ -117,32 +131,52 @@ pub enum JailError {
 }
 
 impl Jail {
-    /// Tries it once with a folder and without a browser; says what is missing.
+    /// Sets the sandbox up once without a browser, in a folder that is created and removed. Returns
+    /// the optional features that the kernel lacks.
     ///
     /// # Errors
-    /// What the kernel, or whoever confines this process, does not allow.
-    pub fn check(&self, folder: &Path) -> Result<(), JailError> {
+    /// The kernel, or the container's policy, refuses a step that the sandbox needs.
+    pub fn check(&self, folder: &Path) -> Result<MissingFeatures, JailError> {
         std::fs::create_dir_all(folder).map_err(JailError::Helper)?;
-        let mut command = self.command(folder, Seat(0))?;
+        let mut command = self.command(folder, 0)?;
         let (ours, theirs) = UnixStream::pair().map_err(JailError::Helper)?;
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut helper = command.spawn().map_err(JailError::Helper)?;
         drop(command);
-        let socket = receive(&ours);
+        let received = receive(&ours);
         let mut complaint = String::new();
         if let Some(stderr) = helper.stderr.take() {
             let _ = stderr.take(LONGEST_COMPLAINT).read_to_string(&mut complaint);
         }
         let ended = helper.wait().map_err(JailError::Helper)?;
         let _ = std::fs::remove_dir_all(folder);
-        if ended.success() && socket.is_ok() {
-            return Ok(());
+        match received {
+            Ok((_, missing)) if ended.success() => Ok(missing),
+            Ok(_) | Err(_) => Err(JailError::Forbidden(complaint.trim().to_owned())),
         }
-        Err(JailError::Forbidden(complaint.trim().to_owned()))
     }
 
-    /// The helper, to be given the browser's program and arguments.
-    pub(crate) fn command(&self, folder: &Path, seat: Seat) -> Result<Command, JailError> {
+    /// One line for the log: the browser's program, its library folders and its user.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let user = if Seat(0).user().is_some() { "another user" } else { "the service's user" };
+        format!("{}, as {user}", self.installation)
+    }
+
+    /// The browser's program, to be passed to the helper.
+    pub(crate) fn program(&self) -> &Path {
+        &self.installation.program
+    }
+
+    /// The command of the helper. The caller appends the browser's program and arguments, and sets a
+    /// UNIX socket as standard input: the helper sends the listening socket through it, and all
+    /// processes of the sandbox are killed when the other end is closed. `seat` is a number that no
+    /// other running browser has.
+    ///
+    /// # Errors
+    /// The owner of the folder cannot be changed to the browser's user.
+    pub fn command(&self, folder: &Path, seat: usize) -> Result<Command, JailError> {
+        let seat = Seat(seat);
         let user = seat.user();
         if let Some(user) = user {
             for part in [folder, &folder.join("profile")] {
@@ -156,7 +190,7 @@ impl Jail {
         }
         let order = Order {
             folder: folder.to_owned(),
-            hidden: self.hidden.clone(),
+            installation: self.installation.clone(),
             policies: self.policies.clone(),
             user,
             cores: seat.cores(self.cores),
@@ -168,8 +202,8 @@ impl Jail {
     }
 }
 
-/// The listening socket from inside; waits for it.
-pub(crate) fn receive(from: &UnixStream) -> Result<TcpListener, JailError> {
+/// Waits for the listening socket from the sandbox, and for the features that are missing there.
+pub(crate) fn receive(from: &UnixStream) -> Result<(TcpListener, MissingFeatures), JailError> {
     from.set_read_timeout(Some(PATIENCE)).map_err(JailError::Helper)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -190,5 +224,5 @@ pub(crate) fn receive(from: &UnixStream) -> Result<TcpListener, JailError> {
     let socket = sockets.last().ok_or(JailError::Silent)?;
     let listener = TcpListener::from(socket);
     listener.set_nonblocking(true).map_err(JailError::Helper)?;
-    Ok(listener)
+    Ok((listener, MissingFeatures(byte[0])))
 }

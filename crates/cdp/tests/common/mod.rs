@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use cdp::{Here, Jail, PoolOptions, Source};
+use cdp::{Here, Installation, Jail, PoolOptions, Source};
 use domain::{egress::Egress, exit::Exits, id::BrowserId, request::Location};
 use ports::browser::{BrowserSpec, Device, Locale, Watch};
 use uuid::Uuid;
@@ -31,7 +31,7 @@ pub(crate) fn here(folder: &Path) -> Here {
         jail: Some(Jail {
             helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
             arguments: vec![],
-            hidden: vec![],
+            installation: Installation::find("chromium".as_ref()).unwrap(),
             policies: None,
             cores: 2,
         }),
