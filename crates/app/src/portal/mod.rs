@@ -25,7 +25,7 @@ use ::passkeys::RelyingParty;
 use adapters::{
     credentials::{Argon2Passwords, TotpCodes},
     diesel::Store,
-    seal::Seal,
+    seal::{Seal, SealKeys},
 };
 use calls::Caller;
 use domain::audit::Deed;
@@ -54,7 +54,8 @@ use url::Url;
 use crate::{
     advance::Core,
     config::Config,
-    kept::{Failure, derive, explain},
+    kept::{Failure, explain},
+    secret_key::Keys,
     webhooks::Webhooks,
     whole::Whole,
 };
@@ -102,7 +103,7 @@ fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Fail
 
 impl People {
     pub(crate) fn open(
-        key: &[u8; 32],
+        keys: &Keys,
         core: &Arc<Core>,
         config: &Config,
         store: &Arc<Store>,
@@ -137,7 +138,7 @@ impl People {
             party: party(&config.addresses.public),
             identities: identities(config)?,
             limiter: limiter.clone(),
-            seal: Seal::new(&derive(key, "portal")),
+            seal: keys.seal("portal", &SealKeys::default()),
         })
     }
 
