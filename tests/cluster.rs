@@ -2,11 +2,13 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use tempfile::TempDir;
+use testkit::certificates::Certified;
 
 use crate::free_port;
 
@@ -14,7 +16,7 @@ use crate::free_port;
 #[derive(Debug)]
 pub struct Cluster {
     pub url: String,
-    port: u16,
+    pub port: u16,
     bin: PathBuf,
     folder: TempDir,
 }
@@ -41,6 +43,52 @@ impl Cluster {
     pub fn crash(&self) {
         done(self.tool("pg_ctl").args(["stop", "-s", "-m", "immediate", "-D"]).arg(self.data()));
         self.up();
+    }
+
+    /// From now on takes connections as this access list (`pg_hba.conf`) says, over TLS with this
+    /// certificate; clients' certificates come from the authority, PEM.
+    pub fn secure(&self, certified: &Certified, authority: &str, access: &str) {
+        let files = [
+            ("server.crt", certified.certificate.as_str()),
+            ("server.key", &certified.key),
+            ("root.crt", authority),
+            ("pg_hba.conf", access),
+            ("postgresql.auto.conf", "ssl = on\nssl_ca_file = 'root.crt'\n"),
+        ];
+        for (name, text) in files {
+            let path = self.data().join(name);
+            fs::write(&path, text).expect("a file of the server");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
+            if rustix::process::geteuid().is_root() {
+                done(Command::new("chown").arg("postgres").arg(&path));
+            }
+        }
+        done(self.tool("pg_ctl").args(["reload", "-s", "-D"]).arg(self.data()));
+    }
+
+    /// Stops the server's processes half-way in whatever they do (SIGSTOP): it hangs, and its
+    /// connections stay.
+    pub fn pause(&self) {
+        signal("-STOP", &self.processes());
+    }
+
+    /// Lets them go on.
+    pub fn resume(&self) {
+        signal("-CONT", &self.processes());
+    }
+
+    /// The server's processes, the first before its children.
+    fn processes(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
+        let first = text.lines().next().and_then(|line| line.parse::<u32>().ok());
+        let parent = |entry: &fs::DirEntry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse::<u32>().ok()
+        };
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        let children = entries.filter(|entry| first.is_some() && parent(entry) == first);
+        let children = children.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        first.into_iter().chain(children).collect()
     }
 
     fn up(&self) {
@@ -76,9 +124,15 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        self.resume();
         let mut stop = self.tool("pg_ctl");
         let _ = stop.args(["stop", "-s", "-m", "immediate", "-D"]).arg(self.data()).status();
     }
+}
+
+fn signal(name: &str, processes: &[u32]) {
+    let processes = processes.iter().map(u32::to_string);
+    let _ = Command::new("kill").arg(name).args(processes).stderr(Stdio::null()).status();
 }
 
 fn done(command: &mut Command) {

@@ -38,7 +38,9 @@ async fn keys_from_the_configuration_seal(kind: Kind) {
         }
         deployment.kill();
         // From now on the new keys have to open everything.
-        fs::write(deployment.data().join("secret.key"), [9; 32]).expect("another key");
+        deployment.admin(&["rotate-secret-key"]);
+        assert_eq!(deployment.admin(&["reseal"])["resealed"], 0);
+        fs::remove_file(deployment.data().join("secret.key.old")).expect("the key of before");
     }
     deployment.set("AVOUCH_SEAL_KEYS", format!("8={eight}"));
     let listed = deployment.admin(&["list-webhooks", "--team", &team]);

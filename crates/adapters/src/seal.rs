@@ -93,10 +93,21 @@ impl Seal {
         Self { ciphers: ciphers.collect() }
     }
 
-    /// Whether it was closed with the key that closes now.
+    /// The same, which also opens what an earlier own key closed.
     #[must_use]
-    pub fn is_current(&self, sealed: &[u8]) -> bool {
-        self.ciphers.first().map(|(number, _)| number) == sealed.first()
+    pub fn opening(mut self, earlier: Option<&[u8; 32]>) -> Self {
+        let earlier = earlier.map(|key| (OWN, XChaCha20Poly1305::new(key.into())));
+        self.ciphers.extend(earlier);
+        self
+    }
+
+    /// Whether it was closed with the key that closes now. Own keys have one number: which of two
+    /// closed a value is seen by opening it.
+    #[must_use]
+    pub fn is_current(&self, place: &str, sealed: &[u8]) -> bool {
+        let Some((first, cipher)) = self.ciphers.first() else { return false };
+        let same = self.ciphers.iter().filter(|(number, _)| number == first).count();
+        sealed.first() == Some(first) && (same == 1 || decrypt(cipher, place, sealed).is_ok())
     }
 
     /// The key's number, nonce and ciphertext, in this order.
@@ -119,13 +130,23 @@ impl Seal {
     }
 
     pub fn open_bytes(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
-        let (number, rest) = sealed.split_first().ok_or(Broken::Damaged)?;
-        let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(Broken::Damaged)?;
-        let cipher = self.ciphers.iter().find(|(known, _)| known == number);
-        let (_, cipher) = cipher.ok_or(Broken::NoKey(*number))?;
-        let payload = Payload { msg, aad: place.as_bytes() };
-        cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| Broken::Damaged)
+        let number = *sealed.first().ok_or(Broken::Damaged)?;
+        let mut opened = Err(Broken::NoKey(number));
+        for (_, cipher) in self.ciphers.iter().filter(|(known, _)| *known == number) {
+            opened = decrypt(cipher, place, sealed);
+            if opened.is_ok() {
+                break;
+            }
+        }
+        opened
     }
+}
+
+fn decrypt(cipher: &XChaCha20Poly1305, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
+    let (_, rest) = sealed.split_first().ok_or(Broken::Damaged)?;
+    let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(Broken::Damaged)?;
+    let payload = Payload { msg, aad: place.as_bytes() };
+    cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| Broken::Damaged)
 }
 
 #[cfg(test)]
@@ -155,7 +176,10 @@ mod tests {
         let new = Seal::with(&[7; 32], &keys.parse().unwrap());
         assert_eq!(new.open("place", &before).unwrap(), "kept");
         let after = new.close("place", "kept").unwrap();
-        assert_eq!((new.is_current(&before), new.is_current(&after)), (false, true));
+        assert_eq!(
+            (new.is_current("place", &before), new.is_current("place", &after)),
+            (false, true)
+        );
         assert!(matches!(old.open("place", &after), Err(Broken::NoKey(2))));
         let mut moved = after.clone();
         moved[0] = 1;
@@ -163,6 +187,18 @@ mod tests {
         let without = Seal::with(&[9; 32], &format!("2={}", key(2)).parse().unwrap());
         assert_eq!(without.open("place", &after).unwrap(), "kept");
         assert!(matches!(without.open("place", &before), Err(Broken::Damaged)));
+    }
+
+    #[test]
+    fn an_earlier_own_key_opens_and_does_not_close() {
+        let old = Seal::new(&[7; 32]);
+        let before = old.close("place", "kept").unwrap();
+        let new = Seal::new(&[8; 32]).opening(Some(&[7; 32]));
+        assert_eq!(new.open("place", &before).unwrap(), "kept");
+        let after = new.close("place", "kept").unwrap();
+        assert!(!new.is_current("place", &before) && new.is_current("place", &after));
+        assert!(old.open("place", &after).is_err());
+        assert_eq!(Seal::new(&[8; 32]).opening(None).open("place", &after).unwrap(), "kept");
     }
 
     #[test]

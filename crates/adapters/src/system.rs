@@ -52,71 +52,96 @@ impl Chance for SystemChance {
 /// nobody without the key can make one.
 pub struct KeyedTokens {
     key: hmac::Key,
+    /// What signed before: its tokens are still taken.
+    earlier: Option<hmac::Key>,
+    /// For hashes that are in the database, which nobody can make anew with another key.
+    lasting: hmac::Key,
 }
 
 impl KeyedTokens {
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, &key) }
+        Self::with(key, None, key)
     }
+
+    /// Signs with the first key, takes what the earlier one signed too, and hashes what is stored
+    /// with the last.
+    #[must_use]
+    pub fn with(key: [u8; 32], earlier: Option<[u8; 32]>, lasting: [u8; 32]) -> Self {
+        let hmac = |key: [u8; 32]| hmac::Key::new(hmac::HMAC_SHA256, &key);
+        Self { key: hmac(key), earlier: earlier.map(hmac), lasting: hmac(lasting) }
+    }
+
+    /// Whether one of the keys makes this of it.
+    fn made(&self, token: &str, make: impl Fn(&hmac::Key) -> String) -> bool {
+        let mut keys = [Some(&self.key), self.earlier.as_ref()].into_iter().flatten();
+        keys.any(|key| bool::from(make(key).as_bytes().ct_eq(token.as_bytes())))
+    }
+}
+
+fn embed_token(key: &hmac::Key, session: SessionId) -> String {
+    let text = [b"embed:".as_slice(), session.as_uuid().as_bytes()].concat();
+    URL_SAFE_NO_PAD.encode(hmac::sign(key, &text))
+}
+
+fn watch_pass(key: &hmac::Key, session: SessionId, until: i64) -> String {
+    let (id, end) = (session.as_uuid(), until.to_be_bytes());
+    let text = [b"watch:".as_slice(), id.as_bytes(), &end].concat();
+    format!("{until}.{}", URL_SAFE_NO_PAD.encode(hmac::sign(key, &text)))
+}
+
+fn account_token(key: &hmac::Key, id: AccountLinkId) -> String {
+    let text = [b"account:".as_slice(), id.as_uuid().as_bytes()].concat();
+    format!("{id}.{}", URL_SAFE_NO_PAD.encode(hmac::sign(key, &text)))
 }
 
 impl Tokens for KeyedTokens {
     fn of(&self, session: SessionId) -> Secret {
-        let text = [b"embed:".as_slice(), session.as_uuid().as_bytes()].concat();
-        Secret::new(URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text)))
+        Secret::new(embed_token(&self.key, session))
     }
 
     fn fits(&self, session: SessionId, token: &str) -> bool {
-        self.of(session).expose().as_bytes().ct_eq(token.as_bytes()).into()
+        self.made(token, |key| embed_token(key, session))
     }
 
     fn pass(&self, session: SessionId, until: DateTime<Utc>) -> Secret {
-        let until = until.timestamp();
-        let (id, end) = (session.as_uuid(), until.to_be_bytes());
-        let text = [b"watch:".as_slice(), id.as_bytes(), &end].concat();
-        let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text));
-        Secret::new(format!("{until}.{mark}"))
+        Secret::new(watch_pass(&self.key, session, until.timestamp()))
     }
 
     fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool {
         let until = pass.split_once('.').and_then(|(until, _)| until.parse().ok());
         let until = until.and_then(|until| DateTime::from_timestamp(until, 0));
         let until = until.unwrap_or_default();
-        let same = self.pass(session, until).expose().as_bytes().ct_eq(pass.as_bytes());
-        bool::from(same) && now < until
+        self.made(pass, |key| watch_pass(key, session, until.timestamp())) && now < until
     }
 
     fn hash_for(&self, session: SessionId, secret: &str) -> SecretHash {
         let named = [b"device:".as_slice(), session.as_uuid().as_bytes(), secret.as_bytes()];
         let mut hash = [0; 32];
-        let tag = hmac::sign(&self.key, &named.concat());
+        let tag = hmac::sign(&self.lasting, &named.concat());
         hash.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
         SecretHash(hash)
     }
 
     fn link(&self, id: AccountLinkId) -> Secret {
-        let text = [b"account:".as_slice(), id.as_uuid().as_bytes()].concat();
-        let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text));
-        Secret::new(format!("{id}.{mark}"))
+        Secret::new(account_token(&self.key, id))
     }
 
     fn link_of(&self, token: &str) -> Option<AccountLinkId> {
         let id = token.split_once('.')?.0.parse().ok()?;
-        let same = self.link(id).expose().as_bytes().ct_eq(token.as_bytes());
-        bool::from(same).then_some(id)
+        self.made(token, |key| account_token(key, id)).then_some(id)
     }
 
     fn mailbox(&self, team: TeamId, address: &str) -> Mailbox {
         let address = address.to_lowercase();
         let text = [b"mailbox:".as_slice(), team.as_uuid().as_bytes(), address.as_bytes()].concat();
-        Mailbox { team, mark: first_half(&hmac::sign(&self.key, &text)) }
+        Mailbox { team, mark: first_half(&hmac::sign(&self.lasting, &text)) }
     }
 
     fn mailbox_token(&self, mailbox: &Mailbox) -> Secret {
         let named = [mailbox.team.as_uuid().as_bytes().as_slice(), &mailbox.mark].concat();
         let text = [b"mails:".as_slice(), &named].concat();
-        let mark = first_half(&hmac::sign(&self.key, &text));
+        let mark = first_half(&hmac::sign(&self.lasting, &text));
         Secret::new(URL_SAFE_NO_PAD.encode([named.as_slice(), &mark].concat()))
     }
 
@@ -183,6 +208,31 @@ mod tests {
         {
             assert_eq!(tokens.mailbox_of(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn what_an_earlier_key_signed_is_taken_until_it_goes() {
+        let old = KeyedTokens::new([7; 32]);
+        let turned = KeyedTokens::with([8; 32], Some([7; 32]), [7; 32]);
+        let after = KeyedTokens::with([8; 32], None, [7; 32]);
+        let session = SessionId::from_uuid(Uuid::from_u128(1));
+        let link = AccountLinkId::from_uuid(Uuid::from_u128(2));
+        let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
+        let end = now + TimeDelta::minutes(1);
+        let (token, pass, mailed) = (old.of(session), old.pass(session, end), old.link(link));
+        for (tokens, taken) in [(&turned, true), (&after, false)] {
+            assert_eq!(tokens.fits(session, token.expose()), taken);
+            assert_eq!(tokens.admits(session, pass.expose(), now), taken);
+            assert_eq!(tokens.link_of(mailed.expose()).is_some(), taken);
+            assert_ne!(tokens.of(session).expose(), token.expose(), "signed with the new one");
+        }
+        assert!(!old.fits(session, turned.of(session).expose()));
+        // What is in the database stays what it is.
+        let team = TeamId::from_uuid(Uuid::from_u128(3));
+        assert!(after.hash_for(session, "x") == old.hash_for(session, "x"));
+        assert_eq!(after.mailbox(team, "a@b.c"), old.mailbox(team, "a@b.c"));
+        let token = old.mailbox_token(&old.mailbox(team, "a@b.c"));
+        assert!(after.mailbox_of(token.expose()).is_some());
     }
 
     #[test]

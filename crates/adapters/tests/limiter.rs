@@ -8,7 +8,7 @@ use std::{
 };
 
 use adapters::{
-    limiter::{MemoryLimiter, RedisLimiter},
+    limiter::{MemoryLimiter, Redis, RedisLimiter, RedisTls},
     system::SystemClock,
 };
 use domain::{id::ApiKeyId, rate::Limit};
@@ -33,15 +33,19 @@ fn memory() -> Ready<Limiter> {
 
 fn redis() -> Ready<Limiter> {
     let server = RedisServer::start();
-    let limiter = Arc::new(RedisLimiter::open(&server.url()).unwrap());
+    let limiter = Arc::new(open(&server));
     ready(Limiter { limiter, clock: Arc::new(SystemClock), guard: Box::new(server) })
+}
+
+fn open(server: &RedisServer) -> RedisLimiter {
+    RedisLimiter::open(&Redis::new(&server.url(), RedisTls::default()).unwrap()).unwrap()
 }
 
 /// While Redis is away requests are counted here and answered soon; when it is back, there.
 #[tokio::test]
 async fn a_redis_that_goes_away_stops_nothing() {
     let mut server = RedisServer::start();
-    let [one, two] = [(); 2].map(|()| RedisLimiter::open(&server.url()).unwrap());
+    let [one, two] = [(); 2].map(|()| open(&server));
     let subject = Subject::Key(ApiKeyId::from_uuid(uuid::Uuid::new_v4()));
     let charge = Charge { subject, limit: Limit { count: 1000, seconds: 60 } };
     let used =

@@ -32,7 +32,7 @@ async fn postgres() -> Backend {
 
 async fn postgres_lane() -> Backend {
     let url = database().await;
-    backend(&url, open(&url).await.with_lane(&url), Box::new(())).await
+    backend(&url, open(&url).await.with_lane(), Box::new(())).await
 }
 
 async fn database() -> String {

@@ -39,7 +39,7 @@ use self::{
 };
 use crate::{
     config::Config,
-    kept::{explain, open_store},
+    kept::{Kept, explain, open_store},
     keys::ApiKeyText,
 };
 
@@ -107,13 +107,16 @@ pub(crate) enum Admin {
     },
     /// Encrypts anew, with the first of the configured keys, what other keys closed; prints {"resealed"}
     Reseal,
+    /// Makes a new secret.key and keeps the one before as secret.key.old; prints
+    /// {"fingerprint","earlier"}
+    RotateSecretKey,
     /// Publishes a platform definition; prints {"platformId","version"}
     PublishPlatform { file: PathBuf },
 }
 
 impl Admin {
     pub(crate) async fn run(self, config: &Config) -> Result<Value, Failure> {
-        let (store, _) = open_store(config).await?;
+        let Kept { store, keys, lasting } = open_store(config).await?;
         let now = SystemClock.now();
         let id = || Uuid::from_u128(SystemChance.id());
         match self {
@@ -163,7 +166,15 @@ impl Admin {
             Self::ExportAttestation { session_id, out } => {
                 export(config, &store, session_id, &out).await
             }
-            Self::Reseal => reseal(&store).await,
+            Self::Reseal => {
+                let resealed = reseal(&store).await?;
+                keys.settle(&store, &lasting).await?;
+                Ok(resealed)
+            }
+            Self::RotateSecretKey => {
+                let (new, earlier) = keys.rotate()?;
+                Ok(json!({ "fingerprint": new, "earlier": earlier }))
+            }
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
                 let (id, pinned) = store.publish(&definition, now).await.map_err(explain)?;

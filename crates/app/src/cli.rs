@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     admin::{Admin, read_definition},
+    check,
     config::Config,
     service::{Parts, Service},
     trial,
@@ -40,9 +41,19 @@ enum Command {
     /// Manages teams, keys, webhooks and platforms
     #[command(subcommand)]
     Admin(Admin),
+    /// Looks at the configuration
+    #[command(subcommand, name = "config")]
+    Configuration(Configuration),
     /// For authors of platform definitions
     #[command(subcommand)]
     Workflow(Workflow),
+}
+
+#[derive(Debug, Subcommand)]
+enum Configuration {
+    /// Says all that is wrong with it, and whether database, Redis, mail server and storage answer;
+    /// changes nothing. Exits with 0 or 1
+    Check,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,14 +75,20 @@ pub fn run() -> Result<(), Failure> {
     let cli = Cli::parse();
     let region = match &cli.command {
         Command::Serve { region } => region.clone(),
-        Command::Admin(_) | Command::Workflow(_) => None,
+        Command::Admin(_) | Command::Configuration(_) | Command::Workflow(_) => None,
     };
-    let config = Config::load(cli.config.as_deref(), |name| match name {
+    let environment = |name: &str| match name {
         "AVOUCH_REGION" => region.clone(),
         name => std::env::var(name).ok(),
-    })?;
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if let Command::Configuration(Configuration::Check) = cli.command {
+        let (config, faults) = Config::read(cli.config.as_deref(), environment);
+        return runtime.block_on(check_configuration(&config, &faults));
+    }
+    let config = Config::load(cli.config.as_deref(), environment)?;
     match cli.command {
+        Command::Configuration(Configuration::Check) => Ok(()),
         Command::Serve { .. } => {
             start_log(&config)?;
             runtime.block_on(serve(&config))
@@ -100,6 +117,21 @@ pub fn run() -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Prints a table; what is wrong makes it an error.
+async fn check_configuration(config: &Config, faults: &[String]) -> Result<(), Failure> {
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let (table, wrong) = check::check(config, faults, variables).await;
+    print!("{table}");
+    if wrong == 0 {
+        return Ok(());
+    }
+    let errors = if wrong == 1 { "error" } else { "errors" };
+    Err(format!(
+        "the configuration has {wrong} {errors}: see the table, and docs/operators-guide.md"
+    )
+    .into())
 }
 
 async fn serve(config: &Config) -> Result<(), Failure> {

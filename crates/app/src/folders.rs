@@ -16,21 +16,49 @@ use rustix::process::geteuid;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads the key of this deployment, or makes one at the first start, for its owner's eyes alone.
-pub(crate) fn secret_key(path: &Path) -> Result<[u8; 32], Failure> {
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match made {
-        Ok(mut file) => {
-            let key = SystemChance.bits();
-            file.write_all(&key)?;
-            Ok(key)
+/// Reads a key of this deployment, if it is there.
+pub(crate) fn read_key(path: &Path) -> Result<Option<[u8; 32]>, Failure> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let key = bytes.try_into();
+            let damaged = |_| format!("{} is damaged: it must have 32 bytes", path.display());
+            Ok(Some(key.map_err(damaged)?))
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let bytes = fs::read(path)?;
-            bytes.try_into().map_err(|_| format!("{} is damaged", path.display()).into())
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{} cannot be read: {error}", path.display()).into()),
+    }
+}
+
+/// Writes a key that its owner alone reads, whole or not at all; whether there was none before.
+pub(crate) fn add_key(path: &Path, key: &[u8; 32]) -> Result<bool, Failure> {
+    let whole = write_beside(path, key)?;
+    let linked = fs::hard_link(&whole, path);
+    let _ = fs::remove_file(&whole);
+    match linked {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(format!("cannot make {}: {error}", path.display()).into()),
     }
+}
+
+/// Puts a key in the place of another, which is kept at `earlier`, where nothing may be yet.
+pub(crate) fn replace_key(path: &Path, earlier: &Path, key: &[u8; 32]) -> Result<(), Failure> {
+    let whole = write_beside(path, key)?;
+    let kept = fs::hard_link(path, earlier);
+    let replaced = kept.and_then(|()| fs::rename(&whole, path));
+    replaced.map_err(|error| {
+        let _ = fs::remove_file(&whole);
+        format!("cannot keep {} as {}: {error}", path.display(), earlier.display()).into()
+    })
+}
+
+fn write_beside(path: &Path, key: &[u8; 32]) -> Result<PathBuf, Failure> {
+    let whole = path.with_extension(format!("{:x}", SystemChance.id()));
+    let failed = |error| format!("cannot make {}: {error}", whole.display());
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&whole);
+    let mut file = made.map_err(failed)?;
+    file.write_all(key).and_then(|()| file.sync_all()).map_err(failed)?;
+    Ok(whole)
 }
 
 /// Makes a folder that its owner alone looks into, where there is none.

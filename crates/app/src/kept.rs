@@ -5,33 +5,51 @@ use std::{error::Error, path::Path, sync::Arc};
 use adapters::{
     diesel::Store,
     recordings::{LocalLinks, ObjectVault, Storage},
-    seal::Seal,
+    seal::SealKeys,
 };
 use ports::clock::Clock;
 
 use crate::{
     config::Config,
-    folders::{private_file, private_folder, secret_key},
+    folders::{private_file, private_folder},
+    secret_key::Keys,
 };
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
-/// Opens the store that a configuration names, with the key that seals its secrets.
-pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32]), Failure> {
+/// A second process that starts on the same empty folder reads the key that the first one made.
+const MOST_STARTS: usize = 3;
+
+/// What is opened at a start.
+pub(crate) struct Kept {
+    pub(crate) store: Arc<Store>,
+    pub(crate) keys: Keys,
+    /// The key whose uses outlast a change of `secret.key`.
+    pub(crate) lasting: [u8; 32],
+}
+
+/// Opens the store that a configuration names, with the keys that it belongs to.
+pub(crate) async fn open_store(config: &Config) -> Result<Kept, Failure> {
     private_folder(&config.data_dir)?;
-    if let Some(path) = config.database_url.strip_prefix("sqlite://") {
+    if let Some(path) = config.database_url.file() {
         private_file(Path::new(path))?;
     }
-    let key = secret_key(&config.data_dir.join("secret.key"))?;
-    let seal = Seal::with(&derive(&key, "seal"), &config.seal_keys);
-    let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
-    Ok((Arc::new(store), key))
+    for _ in 0..MOST_STARTS {
+        let mut keys = Keys::read(&config.data_dir)?;
+        let seal = Arc::new(keys.seal("seal", &config.seal_keys));
+        let store = Store::connect(&config.database_url, config.timeouts, seal).await;
+        let store = Arc::new(store.map_err(explain)?);
+        if let Some(lasting) = keys.agree(&store).await? {
+            return Ok(Kept { store, keys, lasting });
+        }
+    }
+    Err("secret.key comes and goes: something else changes the data folder".into())
 }
 
 /// Where recordings are kept, and the links to films that this process answers itself.
 pub(crate) fn recordings(
     config: &Config,
-    key: &[u8; 32],
+    keys: &Keys,
     clock: Arc<dyn Clock>,
 ) -> Result<(Arc<ObjectVault>, Option<LocalLinks>), Failure> {
     let folder = match &config.storage {
@@ -43,15 +61,10 @@ pub(crate) fn recordings(
     }
     let files = folder.clone().unwrap_or_default();
     let links =
-        LocalLinks::new(files, config.addresses.public.clone(), &derive(key, "films"), clock);
-    let seal = Seal::new(&derive(key, "reels"));
+        LocalLinks::new(files, config.addresses.public.clone(), &keys.derive("films"), clock);
+    let seal = keys.seal("reels", &SealKeys::default());
     let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
     Ok((Arc::new(vault), folder.map(|_| links)))
-}
-
-/// A key for one purpose alone.
-pub(crate) fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
-    adapters::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
 }
 
 /// The whole chain of causes in one line.

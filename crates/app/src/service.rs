@@ -38,7 +38,7 @@ use crate::{
     config::Config,
     delivery::Courier,
     folders::browsers_folder,
-    kept::{Failure, derive, explain, open_store, recordings},
+    kept::{Failure, Kept, explain, open_store, recordings},
     keys::KeyUses,
     live::{Applicants, Rooms, Watchers},
     mails::Mailboxes,
@@ -95,7 +95,7 @@ impl Shared {
     /// What one worker's handlers call. Single reads go over a connection of the worker's own and
     /// may be given up half-way; everything else is carried out whole.
     fn services(&self) -> Services {
-        let store = Arc::new(self.store.with_lane(&self.config.database_url));
+        let store = Arc::new(self.store.with_lane());
         let gate = Arc::new(Gatekeeper {
             core: self.core.clone(),
             keys: store.clone(),
@@ -142,7 +142,7 @@ fn core(
     config: &Config,
     parts: Parts,
     node: NodeId,
-    key: &[u8; 32],
+    tokens: KeyedTokens,
     store: Arc<Store>,
     attestor: Arc<dyn Attestor>,
 ) -> Core {
@@ -156,7 +156,7 @@ fn core(
         catalogue: store,
         clock: parts.clock,
         chance: Arc::new(SystemChance),
-        tokens: Arc::new(KeyedTokens::new(derive(key, "tokens"))),
+        tokens: Arc::new(tokens),
         rooms: Rooms::default(),
         effects: Notify::new(),
         deliveries: Notify::new(),
@@ -172,8 +172,8 @@ fn courier(
     let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
     Ok(Courier {
         core,
-        queue: Arc::new(store.with_lane(&config.database_url)),
-        log: Arc::new(store.with_lane(&config.database_url)),
+        queue: Arc::new(store.with_lane()),
+        log: Arc::new(store.with_lane()),
         sender: Arc::new(sender),
         backoff: config.webhook_backoff,
         tasks,
@@ -186,8 +186,8 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
-    Ok(match &config.redis_url {
-        Some(url) => Arc::new(RedisLimiter::open(url).map_err(explain)?),
+    Ok(match &config.redis {
+        Some(server) => Arc::new(RedisLimiter::open(server).map_err(explain)?),
         None => Arc::new(MemoryLimiter::default()),
     })
 }
@@ -209,7 +209,7 @@ fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec
 impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
-        let (store, key) = open_store(config).await?;
+        let Kept { store, keys, lasting } = open_store(config).await?;
         let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
@@ -217,15 +217,15 @@ impl Service {
         let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);
         let address = socket.local_addr()?;
-        let laned = Arc::new(store.with_lane(&config.database_url));
+        let laned = Arc::new(store.with_lane());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
-        let core = Arc::new(core(config, parts, node, &key, laned, attestor));
-        let (vault, films) = recordings(config, &key, core.clock.clone())?;
+        let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
+        let (vault, films) = recordings(config, &keys, core.clock.clone())?;
         let (uses, limiter, mail) = (Arc::<KeyUses>::default(), limiter(config)?, mail(config)?);
         let partners =
             Arc::new(Partners::open(config, &core, &store, vault.clone(), limiter.clone()));
-        let people = People::open(&key, &core, config, &store, &limiter, partners.clone())?;
+        let people = People::open(&keys, &core, config, &store, &limiter, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),

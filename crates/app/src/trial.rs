@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use adapters::system::{SystemChance, SystemClock};
+use adapters::{
+    diesel::DatabaseUrl,
+    system::{SystemChance, SystemClock},
+};
 use domain::{
     api_key::ApiKey,
     id::{ApiKeyId, PlatformId, TeamId},
@@ -45,7 +48,7 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
         listen,
         addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
         data_dir: folder.0.clone(),
-        database_url: format!("sqlite://{}", folder.0.join("avouch.db").display()),
+        database_url: DatabaseUrl::Sqlite(folder.0.join("avouch.db").display().to_string()),
         ..config
     };
     let (caller, platform) = furnish(&config, file).await?;
@@ -61,7 +64,7 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
 /// Publishes the definition, and makes a key that can use it.
 async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), Failure> {
     let definition = read_definition(file)?;
-    let (store, _) = open_store(config).await?;
+    let store = open_store(config).await?.store;
     let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemChance.id()));
     let (platform, _) = store.publish(&definition, now).await.map_err(explain)?;
     let team = TeamId::from_uuid(id());

@@ -1,5 +1,6 @@
 //! What tests share: sample values, a clock that is set by hand, servers and browsers to throw away, and the contract of each port.
 
+pub mod certificates;
 pub mod clock;
 pub mod contract;
 pub mod fleet;

@@ -1,23 +1,40 @@
-//! A Redis server to throw away: free port, nothing on disk, ended with its value.
+//! A Redis server to throw away: free port, no data on disk, ended with its value.
 
 use std::{
+    fs,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::port::free_port;
+use tempfile::TempDir;
+
+use crate::{certificates::Certified, port::free_port};
 
 /// A server to throw away.
 pub struct RedisServer {
     port: u16,
+    /// Its certificate and key, where it speaks TLS alone.
+    files: Option<TempDir>,
     process: Option<Child>,
 }
 
 impl RedisServer {
     #[must_use]
     pub fn start() -> Self {
-        let port = free_port();
-        let mut server = Self { port, process: None };
+        Self::started(None)
+    }
+
+    /// One that speaks TLS alone, and asks clients for no certificate.
+    #[must_use]
+    pub fn start_tls(certified: &Certified) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        fs::write(files.path().join("certificate.pem"), &certified.certificate).unwrap();
+        fs::write(files.path().join("key.pem"), &certified.key).unwrap();
+        Self::started(Some(files))
+    }
+
+    fn started(files: Option<TempDir>) -> Self {
+        let mut server = Self { port: free_port(), files, process: None };
         server.run();
         server
     }
@@ -25,11 +42,18 @@ impl RedisServer {
     /// Runs it, empty, where it ran before.
     pub fn run(&mut self) {
         let port = self.port.to_string();
-        let process = Command::new("redis-server")
-            .args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .current_dir(std::env::temp_dir())
-            .stdout(Stdio::null())
-            .spawn();
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+        match &self.files {
+            None => command.args(["--port", &port]),
+            Some(files) => command
+                .args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"])
+                .arg("--tls-cert-file")
+                .arg(files.path().join("certificate.pem"))
+                .arg("--tls-key-file")
+                .arg(files.path().join("key.pem")),
+        };
+        let process = command.current_dir(std::env::temp_dir()).stdout(Stdio::null()).spawn();
         self.process = Some(process.unwrap_or_else(|error| {
             panic!("redis-server must be installed ({error}): run `cargo xtask test`")
         }));
@@ -50,7 +74,14 @@ impl RedisServer {
 
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        let scheme = if self.files.is_some() { "rediss" } else { "redis" };
+        format!("{scheme}://127.0.0.1:{}", self.port)
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process.as_ref().expect("a process").id()
     }
 }
 

@@ -128,7 +128,9 @@ impl AttestationStore for Store {
         });
         let rows = rows.map_err(failed("read attestations"))?;
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
-        for (session, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(sealed)) {
+        for (session, sealed) in
+            rows.iter().filter(|(_, sealed)| !self.seal.is_current(PACKAGE, sealed))
+        {
             let Ok(plain) = self.seal.open_bytes(PACKAGE, sealed) else {
                 done.unreadable.push(SessionId::from_uuid(session.0));
                 continue;

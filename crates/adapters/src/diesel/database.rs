@@ -1,67 +1,72 @@
-//! The connection pools, and the migrations that run before anything else.
+//! The store, and how its queries come by a connection: from the pool, in a transaction, or
+//! pipelined; none waits for ever.
 
 use std::{sync::Arc, time::Duration};
 
-use ::diesel::{ConnectionError, SqliteConnection};
+use ::diesel::{
+    SqliteConnection,
+    result::{DatabaseErrorKind, Error},
+};
 use diesel_async::{
-    AsyncConnection as _, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection as _,
-    pooled_connection::{
-        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool,
-    },
+    AsyncPgConnection, SimpleAsyncConnection as _,
+    pooled_connection::deadpool::{Object, Pool},
     sync_connection_wrapper::SyncConnectionWrapper,
 };
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _, embed_migrations};
 use ports::StoreError;
 
-use super::lane::Lane;
+use super::{
+    lane::Lane,
+    pools,
+    server::{DatabaseUrl, Server, Timeouts},
+};
 use crate::seal::Seal;
 
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
-
-const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
-const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
-/// Held while migrating, so that two processes that start at once do not both do it.
-const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
-const POSTGRES_CONNECTIONS: usize = 16;
-/// What is deleted is overwritten with zeros (`secure_delete`).
-const SETTINGS: &str =
-    "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
-const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
-const MOST_ASKED: u32 = 500;
-const ASKED_EVERY: Duration = Duration::from_millis(20);
 
 /// All that the service keeps, in PostgreSQL or SQLite.
 #[derive(Clone)]
 pub struct Store {
     pub(super) pool: Database,
     pub(super) seal: Arc<Seal>,
+    pub(super) timeouts: Timeouts,
     /// Where single reads go, if not to the pool.
     pub(super) lane: Option<Arc<Lane>>,
 }
 
 #[derive(Clone)]
 pub(super) enum Database {
-    Postgres(Pool<AsyncPgConnection>),
+    Postgres(Pool<AsyncPgConnection>, Arc<Server>),
     Sqlite(Pool<SqliteConn>),
 }
 
 /// Runs a body with a connection of whichever database it is; the body is expanded, and checked,
-/// once for each. The second form takes what differs between the two.
+/// once for each. The second form takes what differs between the two. On PostgreSQL a body that
+/// takes longer than [`Timeouts::answer`] is given up, and its connection is closed.
 macro_rules! with_conn {
     ($store:expr, |$conn:ident| $body:expr) => {
         with_conn!($store, postgres | $conn | $body, sqlite | $conn | $body)
     };
     ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
         match &$store.pool {
-            $crate::diesel::database::Database::Postgres(pool) => {
-                let mut object =
-                    pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
-                let $pg = &mut *object;
-                $postgres
+            $crate::diesel::database::Database::Postgres(pool, _) => {
+                let wait = $store.timeouts.pool;
+                let mut object = $crate::diesel::database::checkout(pool.get(), wait).await?;
+                let work = async {
+                    let $pg = &mut *object;
+                    $postgres
+                };
+                let bound = $store.timeouts.answer();
+                match $crate::diesel::database::bounded(bound, work).await {
+                    Ok(done) => done,
+                    Err(late) => {
+                        $crate::diesel::database::discard(object);
+                        Err(late)
+                    }
+                }
             }
             $crate::diesel::database::Database::Sqlite(pool) => {
-                let mut object =
-                    pool.get().await.map_err($crate::diesel::database::failed("connect"))?;
+                let wait = $store.timeouts.pool;
+                let mut object = $crate::diesel::database::checkout(pool.get(), wait).await?;
                 let $lite = &mut *object;
                 $sqlite
             }
@@ -113,14 +118,20 @@ macro_rules! with_lane {
     ($lane:expr, |$conn:ident| $body:expr) => {{
         let first = {
             let held = $lane.open().await?;
-            let $conn = &mut &*held;
-            $body
+            let work = async {
+                let $conn = &mut &*held;
+                $body
+            };
+            $crate::diesel::database::bounded($lane.answer(), work).await.unwrap_or_else(Err)
         };
         match first {
             Err(error) if $lane.broke(&error) => {
                 let held = $lane.open().await?;
-                let $conn = &mut &*held;
-                $body
+                let work = async {
+                    let $conn = &mut &*held;
+                    $body
+                };
+                $crate::diesel::database::bounded($lane.answer(), work).await.unwrap_or_else(Err)
             }
             read => read,
         }
@@ -147,24 +158,87 @@ pub(super) fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     move |error| StoreError::new(action, error)
 }
 
+/// Waits for a connection that a pool has or opens.
+pub(super) async fn checkout<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    got: impl Future<Output = Result<T, E>>,
+    within: Duration,
+) -> Result<T, StoreError> {
+    match tokio::time::timeout(within, got).await {
+        Ok(object) => object.map_err(failed("connect")),
+        Err(_) => {
+            let waited = format!("no connection was free within {} s", within.as_secs());
+            Err(failed("connect")(waited))
+        }
+    }
+}
+
+/// Closes a connection whose server may still be at work on what was given up.
+pub(super) fn discard(object: Object<AsyncPgConnection>) {
+    drop(Object::take(object));
+}
+
+/// An error that says that the server gave no answer in time.
+pub(super) trait NoAnswer {
+    fn no_answer(within: Duration) -> Self;
+}
+
+impl NoAnswer for Error {
+    fn no_answer(within: Duration) -> Self {
+        let waited = format!("the database gave no answer within {} s", within.as_secs());
+        Self::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(waited))
+    }
+}
+
+impl NoAnswer for StoreError {
+    fn no_answer(within: Duration) -> Self {
+        failed("wait for an answer")(Error::no_answer(within))
+    }
+}
+
+/// Carries work out within a time, or gives it up.
+pub(super) async fn bounded<T, E: NoAnswer>(
+    within: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<Result<T, E>, E> {
+    tokio::time::timeout(within, work).await.map_err(|_| E::no_answer(within))
+}
+
 impl Store {
     /// Opens the database that a `postgres://` or `sqlite://` URL names, and brings its schema up
     /// to date. Call it on a multi-threaded runtime.
     pub async fn open(url: &str, seal: Arc<Seal>) -> Result<Self, StoreError> {
-        let pool = match url.strip_prefix("sqlite://") {
-            Some(path) => Database::Sqlite(sqlite(path).await?),
-            None => Database::Postgres(postgres(url).await?),
+        let url = url.parse().map_err(failed("read the database's URL"))?;
+        Self::connect(&url, Timeouts::default(), seal).await
+    }
+
+    /// The same with timeouts, of a URL that was read before.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or not as securely as the URL says; or a migration failed.
+    pub async fn connect(
+        url: &DatabaseUrl,
+        timeouts: Timeouts,
+        seal: Arc<Seal>,
+    ) -> Result<Self, StoreError> {
+        let pool = match url {
+            DatabaseUrl::Sqlite(path) => Database::Sqlite(pools::sqlite(path).await?),
+            DatabaseUrl::Postgres(url) => {
+                let server = Arc::new(url.server(timeouts));
+                Database::Postgres(pools::postgres(&server).await?, server)
+            }
         };
-        Ok(Self { pool, seal, lane: None })
+        Ok(Self { pool, seal, timeouts, lane: None })
     }
 
     /// The same store for one worker's single reads: on PostgreSQL they share one connection, on
     /// which each is sent without waiting for the answers of those before it. The connection is
     /// opened with the first read and runs on the runtime that makes it.
     #[must_use]
-    pub fn with_lane(&self, url: &str) -> Self {
+    pub fn with_lane(&self) -> Self {
         let lane = match &self.pool {
-            Database::Postgres(_) => Some(Arc::new(Lane::new(url.to_owned()))),
+            Database::Postgres(_, server) => {
+                Some(Arc::new(Lane::new(server.clone(), self.timeouts.answer())))
+            }
             Database::Sqlite(_) => None,
         };
         Self { lane, ..self.clone() }
@@ -180,58 +254,4 @@ impl Store {
     pub async fn ping(&self) -> Result<(), StoreError> {
         with_conn!(self, |conn| conn.batch_execute("SELECT 1").await.map_err(failed("answer")))
     }
-}
-
-async fn postgres(url: &str) -> Result<Pool<AsyncPgConnection>, StoreError> {
-    let mut config = ManagerConfig::<AsyncPgConnection>::default();
-    // The default asks the server at each checkout; a connection that died shows at its first use.
-    config.recycling_method = RecyclingMethod::Fast;
-    let manager = AsyncDieselConnectionManager::new_with_config(url, config);
-    let pool = Pool::builder(manager)
-        .max_size(POSTGRES_CONNECTIONS)
-        .build()
-        .map_err(failed("make a pool"))?;
-    let mut conn = pool.get().await.map_err(failed("connect"))?;
-    conn.batch_execute(MIGRATION_LOCK).await.map_err(failed("take the migration lock"))?;
-    let mut harness = AsyncMigrationHarness::new(conn);
-    harness.run_pending_migrations(POSTGRES_MIGRATIONS).map_err(failed("migrate"))?;
-    let mut conn = harness.into_inner();
-    conn.batch_execute("SELECT pg_advisory_unlock_all()")
-        .await
-        .map_err(failed("free the migration lock"))?;
-    Ok(pool)
-}
-
-async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
-    let mut config = ManagerConfig::<SqliteConn>::default();
-    config.recycling_method = RecyclingMethod::Fast;
-    config.custom_setup = Box::new(|path| Box::pin(open_sqlite(path)));
-    let manager = AsyncDieselConnectionManager::new_with_config(path, config);
-    // One connection: SQLite has one writer, and a pool of one cannot be busy with itself.
-    let pool = Pool::builder(manager).max_size(1).build().map_err(failed("make a pool"))?;
-    let mut conn = pool.get().await.map_err(failed("connect"))?;
-    // All in one transaction of the one writer, so that two processes do not both do it.
-    let migrated = conn.spawn_blocking(|conn| {
-        Ok(conn
-            .immediate_transaction(|conn| conn.run_pending_migrations(SQLITE_MIGRATIONS).map(drop)))
-    });
-    migrated.await.map_err(failed("migrate"))?.map_err(failed("migrate"))?;
-    drop(conn);
-    Ok(pool)
-}
-
-async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
-    let mut conn = SqliteConn::establish(path).await?;
-    conn.batch_execute(SETTINGS).await.map_err(ConnectionError::CouldntSetupConfiguration)?;
-    // The first change to a write-ahead log does not wait for another process that is opening the
-    // new file: it is refused at once.
-    let mut asked = 0;
-    while let Err(error) = conn.batch_execute(WRITE_AHEAD).await {
-        asked += 1;
-        if asked == MOST_ASKED {
-            return Err(ConnectionError::CouldntSetupConfiguration(error));
-        }
-        tokio::time::sleep(ASKED_EVERY).await;
-    }
-    Ok(conn)
 }

@@ -1,15 +1,19 @@
 //! One connection to PostgreSQL that many reads share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use ::diesel::result::{DatabaseErrorKind, Error};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use ports::StoreError;
 
 use super::{
     database::failed,
     inserts::InsertAsk,
     polls::{KeyAsk, PollAsk},
+    server::{Purpose, Server},
     together::Waiting,
 };
 
@@ -22,7 +26,8 @@ const KEYED: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqsca
 
 /// A connection on which reads are pipelined; opened when needed, and again when it broke.
 pub(super) struct Lane {
-    url: String,
+    server: Arc<Server>,
+    answer: Duration,
     open: Mutex<Option<Arc<AsyncPgConnection>>>,
     /// Held while opening, so that many who come at once open one.
     opening: tokio::sync::Mutex<()>,
@@ -32,15 +37,22 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(url: String) -> Self {
+    /// A connection to a server, on which each answer is waited for this long.
+    pub(super) fn new(server: Arc<Server>, answer: Duration) -> Self {
         Self {
-            url,
+            server,
+            answer,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             polls: Waiting::default(),
             keys: Waiting::default(),
             inserts: Waiting::default(),
         }
+    }
+
+    /// How long an answer is waited for.
+    pub(super) fn answer(&self) -> Duration {
+        self.answer
     }
 
     fn held(&self) -> Option<Arc<AsyncPgConnection>> {
@@ -55,7 +67,7 @@ impl Lane {
         if let Some(held) = self.held() {
             return Ok(held);
         }
-        let mut fresh = AsyncPgConnection::establish(&self.url).await.map_err(failed("connect"))?;
+        let mut fresh = self.server.connect(Purpose::Work).await.map_err(failed("connect"))?;
         fresh.batch_execute(KEYED).await.map_err(failed("set a connection up"))?;
         let fresh = Arc::new(fresh);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());

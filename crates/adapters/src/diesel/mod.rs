@@ -14,6 +14,7 @@ mod database;
 mod debts;
 mod deliveries;
 mod delivery_log;
+mod deployment_key;
 mod devices;
 mod health;
 mod inserts;
@@ -25,10 +26,13 @@ mod notifications;
 mod outbox;
 mod passkeys;
 mod polls;
+mod pools;
+mod probe;
 mod reads;
 mod receivers;
 mod recordings;
 mod schema;
+mod server;
 mod session_row;
 mod sessions;
 mod settles;
@@ -42,4 +46,9 @@ mod users;
 mod webhook_changes;
 mod webhooks;
 
-pub use self::database::Store;
+pub use self::{
+    database::Store,
+    deployment_key::DeploymentKey,
+    probe::Probe,
+    server::{BadDatabaseUrl, BadTls, DatabaseUrl, SslMode, Timeouts},
+};

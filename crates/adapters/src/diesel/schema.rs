@@ -18,6 +18,11 @@ tables! {
         created_at -> SqlMoment,
         frame_ancestors -> Text,
     }
+    deployment_key (id) {
+        id -> SmallInt,
+        fingerprint -> Binary,
+        lasting -> Binary,
+    }
     api_keys (id) {
         id -> SqlId,
         team -> SqlId,

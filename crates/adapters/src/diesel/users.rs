@@ -254,7 +254,7 @@ impl UserStore for Store {
         let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
         let rows = rows.map_err(failed("read people"))?;
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
-        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(sealed)) {
+        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(TOTP, sealed)) {
             let Ok(plain) = self.seal.open(TOTP, sealed) else {
                 done.unreadable.push(UserId::from_uuid(id.0));
                 continue;

@@ -173,8 +173,10 @@ impl WebhookRow {
 
 impl Store {
     fn is_current(&self, row: &WebhookRow) -> bool {
-        let others = [&row.header_value, &row.retiring_secret].into_iter().flatten();
-        others.chain([&row.secret]).all(|sealed| self.seal.is_current(sealed))
+        let secrets = [Some(&row.secret), row.retiring_secret.as_ref()].into_iter().flatten();
+        let secrets = secrets.map(|sealed| (SECRET, sealed));
+        let headers = row.header_value.iter().map(|sealed| (HEADER, sealed));
+        secrets.chain(headers).all(|(place, sealed)| self.seal.is_current(place, sealed))
     }
 
     fn webhook_row(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<WebhookRow, StoreError> {

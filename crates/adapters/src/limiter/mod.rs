@@ -1,6 +1,11 @@
 //! Rate limits: counted in this process's memory, or in Redis for all processes.
 
 mod memory;
+mod server;
 mod shared;
 
-pub use self::{memory::MemoryLimiter, shared::RedisLimiter};
+pub use self::{
+    memory::MemoryLimiter,
+    server::{BadRedis, Redis, RedisTls},
+    shared::RedisLimiter,
+};

@@ -10,11 +10,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::rate::Window;
 use ports::rate_limiter::{Charge, RateLimiter, Subject};
 use redis::{
-    Client, RedisError, Script,
+    RedisError, Script,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 
-use super::memory::{MemoryLimiter, widened};
+use super::{
+    memory::{MemoryLimiter, widened},
+    server::Redis,
+};
 
 /// Counts each key once and answers, for each, the count and the milliseconds that are left of
 /// its window. A key without an end (a lost `PEXPIRE`) gets one.
@@ -34,6 +37,8 @@ return answer
 ";
 /// How long an answer is waited for; a request must not hang on its limit.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How long a connection is waited for: a handshake of TLS is two ways there and back more.
+const CONNECT: Duration = Duration::from_secs(1);
 /// While Redis is away it is asked again this often, and not for every request.
 const ASK_AGAIN: TimeDelta = TimeDelta::seconds(1);
 
@@ -48,17 +53,17 @@ pub struct RedisLimiter {
 }
 
 impl RedisLimiter {
-    /// A limiter for the server that a `redis://` URL names. It is connected to when it is first
-    /// needed; a server that is away is no error.
+    /// A limiter for a server. It is connected to when it is first needed; a server that is away
+    /// is no error.
     ///
     /// # Errors
-    /// The URL is no Redis URL.
-    pub fn open(url: &str) -> Result<Self, RedisError> {
+    /// There is no runtime to run the connection on.
+    pub fn open(server: &Redis) -> Result<Self, RedisError> {
         let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
+            .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(PATIENCE))
             .set_number_of_retries(1);
-        let connection = ConnectionManager::new_lazy_with_config(Client::open(url)?, config)?;
+        let connection = ConnectionManager::new_lazy_with_config(server.client(), config)?;
         Ok(Self {
             connection,
             script: Script::new(COUNT),

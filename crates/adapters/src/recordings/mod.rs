@@ -100,6 +100,15 @@ impl ObjectVault {
         }
     }
 
+    /// Whether the storage answers; nothing is written.
+    ///
+    /// # Errors
+    /// It cannot be reached, or we may not list what is there.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let mut listed = self.objects.list(Some(&self.at(&[FILMS])));
+        listed.try_next().await.map(drop).map_err(failed("list recordings"))
+    }
+
     fn at(&self, parts: &[&str]) -> Path {
         parts.iter().fold(self.prefix.clone(), |path, part| path.join(*part))
     }

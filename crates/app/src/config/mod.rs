@@ -1,6 +1,8 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
 mod browsers;
+mod connections;
+mod files;
 mod identity;
 mod mailing;
 mod messages;
@@ -14,7 +16,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{recordings::Storage, seal::SealKeys};
+use adapters::{
+    diesel::{DatabaseUrl, Timeouts},
+    limiter::Redis,
+    recordings::Storage,
+    seal::SealKeys,
+};
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
@@ -33,13 +40,11 @@ pub use self::{
 };
 use self::{
     browsers::{browsers, quotas},
+    connections::{database_url, redis, timeouts},
     identity::identity,
     mailing::mailing,
     regions::addresses,
-    values::{
-        checked_url, database_url, limits, one_of, read_file, redis_url, roots, socket, storage,
-        within,
-    },
+    values::{checked_url, limits, one_of, read_file, roots, socket, storage, within},
     witness::attesting,
 };
 
@@ -49,7 +54,9 @@ pub struct Config {
     pub listen: SocketAddr,
     pub addresses: Addresses,
     pub data_dir: PathBuf,
-    pub database_url: String,
+    pub database_url: DatabaseUrl,
+    /// How long the database is waited for.
+    pub timeouts: Timeouts,
     /// What closes secrets in the database, before the key in the data folder.
     pub seal_keys: SealKeys,
     /// Where recordings are kept.
@@ -78,7 +85,7 @@ pub struct Config {
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
     /// Where limits are counted for several processes; `None`: in this one.
-    pub redis_url: Option<String>,
+    pub redis: Option<Redis>,
     pub limits: Limits,
     /// Whose word on an applicant's or partner's address is taken.
     pub trusted_proxies: Networks,
@@ -109,6 +116,9 @@ const KEYS: &[&str] = &[
     "regions",
     "data_dir",
     "database_url",
+    "database_pool_seconds",
+    "database_connect_seconds",
+    "database_statement_seconds",
     "seal_keys",
     "storage_url",
     "browser",
@@ -146,6 +156,9 @@ const KEYS: &[&str] = &[
     "oidc_name",
     "countries",
     "redis_url",
+    "redis_roots",
+    "redis_cert",
+    "redis_key",
     "rate_limit",
     "create_limit",
     "team_create_limit",
@@ -156,6 +169,34 @@ const KEYS: &[&str] = &[
     "log",
     "log_format",
 ];
+
+/// Those of the keys whose values are secrets, or have one in them: each can be in a file of its own,
+/// named by the key with `_file` at its end.
+const SECRETS: &[&str] = &[
+    "database_url",
+    "seal_keys",
+    "browser",
+    "egress_proxy",
+    "attestor_url",
+    "smtp_url",
+    "whatsapp_token",
+    "sms_key",
+    "oidc_client_secret",
+    "redis_url",
+];
+
+/// Whether a variable of the environment is a setting of ours, or none that was meant to be one:
+/// Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` where a service is called avouch.
+pub(crate) fn is_setting(variable: &str) -> bool {
+    let Some(name) = variable.strip_prefix("AVOUCH_") else { return true };
+    let key = name.to_lowercase();
+    let in_file = key.strip_suffix("_file").is_some_and(|key| SECRETS.contains(&key));
+    let theirs = ["PORT", "SERVICE_HOST"].contains(&name)
+        || ["PORT_", "SERVICE_PORT", "ATTESTOR_OPEN_TO_EVERYONE", "ATTESTOR_CONFIG"]
+            .iter()
+            .any(|start| name.starts_with(start));
+    name == "CONFIG" || theirs || in_file || KEYS.contains(&key.as_str())
+}
 
 /// Everything that is wrong with a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -171,18 +212,30 @@ impl Config {
         file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, BadConfig> {
+        let (config, faults) = Self::read(file, environment);
+        if faults.is_empty() { Ok(config) } else { Err(BadConfig(faults)) }
+    }
+
+    /// The same with what is wrong beside it; where there is something, the values that are wrong
+    /// have no meaning.
+    pub(crate) fn read(
+        file: Option<&Path>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
         let mut values = match file {
             Some(path) => read_file(path, &mut faults),
             None => BTreeMap::new(),
         };
+        files::take(&mut values, &mut faults);
         for key in KEYS {
-            if let Some(value) = environment(&format!("AVOUCH_{}", key.to_uppercase())) {
+            let name = format!("AVOUCH_{}", key.to_uppercase());
+            if let Some(value) = files::variable(&name, key, &environment, &mut faults) {
                 values.insert((*key).to_owned(), value);
             }
         }
         let config = Self::of(&values, &mut faults);
-        if faults.is_empty() { Ok(config) } else { Err(BadConfig(faults)) }
+        (config, faults)
     }
 
     fn of(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Self {
@@ -193,7 +246,7 @@ impl Config {
         let database = format!("sqlite://{}", data_dir.join("avouch.db").to_string_lossy());
         let listen = socket(&text("listen", "127.0.0.1:8080"), "listen", faults)
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
-        let database_url = database_url(text("database_url", &database), faults);
+        let database_url = database_url(&text("database_url", &database), faults);
         let storage = storage(values.get("storage_url"), &data_dir, faults);
         let public_url = text("public_url", &format!("http://{listen}"));
         let addresses = addresses(values, &public_url, faults);
@@ -225,6 +278,7 @@ impl Config {
             addresses,
             data_dir,
             database_url,
+            timeouts: timeouts(values, faults),
             seal_keys: seal_keys.unwrap_or_default(),
             storage,
             browser,
@@ -241,7 +295,7 @@ impl Config {
             mailing: mailing(values, &public_url, faults),
             identity: identity(values, faults),
             countries,
-            redis_url: redis_url(values, faults),
+            redis: redis(values, faults),
             limits: limits(values, faults),
             trusted_proxies: proxies.unwrap_or_default(),
             retention: TimeDelta::days(i64::try_from(days).unwrap_or(30)),
@@ -259,7 +313,7 @@ mod tests {
     #[test]
     fn an_empty_configuration_serves_on_loopback_with_sqlite() {
         let config = Config::load(None, |_| None).unwrap();
-        assert_eq!(config.database_url, "sqlite://./var/avouch.db");
+        assert_eq!(config.database_url.file(), Some("./var/avouch.db"));
         assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     }
 

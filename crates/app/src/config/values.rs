@@ -6,7 +6,7 @@ use adapters::recordings::Storage;
 use domain::rate::Limit;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use super::{Browsers, KEYS, Limits};
+use super::{Browsers, KEYS, Limits, SECRETS};
 
 /// Where to listen.
 pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {
@@ -28,14 +28,6 @@ pub(super) fn within(
         faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
         *range.start()
     })
-}
-
-pub(super) fn database_url(url: String, faults: &mut Vec<String>) -> String {
-    let known = ["sqlite://", "postgres://", "postgresql://"];
-    if !known.iter().any(|scheme| url.starts_with(scheme)) {
-        faults.push("database_url must begin with sqlite:// or postgres://".into());
-    }
-    url
 }
 
 pub(super) fn storage(url: Option<&String>, data_dir: &Path, faults: &mut Vec<String>) -> Storage {
@@ -96,17 +88,6 @@ pub(super) fn certificates(
     }
 }
 
-pub(super) fn redis_url(
-    values: &BTreeMap<String, String>,
-    faults: &mut Vec<String>,
-) -> Option<String> {
-    let url = values.get("redis_url").cloned();
-    if url.as_ref().is_some_and(|url| !url.starts_with("redis://")) {
-        faults.push("redis_url must begin with redis://".into());
-    }
-    url
-}
-
 /// Whether it is the first of two words.
 pub(super) fn one_of(
     word: &str,
@@ -161,7 +142,8 @@ pub(super) fn read_file(path: &Path, faults: &mut Vec<String>) -> BTreeMap<Strin
         }
     };
     for (key, value) in table {
-        if !KEYS.contains(&key.as_str()) {
+        let in_file = key.strip_suffix("_file").is_some_and(|key| SECRETS.contains(&key));
+        if !KEYS.contains(&key.as_str()) && !in_file {
             faults.push(format!("there is no key `{key}`"));
         } else if let Some(text) = value.as_str() {
             values.insert(key, text.to_owned());

@@ -25,7 +25,7 @@ use ::passkeys::RelyingParty;
 use adapters::{
     credentials::{Argon2Passwords, TotpCodes},
     diesel::Store,
-    seal::Seal,
+    seal::{Seal, SealKeys},
 };
 use calls::Caller;
 use domain::audit::Deed;
@@ -55,7 +55,8 @@ pub(crate) use self::accounts::half_hash;
 use crate::{
     advance::Core,
     config::Config,
-    kept::{Failure, derive, explain},
+    kept::{Failure, explain},
+    secret_key::Keys,
     webhooks::Webhooks,
     whole::Whole,
 };
@@ -103,7 +104,7 @@ fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Fail
 
 impl People {
     pub(crate) fn open(
-        key: &[u8; 32],
+        keys: &Keys,
         core: &Arc<Core>,
         config: &Config,
         store: &Arc<Store>,
@@ -138,7 +139,7 @@ impl People {
             party: party(&config.addresses.public),
             identities: identities(config)?,
             limiter: limiter.clone(),
-            seal: Seal::new(&derive(key, "portal")),
+            seal: keys.seal("portal", &SealKeys::default()),
         })
     }
 

@@ -83,6 +83,24 @@ impl Server {
         let builder = builder.tls(tls).timeout(Some(COMMAND)).pool_config(pool);
         Ok(Self { name: host.to_owned(), builder })
     }
+
+    /// Whether the server answers, by a connection of its own on which nothing is sent. Call it on
+    /// a runtime.
+    ///
+    /// # Errors
+    /// In one line what went wrong.
+    pub async fn check(&self) -> Result<(), String> {
+        let transport = self.builder.clone().build::<Tokio1Executor>();
+        let answered = transport.test_connection().await.map_err(|error| {
+            let (mut line, mut cause) = (error.to_string(), std::error::Error::source(&error));
+            while let Some(error) = cause {
+                line = format!("{line}: {error}");
+                cause = error.source();
+            }
+            line
+        })?;
+        if answered { Ok(()) } else { Err("it does not take commands".into()) }
+    }
 }
 
 /// Connections to a mail server, kept for the next mail.

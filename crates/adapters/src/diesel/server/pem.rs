@@ -1,0 +1,52 @@
+//! Files of certificates and keys (PEM, RFC 7468), and what the machine trusts.
+
+use std::{fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path, sync::OnceLock};
+
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
+
+use super::tls::BadTls;
+
+/// The most bytes of a file that are read.
+const MAX_PEM_BYTES: u64 = 1 << 20;
+
+/// What the machine trusts, or `SSL_CERT_FILE`; read once.
+pub(super) fn system_roots() -> Result<RootCertStore, BadTls> {
+    static ROOTS: OnceLock<RootCertStore> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        store
+    });
+    if roots.is_empty() { Err(BadTls::NoSystemRoots) } else { Ok(roots.clone()) }
+}
+
+pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadTls> {
+    let text = read(file)?;
+    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| unreadable(file, &error))?;
+    if found.is_empty() { Err(unreadable(file, &"it has no certificate")) } else { Ok(found) }
+}
+
+/// A key that only we read, or our group where root owns the file: what libpq asks for.
+pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, BadTls> {
+    let there = fs::metadata(file).map_err(|error| unreadable(file, &error))?;
+    let others = if there.uid() == 0 { 0o037 } else { 0o077 };
+    if there.mode() & others != 0 {
+        return Err(BadTls::Open(file.display().to_string()));
+    }
+    PrivateKeyDer::from_pem_slice(&read(file)?).map_err(|error| unreadable(file, &error))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, BadTls> {
+    let mut text = vec![];
+    let opened = fs::File::open(file).map_err(|error| unreadable(file, &error))?;
+    opened.take(MAX_PEM_BYTES).read_to_end(&mut text).map_err(|error| unreadable(file, &error))?;
+    Ok(text)
+}
+
+pub(super) fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> BadTls {
+    BadTls::File(file.display().to_string(), error.to_string())
+}

@@ -1,0 +1,232 @@
+//! TLS to PostgreSQL, by the parameters of libpq: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use rustls::{
+    ClientConfig, Error, RootCertStore,
+    client::WebPkiServerVerifier,
+    crypto::{CryptoProvider, ring},
+};
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode as Asked},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{
+    pem::{certificates, private_key, system_roots, unreadable},
+    verifier::Verifier,
+};
+
+/// How a connection is secured, as libpq's `sslmode` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SslMode {
+    /// No TLS.
+    Disable,
+    /// No TLS, unless the server insists on it.
+    Allow,
+    /// TLS, unless the server has none or the handshake fails.
+    Prefer,
+    /// TLS; the server's certificate is not verified, unless `sslrootcert` is given.
+    Require,
+    /// TLS, with a certificate from a root in `sslrootcert`, for whatever host.
+    VerifyCa,
+    /// TLS, with a certificate from a trusted root for this host.
+    VerifyFull,
+}
+
+const MODES: [(&str, SslMode); 6] = [
+    ("disable", SslMode::Disable),
+    ("allow", SslMode::Allow),
+    ("prefer", SslMode::Prefer),
+    ("require", SslMode::Require),
+    ("verify-ca", SslMode::VerifyCa),
+    ("verify-full", SslMode::VerifyFull),
+];
+
+/// What libpq has sent since version 17, in every mode.
+const ALPN: &[u8] = b"postgresql";
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum BadTls {
+    #[error("sslmode must be disable, allow, prefer, require, verify-ca or verify-full")]
+    Mode,
+    #[error("ssl must be true")]
+    Flag,
+    #[error("sslmode=verify-ca needs sslrootcert=FILE")]
+    NoRoots,
+    #[error("sslrootcert=system needs sslmode=verify-full: anybody can get a certificate there")]
+    WeakSystem,
+    #[error("sslcert and sslkey need each other")]
+    HalfIdentity,
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
+    #[error("{0} cannot be read: {1}")]
+    File(String, String),
+    #[error("{0} may be read by others: chmod 600 (or 640 where root owns it)")]
+    Open(String),
+    #[error("the system has no trusted certificates")]
+    NoSystemRoots,
+    #[error("TLS cannot be set up: {0}")]
+    Rustls(#[from] Error),
+}
+
+/// The parameters of a URL that are about TLS.
+#[derive(Default)]
+pub(super) struct TlsParameters {
+    mode: Option<SslMode>,
+    roots: Option<String>,
+    certificate: Option<String>,
+    key: Option<String>,
+}
+
+impl TlsParameters {
+    /// Whether the parameter was one of these.
+    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, BadTls> {
+        match name {
+            "sslmode" => {
+                let known = MODES.iter().find(|(name, _)| *name == value);
+                self.mode = Some(known.ok_or(BadTls::Mode)?.1);
+            }
+            // As JDBC has it, which libpq takes too.
+            "ssl" if value == "true" => self.mode = Some(SslMode::Require),
+            "ssl" => return Err(BadTls::Flag),
+            "sslrootcert" => self.roots = Some(value.to_owned()),
+            "sslcert" => self.certificate = Some(value.to_owned()),
+            "sslkey" => self.key = Some(value.to_owned()),
+            "sslpassword" => return Err(BadTls::Unsupported("sslpassword")),
+            "sslcrl" => return Err(BadTls::Unsupported("sslcrl")),
+            "sslcrldir" => return Err(BadTls::Unsupported("sslcrldir")),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Roots {
+    System,
+    File(PathBuf),
+}
+
+/// What of the server's certificate is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verification {
+    Nothing,
+    Issuer,
+    IssuerAndHost,
+}
+
+/// How connections are secured.
+#[derive(Debug, Clone)]
+pub(super) struct Tls {
+    mode: SslMode,
+    roots: Option<Roots>,
+    /// Certificate and key of ours.
+    identity: Option<(PathBuf, PathBuf)>,
+}
+
+impl Tls {
+    /// Checks the parameters, and that the files can be used.
+    pub(super) fn new(given: TlsParameters, config: &Config) -> Result<Self, BadTls> {
+        let roots = given.roots.filter(|roots| !roots.is_empty());
+        let roots = roots.map(|roots| match roots.as_str() {
+            "system" => Roots::System,
+            path => Roots::File(path.into()),
+        });
+        let mode = match (given.mode, &roots) {
+            (Some(mode), Some(Roots::System)) if mode != SslMode::VerifyFull => {
+                return Err(BadTls::WeakSystem);
+            }
+            (Some(SslMode::VerifyCa), None) => return Err(BadTls::NoRoots),
+            (Some(mode), _) => mode,
+            // Who names roots wants the server verified.
+            (None, Some(_)) => SslMode::VerifyFull,
+            (None, None) => SslMode::Prefer,
+        };
+        let identity = match (given.certificate, given.key) {
+            (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => return Err(BadTls::HalfIdentity),
+        };
+        // A Unix socket has no TLS, and libpq asks for none there.
+        let sockets = config.get_hosts();
+        let local = !sockets.is_empty() && sockets.iter().all(|host| matches!(host, Host::Unix(_)));
+        let mode = if local { SslMode::Disable } else { mode };
+        let tls = Self { mode, roots, identity };
+        tls.connector()?;
+        Ok(tls)
+    }
+
+    /// What is tried, in this order.
+    pub(super) fn attempts(&self) -> &'static [Asked] {
+        match self.mode {
+            SslMode::Disable => &[Asked::Disable],
+            SslMode::Allow => &[Asked::Disable, Asked::Require],
+            SslMode::Prefer => &[Asked::Prefer, Asked::Disable],
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => &[Asked::Require],
+        }
+    }
+
+    /// What somebody on the way could do, if anything.
+    pub(super) fn weakness(&self) -> Option<&'static str> {
+        match (self.mode, self.verification()) {
+            (SslMode::Disable | SslMode::Allow | SslMode::Prefer, _) => {
+                Some("connections may be in plaintext")
+            }
+            (_, Verification::Nothing) => Some("the server's certificate is not verified"),
+            (_, Verification::Issuer | Verification::IssuerAndHost) => None,
+        }
+    }
+
+    fn verification(&self) -> Verification {
+        match (self.mode, &self.roots) {
+            (SslMode::VerifyFull, _) => Verification::IssuerAndHost,
+            // As in libpq, where a file of roots there is makes `require` verify the issuer.
+            (SslMode::VerifyCa, _) | (_, Some(_)) => Verification::Issuer,
+            (_, None) => Verification::Nothing,
+        }
+    }
+
+    /// Reads the files.
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, BadTls> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier = self.verifier(&provider)?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &self.identity {
+            Some((certificate, key)) => {
+                builder.with_client_auth_cert(certificates(certificate)?, private_key(key)?)?
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(MakeRustlsConnect::new(config))
+    }
+
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, BadTls> {
+        let verification = self.verification();
+        let unverified = self.mode == SslMode::Disable || verification == Verification::Nothing;
+        let webpki = if unverified {
+            None
+        } else {
+            let roots = Arc::new(self.root_store()?);
+            let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
+            Some(built.build().map_err(|error| Error::General(error.to_string()))?)
+        };
+        let host = verification == Verification::IssuerAndHost;
+        Ok(Arc::new(Verifier { webpki, host, provider: provider.clone() }))
+    }
+
+    fn root_store(&self) -> Result<RootCertStore, BadTls> {
+        let Some(Roots::File(file)) = &self.roots else { return system_roots() };
+        let mut store = RootCertStore::empty();
+        for root in certificates(file)? {
+            store.add(root).map_err(|error| unreadable(file, &error))?;
+        }
+        Ok(store)
+    }
+}

@@ -1,0 +1,105 @@
+//! How the service reaches PostgreSQL and Redis: over TLS alone, with servers whose certificates are
+//! in order or not, and with servers that hang.
+
+mod check;
+mod paused;
+mod postgres;
+mod redis;
+mod speed;
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use acceptance::{cluster::Cluster, service::binary};
+use tempfile::TempDir;
+use testkit::certificates::Authority;
+
+/// Everybody over TLS with a password; a guest of the tests without.
+const ACCESS: &str = "hostnossl all guest 127.0.0.1/32 trust\n\
+                      hostssl all certified 127.0.0.1/32 cert\n\
+                      hostssl all all 127.0.0.1/32 scram-sha-256\n";
+
+/// A PostgreSQL server that takes the service's connections over TLS alone, and what it is
+/// certified by.
+struct Secured {
+    cluster: Cluster,
+    authority: Authority,
+    folder: TempDir,
+}
+
+impl Secured {
+    /// With a certificate for `localhost`, and none for its address in numbers.
+    async fn start() -> Self {
+        let (cluster, authority) = (Cluster::start(), Authority::new("ours"));
+        let (client, connection) =
+            tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let roles = "ALTER ROLE postgres PASSWORD 'geheim'; CREATE ROLE guest SUPERUSER LOGIN; \
+                     CREATE ROLE certified SUPERUSER LOGIN";
+        client.batch_execute(roles).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("ours.pem"), authority.pem()).unwrap();
+        fs::write(folder.path().join("others.pem"), Authority::new("others").pem()).unwrap();
+        cluster.secure(&authority.valid(&["localhost"]), &authority.pem(), ACCESS);
+        Self { cluster, authority, folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn url(&self, user: &str, host: &str, parameters: &str) -> String {
+        let port = self.cluster.port;
+        format!("postgres://{user}@{host}:{port}/postgres?{parameters}")
+    }
+
+    /// For the service: everything verified.
+    fn verified(&self) -> String {
+        let parameters = format!("sslmode=verify-full&sslrootcert={}", self.file("ours.pem"));
+        self.url("postgres:geheim", "localhost", &parameters)
+    }
+
+    /// What only the tests may: in the clear.
+    fn guest(&self) -> String {
+        format!("postgres://guest@127.0.0.1:{}/postgres", self.cluster.port)
+    }
+
+    async fn client(&self) -> tokio_postgres::Client {
+        let (client, connection) =
+            tokio_postgres::connect(&self.guest(), tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Runs the program with a database, and settings beside it.
+    fn run(&self, url: &str, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
+        Command::new(binary())
+            .env("AVOUCH_DATA_DIR", self.data())
+            .env("AVOUCH_DATABASE_URL", url)
+            .envs(settings.iter().copied())
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    /// Connects, migrates and writes; or what was complained of.
+    fn team(&self, url: &str, settings: &[(&str, &str)]) -> Result<(), String> {
+        let made = self.run(url, settings, &["admin", "create-team", "Lender"]);
+        let complaint = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(!complaint.contains("geheim"), "{complaint}");
+        if made.status.success() { Ok(()) } else { Err(complaint) }
+    }
+}
+
+/// The lines of a log that have a text in them, without their times.
+fn lines(log: &std::path::Path, text: &str) -> Vec<String> {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
+}
