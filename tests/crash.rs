@@ -78,12 +78,14 @@ async fn killed_in_the_middle(kind: Kind) {
     applicant.leave().await;
 }
 
-/// How many browsers run: of each one's processes the first alone speaks over the pipe.
+/// How many browsers run: of each one's processes the first alone speaks over the pipe. The two of
+/// its sandbox, which have the same arguments, are not counted.
 fn browsers(deployment: &Deployment) -> usize {
     let processes = processes_with(&deployment.browsers());
     processes
         .iter()
         .filter(|line| line.contains("--remote-debugging-pipe") && !line.contains("--type="))
+        .filter(|line| !line.contains(" jail {"))
         .count()
 }
 

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[tokio::test]
 async fn is_an_ordinary_user_apart_from_everything_with_the_sandbox_on() {
     let (_folder, launched) = launch(vec![]).await;
+    // So that there is a renderer, with its name.
+    listing(&launched, Path::new("/")).await;
     let outermost = launched.chromium.pid().unwrap().to_string();
     let processes = processes_of(launched.chromium.pid().unwrap());
     assert!(processes.len() >= 6, "{processes:?}");
@@ -183,6 +185,14 @@ async fn a_browser_in_a_home_folder_runs_and_shows_nothing_else_of_it() {
     let (_folder, launched) = launch_with(Jail { installation, ..jail() }, vec![]).await;
     let seen = listing(&launched, &home.path().join("ada")).await;
     assert!(seen.contains(".cache") && !seen.contains("secret.txt"), "{seen}");
+    launched.chromium.end().await;
+}
+
+#[tokio::test]
+async fn a_browser_runs_under_a_service_that_creates_private_files() {
+    let arguments = ["-c", "umask 077 && exec \"$0\" \"$@\"", &helper()].map(str::to_owned);
+    let private = Jail { helper: "sh".into(), arguments: arguments.to_vec(), ..jail() };
+    let (_folder, launched) = launch_with(private, vec![]).await;
     launched.chromium.end().await;
 }
 

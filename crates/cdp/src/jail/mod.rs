@@ -140,7 +140,8 @@ impl Jail {
         std::fs::create_dir_all(folder).map_err(JailError::Helper)?;
         let mut command = self.command(folder, 0)?;
         let (ours, theirs) = UnixStream::pair().map_err(JailError::Helper)?;
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.env_clear().stdin(OwnedFd::from(theirs));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut helper = command.spawn().map_err(JailError::Helper)?;
         drop(command);
         let received = receive(&ours);

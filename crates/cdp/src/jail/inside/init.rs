@@ -21,6 +21,7 @@ use nix::{
     },
     unistd::{Gid, Pid, Uid, close},
 };
+use rustix::fs::{Access, access};
 
 use super::{
     super::{MissingFeatures, Order, WAY_OUT},
@@ -56,6 +57,7 @@ pub(super) fn run(order: &Order, mut arguments: impl Iterator<Item = OsString>) 
     let missing = MissingFeatures(whole_proc | landlock);
     let hand_out = || at("way out", network::hand_out(&listener, missing));
     let Some(program) = arguments.next() else {
+        at("the browser's program", access(&order.installation.program, Access::EXEC_OK))?;
         // Chromium's own sandbox creates these for its renderers.
         let again = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWPID;
         at("namespaces within namespaces, for Chromium's own sandbox", unshare(again))?;

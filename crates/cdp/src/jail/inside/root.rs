@@ -19,7 +19,10 @@ use nix::{
     sys::statvfs::{FsFlags, statvfs},
     unistd::{Gid, Uid, chdir, pivot_root},
 };
-use rustix::fs::{Mode, OFlags, open};
+use rustix::{
+    fs::{Mode, OFlags, open},
+    process::umask,
+};
 
 use super::{
     super::{MissingFeatures, Order, roots::POLICIES},
@@ -37,6 +40,8 @@ const NO_SUID_DEV_EXEC: MsFlags = NO_SUID_DEV.union(MsFlags::MS_NOEXEC);
 /// Builds the root file system and switches to it with `pivot_root(2)`; the old one is unmounted.
 /// Returns what the kernel lacks of it.
 pub(super) fn enter(order: &Order) -> Step<u8> {
+    // The browser's user has to be able to read what the service's umask might make private.
+    let before = umask(Mode::from_raw_mode(0o022));
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     at("private mounts", mount(NOTHING, "/", NOTHING, private, NOTHING))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -79,6 +84,7 @@ pub(super) fn enter(order: &Order) -> Step<u8> {
     at("root", pivot_root(".", "."))?;
     at("root", umount2(".", MntFlags::MNT_DETACH))?;
     at("root", chdir("/"))?;
+    umask(before);
     Ok(if whole_proc { MissingFeatures::WHOLE_PROC } else { 0 })
 }
 
