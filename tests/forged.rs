@@ -27,6 +27,7 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
         "/portal/account/second-factor",
         "/portal/account/second-factor/drop",
         "/portal/account/passkeys/new",
+        "/portal/confirm",
         "/portal/sign-out",
     ];
     let named = [

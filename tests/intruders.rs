@@ -132,6 +132,7 @@ async fn passwords_and_codes_cannot_be_guessed_through() {
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let person = Person::new(&base(&deployment));
     assert_eq!(person.sign_in(ADA, &password).await.status, 303);
+    person.confirm(&[]).await;
     let page = person.get("/portal/account/second-factor").await;
     let secret = page.text.split_once("<code class=\"secret\">").unwrap().1;
     let secret = secret.split('<').next().unwrap().to_owned();
@@ -185,16 +186,11 @@ async fn a_password_is_changed_for_a_good_one() {
     one.sign_in(ADA, &password).await;
     two.sign_in(ADA, &password).await;
     let path = "/portal/account/password";
-    for (old, new) in [
-        ("wrong wrong wrong", PHRASE),
-        (password.as_str(), "short"),
-        (password.as_str(), "passwordpassword"),
-        (password.as_str(), "ada@lender.example"),
-    ] {
-        let answer = one.fill("/portal/account", path, &[("old", old), ("new", new)]).await;
+    for new in ["short", "passwordpassword", "ada@lender.example"] {
+        let answer = one.fill("/portal/account", path, &[("new", new)]).await;
         assert_eq!(answer.status, 422, "{new}");
     }
-    let fields = [("old", password.as_str()), ("new", PHRASE)];
+    let fields = [("new", PHRASE)];
     assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);
     assert_eq!(one.get("/portal/keys").await.status, 200);
     assert_eq!(two.get("/portal/keys").await.status, 303, "signed out");

@@ -10,6 +10,7 @@ pub mod api_key;
 pub mod audit;
 pub mod binding;
 pub mod branding;
+pub mod confirmation;
 pub mod egress;
 pub mod error_code;
 pub mod exit;

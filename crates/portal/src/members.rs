@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
+    confirm::{Confirmed, Team},
     failure::{Failure, see},
     page::{Moment, Page},
-    sent::{Fields, Sent},
+    sent::Fields,
     signed::Signed,
 };
 
@@ -80,7 +81,7 @@ async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
-async fn invite(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn invite(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let email = fields.text("email");
     let invited = match role(&fields) {
@@ -96,7 +97,7 @@ async fn invite(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, F
 async fn invite_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let invited = portal.team.invite_again(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", invited).await
@@ -105,7 +106,7 @@ async fn invite_again(
 async fn appoint(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let id = read(&id)?;
     let appointed = match role(&sent.fields) {
@@ -118,7 +119,7 @@ async fn appoint(
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let removed = portal.team.remove(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", removed).await

@@ -43,6 +43,17 @@ impl Fields {
         self.0.keys().map(String::as_str)
     }
 
+    /// Reads what a form sends (WHATWG URL, section 5.1).
+    pub(crate) fn read(body: &[u8]) -> Self {
+        Self(url::form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    /// What [`Self::read`] reads back; without the token.
+    pub(crate) fn written(&self) -> String {
+        let fields = self.0.iter().filter(|(name, _)| name.as_str() != TOKEN);
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+    }
+
     pub(crate) fn secret(&self, name: &str) -> Secret {
         Secret::new(self.text(name).to_owned())
     }
@@ -167,8 +178,7 @@ fn must_be_ours(request: &HttpRequest) -> Result<(), Failure> {
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Failure> {
     let body = Bytes::from_request(request, &mut payload);
     let body = arrived(body).await.ok_or(Failure::Forged)?;
-    let fields = url::form_urlencoded::parse(&body).into_owned();
-    Ok(Fields(fields.collect()))
+    Ok(Fields::read(&body))
 }
 
 /// A body that does not arrive, or is too large, is none.

@@ -41,7 +41,7 @@ pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> Page {
     Page::new("sign-in.html", "Sign in")
         .with("next", inside(next))
         .with("away", on_to("/portal/sign-in/away", &inside(next)))
-        .with("provider", identity::name(portal.identities.as_ref()))
+        .with("provider", identity::name(portal))
         .with("email", email)
         .with("done", "")
 }

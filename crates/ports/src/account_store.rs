@@ -95,6 +95,25 @@ pub trait SignInStore: Send + Sync {
         until: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
+    /// Notes that the person has confirmed who they are, and gives the sign-in another token.
+    /// `false`, and nothing is changed: it had another token, or none, by then.
+    async fn confirm_sign_in(
+        &self,
+        old: &CodeHash,
+        new: &CodeHash,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
+
+    /// Keeps a form with a sign-in, in the place of the one before.
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError>;
+
+    /// The form that a sign-in has.
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Forgets this form of a sign-in. `false`: it has another, or none. Of two at once one
+    /// succeeds.
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError>;
+
     /// A person's sign-ins that have not run out, the latest first.
     async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError>;
 
@@ -175,6 +194,10 @@ pub struct SignIn {
     pub user: UserId,
     /// Whether all is shown that was to be shown.
     pub passed: bool,
+    /// Whether a provider of identities said who they are, in the place of a password.
+    pub by_provider: bool,
+    /// When they last confirmed who they are, beyond having signed in.
+    pub confirmed_at: Option<DateTime<Utc>>,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub created_at: DateTime<Utc>,

@@ -67,6 +67,9 @@ tables! {
         expires_at -> SqlMoment,
         address -> Text,
         agent -> Text,
+        confirmed_at -> Nullable<SqlMoment>,
+        by_provider -> Bool,
+        held_form -> Nullable<Binary>,
     }
     account_links (id) {
         id -> SqlId,

@@ -36,6 +36,8 @@ struct SignInRow {
     expires_at: Moment,
     address: String,
     agent: String,
+    confirmed_at: Option<Moment>,
+    by_provider: bool,
 }
 
 impl SignInRow {
@@ -50,6 +52,8 @@ impl SignInRow {
             expires_at: Moment(sign_in.expires_at),
             address: sign_in.from.address.to_string(),
             agent: sign_in.from.agent.clone(),
+            confirmed_at: sign_in.confirmed_at.map(Moment),
+            by_provider: sign_in.by_provider,
         }
     }
 
@@ -59,6 +63,8 @@ impl SignInRow {
             id: SignInId::from_uuid(self.id.0),
             user: UserId::from_uuid(self.person.0),
             passed: self.passed,
+            by_provider: self.by_provider,
+            confirmed_at: self.confirmed_at.map(|at| at.0),
             form_token: Secret::new(self.form_token),
             created_at: self.created_at.0,
             seen_at: self.seen_at.0,
@@ -119,6 +125,48 @@ impl SignInStore for Store {
         let changed =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         changed.map(|rows| rows == 1).map_err(failed("pass a sign-in"))
+    }
+
+    async fn confirm_sign_in(
+        &self,
+        old: &CodeHash,
+        new: &CodeHash,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::token.eq(old.0.as_slice()))
+            .filter(sign_ins::passed.eq(true));
+        let change = (
+            sign_ins::token.eq(new.0.as_slice()),
+            sign_ins::confirmed_at.eq(Some(Moment(at))),
+        );
+        let changed =
+            with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
+    }
+
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let change = sign_ins::held_form.eq(Some(sealed));
+        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        held.map(drop).map_err(failed("keep a form"))
+    }
+
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
+            this.select(sign_ins::held_form).first(conn).await.optional()
+        });
+        held.map(Option::flatten).map_err(failed("find a form"))
+    }
+
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::id.eq(Id(*id.as_uuid())))
+            .filter(sign_ins::held_form.eq(sealed));
+        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
+        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
     }
 
     async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError> {

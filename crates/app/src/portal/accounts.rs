@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, LONGEST_PASSWORD},
     audit::Deed,
+    confirmation::{Authenticated, Sensitive},
     id::{SignInId, TeamId},
     rate::Limit,
     secret::Secret,
@@ -45,7 +46,7 @@ impl AccountService for People {
             self.note_refusal(found.as_ref(), "password", &from);
             return Err(PortalError::WrongPassword);
         };
-        self.begin(kept, from).await
+        self.begin(kept, from, By::Password).await
     }
 
     async fn show_code(
@@ -76,6 +77,11 @@ impl AccountService for People {
             passed: sign_in.passed,
             has_codes: kept.totp.is_some(),
             has_passkey: kept.passkeys > 0,
+            by_provider: sign_in.by_provider,
+            authenticated: Authenticated {
+                signed_in_at: Some(sign_in.created_at).filter(|_| !sign_in.by_provider),
+                confirmed_at: sign_in.confirmed_at,
+            },
             form_token: sign_in.form_token,
             from,
         }))
@@ -101,14 +107,9 @@ impl AccountService for People {
         }
     }
 
-    async fn change_password(
-        &self,
-        visitor: &Visitor,
-        old: Secret,
-        new: Secret,
-    ) -> Result<(), PortalError> {
+    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.prove(visitor, old).await?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         let hash = self.good_password(new, &visitor.email).await?;
         self.note(visitor, "password.change", "").await?;
         self.users.set_password(visitor.user, &hash).await?;
@@ -127,19 +128,23 @@ impl AccountService for People {
         code: &str,
     ) -> Result<Vec<Secret>, PortalError> {
         passed(visitor)?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         self.take_offer(visitor, offer, code).await
     }
 
-    async fn drop_second_factor(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError> {
+    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.prove(visitor, password).await?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         self.note(visitor, "second-factor.drop", "").await?;
         Ok(self.users.set_second_factor(visitor.user, None).await?)
     }
+}
+
+/// What somebody signs in with, in the place of which a second factor is not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Password,
+    Provider,
 }
 
 /// What everybody may do with their own account, once they have shown all that is asked for.
@@ -169,6 +174,7 @@ impl People {
         &self,
         kept: &KeptUser,
         from: Whence,
+        by: By,
     ) -> Result<SignedIn, PortalError> {
         let needs_code = kept.user.has_second_factor;
         let token = self.token();
@@ -177,6 +183,8 @@ impl People {
             id: SignInId::from_uuid(Uuid::from_u128(self.core.chance.id())),
             user: kept.user.id,
             passed: !needs_code,
+            by_provider: by == By::Provider,
+            confirmed_at: None,
             form_token: self.token(),
             created_at: now,
             seen_at: now,
@@ -233,20 +241,7 @@ impl People {
         Ok(())
     }
 
-    /// Whether the password that somebody shows once more is theirs.
-    pub(super) async fn prove(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError> {
-        self.charge(&visitor.email, &visitor.from).await?;
-        let hash = self.users.user(visitor.user).await?.and_then(|kept| kept.password);
-        let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
-        let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
-        if fits { Ok(()) } else { Err(PortalError::WrongPassword) }
-    }
-
-    async fn is_code_of(
+    pub(super) async fn is_code_of(
         &self,
         kept: &KeptUser,
         code: &str,
@@ -263,7 +258,7 @@ impl People {
     /// Writes down that somebody was not let in, for the operator and, where it is about one of
     /// their accounts, for the team. The limits on tries bound how many lines that are. Not waited
     /// for: the time of an answer must not tell whether there is such an account.
-    fn note_refusal(&self, kept: Option<&KeptUser>, factor: &'static str, from: &Whence) {
+    pub(super) fn note_refusal(&self, kept: Option<&KeptUser>, factor: &'static str, from: &Whence) {
         metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
         let user = kept.map(|kept| kept.user.id.to_string()).unwrap_or_default();
         let client = from.address;

@@ -4,6 +4,7 @@
 mod accounts;
 mod audit;
 mod branding;
+mod confirmation;
 mod embedding;
 mod factor;
 mod identity;
@@ -157,6 +158,7 @@ impl People {
             branding: whole.clone(),
             passkeys: whole.clone(),
             identities: whole.clone(),
+            confirmations: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

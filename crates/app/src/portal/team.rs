@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use domain::{
     account::{Email, Purpose, Right, Role},
+    confirmation::Sensitive,
     id::UserId,
 };
 use ports::{
@@ -31,6 +32,7 @@ impl TeamService for People {
 
     async fn invite(&self, visitor: &Visitor, order: NewMember) -> Result<(), PortalError> {
         visitor.must(Right::Govern)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         may_appoint(visitor, order.role)?;
         let email = order.email.parse::<Email>();
         let email = email.map_err(|error| PortalError::Invalid(format!("the address {error}")))?;
@@ -99,6 +101,7 @@ impl People {
     /// Somebody of the visitor's team who is no mightier than the visitor.
     async fn team_user(&self, visitor: &Visitor, id: UserId) -> Result<User, PortalError> {
         visitor.must(Right::Govern)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         let kept = self.users.user(id).await?.filter(|kept| kept.user.team == visitor.team);
         let user = kept.ok_or(PortalError::NotFound("person"))?.user;
         may_appoint(visitor, user.role)?;

@@ -134,6 +134,8 @@ macro_rules! stores_contract {
             people::binds_a_person_to_one_identity
             people::takes_each_one_time_code_once
             people::knows_who_is_signed_in_until_they_are_not
+            people::confirms_a_sign_in_with_another_token
+            people::keeps_one_form_of_a_sign_in_and_gives_it_out_once
             people::takes_somebody_out_with_what_they_are_signed_in_with
             people::leaves_nobody_without_an_owner
             people::writes_down_what_was_done_in_a_chain

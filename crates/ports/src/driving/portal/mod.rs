@@ -1,6 +1,7 @@
 //! What people do in the portal.
 
 mod branding;
+mod confirmation;
 mod identity;
 mod passkeys;
 mod receivers;
@@ -16,13 +17,15 @@ use domain::{
     ancestors::Ancestor,
     api_key::Environment,
     audit::AuditEntry,
+    confirmation::{Authenticated, Sensitive},
     id::{ApiKeyId, SignInId, TeamId, UserId},
     secret::Secret,
 };
 
 pub use self::{
     branding::BrandingService,
-    identity::IdentityService,
+    confirmation::{ConfirmationService, FirstFactor, HeldForm, OtherFactor, Proof},
+    identity::{Arrived, IdentityService},
     passkeys::{Asked, PasskeyService},
     receivers::ReceiverService,
     sessions::{Day, FailingNode, Overview, TeamSession, TeamSessionService, WholeSession},
@@ -51,6 +54,9 @@ pub struct Visitor {
     pub has_codes: bool,
     /// Whether a passkey is.
     pub has_passkey: bool,
+    /// Whether a provider of identities signed them in.
+    pub by_provider: bool,
+    pub authenticated: Authenticated,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub from: Whence,
@@ -66,6 +72,19 @@ impl Visitor {
     /// Their role does not have this right, or they have shown only half of what is asked for.
     pub fn must(&self, right: Right) -> Result<(), PortalError> {
         if self.passed && self.role.may(right) { Ok(()) } else { Err(PortalError::Forbidden) }
+    }
+}
+
+impl Visitor {
+    /// # Errors
+    /// [`PortalError::Unconfirmed`]: they have to confirm first who they are.
+    pub fn must_have_confirmed(
+        &self,
+        change: Sensitive,
+        now: DateTime<Utc>,
+    ) -> Result<(), PortalError> {
+        let confirmed = change.is_confirmed(self.authenticated, now);
+        if confirmed { Ok(()) } else { Err(PortalError::Unconfirmed) }
     }
 }
 
@@ -95,12 +114,7 @@ pub trait AccountService: Send + Sync {
     async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError>;
 
     /// Changes the visitor's password and ends all of their other sign-ins.
-    async fn change_password(
-        &self,
-        visitor: &Visitor,
-        old: Secret,
-        new: Secret,
-    ) -> Result<(), PortalError>;
+    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError>;
 
     /// A secret for one-time codes, which nothing keeps until it is proved: the one that was
     /// offered before, where that is still good, or a fresh one.
@@ -114,12 +128,8 @@ pub trait AccountService: Send + Sync {
         code: &str,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Takes the second factor away, for somebody who shows their password.
-    async fn drop_second_factor(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError>;
+    /// Takes the one-time codes away.
+    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError>;
 }
 
 /// A try to sign in.
@@ -212,6 +222,8 @@ pub enum PortalError {
     NotFound(&'static str),
     #[error("your role does not allow that")]
     Forbidden,
+    #[error("confirm first that it is you")]
+    Unconfirmed,
     #[error("that address and that password do not belong together")]
     WrongPassword,
     #[error("that code is not right, or was used before")]

@@ -33,15 +33,11 @@ pub trait PasskeyService: Send + Sync {
         answer: String,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Forgets one, for somebody who shows their password.
-    async fn drop_passkey(
-        &self,
-        visitor: &Visitor,
-        id: PasskeyId,
-        password: Secret,
-    ) -> Result<(), PortalError>;
+    /// Forgets one.
+    async fn drop_passkey(&self, visitor: &Visitor, id: PasskeyId) -> Result<(), PortalError>;
 
-    /// Asks somebody who has shown their password for one of their passkeys; `None`: they have none.
+    /// Asks somebody for one of their passkeys, to sign in or to confirm who they are; `None`: they
+    /// have none.
     async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError>;
 
     /// Checks the answer; answers their new token in the place of the one that they have.

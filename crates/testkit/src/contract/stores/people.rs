@@ -41,6 +41,8 @@ pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHa
         id,
         user: user.id,
         passed: false,
+        by_provider: false,
+        confirmed_at: None,
         form_token: Secret::new(id.to_string()),
         created_at: noon(),
         seen_at: noon(),
@@ -166,6 +168,50 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     assert_eq!(backend.sign_ins.forget_sign_ins(noon()).await.unwrap(), 0);
     let forgotten = backend.sign_ins.forget_sign_ins(noon() + TimeDelta::hours(1)).await;
     assert_eq!(forgotten.unwrap(), 1);
+}
+
+pub async fn confirms_a_sign_in_with_another_token(backend: &Backend) {
+    let home = household(backend).await;
+    let user = added(backend, home.team, Role::Member).await;
+    let (sign_in, token) = signed_in(backend, &user).await;
+    let later = noon() + TimeDelta::minutes(3);
+    let confirm = async |old: &CodeHash, new: &CodeHash| {
+        backend.sign_ins.confirm_sign_in(old, new, later).await.unwrap()
+    };
+    assert!(!confirm(&token, &code()).await, "nobody is signed in by it yet");
+    let passed = code();
+    let until = noon() + TimeDelta::hours(12);
+    assert!(backend.sign_ins.pass_sign_in(&token, &passed, until).await.unwrap());
+    let (fresh, other) = (code(), code());
+    assert!(confirm(&passed, &fresh).await);
+    assert!(!confirm(&passed, &other).await, "the token before");
+    assert!(backend.sign_ins.sign_in(&passed, later).await.unwrap().is_none());
+    let (found, ..) = backend.sign_ins.sign_in(&fresh, later).await.unwrap().unwrap();
+    assert_eq!((found.id, found.confirmed_at), (sign_in.id, Some(later)));
+}
+
+pub async fn keeps_one_form_of_a_sign_in_and_gives_it_out_once(backend: &Backend) {
+    let home = household(backend).await;
+    let user = added(backend, home.team, Role::Member).await;
+    let ((one, _), (other, _)) = (signed_in(backend, &user).await, signed_in(backend, &user).await);
+    let held = async |id| backend.sign_ins.held_form(id).await.unwrap();
+    assert_eq!(held(one.id).await, None);
+    for form in [b"first", b"later"] {
+        backend.sign_ins.hold_form(one.id, form).await.unwrap();
+        assert_eq!(held(one.id).await.as_deref(), Some(form.as_slice()));
+    }
+    assert_eq!(held(other.id).await, None);
+    let taken = [(); 4].map(|()| {
+        let sign_ins = backend.sign_ins.clone();
+        tokio::spawn(async move { sign_ins.drop_form(one.id, b"later").await.unwrap() })
+    });
+    let mut times = 0;
+    for taken in taken {
+        times += u8::from(taken.await.unwrap());
+    }
+    assert_eq!(times, 1);
+    assert!(!backend.sign_ins.drop_form(one.id, b"first").await.unwrap());
+    assert_eq!(held(one.id).await, None);
 }
 
 pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Backend) {

@@ -1,0 +1,3 @@
+ALTER TABLE sign_ins DROP COLUMN held_form;
+ALTER TABLE sign_ins DROP COLUMN by_provider;
+ALTER TABLE sign_ins DROP COLUMN confirmed_at;
