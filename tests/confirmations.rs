@@ -10,7 +10,7 @@ const ADA: &str = "ada@lender.example";
 const PHRASE: &str = "nine teapots under glass";
 const CONFIRM: &str = "/portal/confirm";
 const KEY: &[(&str, &str)] =
-    &[("label", "Loan desk"), ("environment", "development"), ("expiry", "never")];
+    &[("label", "Night shift"), ("environment", "development"), ("expiry", "never")];
 
 /// Makes it an hour since anybody signed in or confirmed anything.
 async fn an_hour_passes(deployment: &Deployment) {
@@ -112,7 +112,7 @@ async fn what_the_team_trusts_is_changed_by_a_fresh_sign_in_or_a_confirmation() 
     let other = ada.fill("/portal/keys", "/portal/webhooks", &[("resume", &resume)]).await;
     assert_eq!(other.status, 403, "another form");
     ada.fill_once("/portal/keys", "/portal/keys", KEY).await;
-    assert_eq!(ada.get("/portal/keys").await.text.matches("Loan desk").count(), 3, "one key");
+    assert_eq!(ada.get("/portal/keys").await.text.matches("Night shift").count(), 3, "one key");
     let made_up = [("resume", made_up())];
     let made_up = [("resume", made_up[0].1.as_str())];
     assert_eq!(ada.fill_once("/portal/keys", "/portal/keys", &made_up).await.status, 403);

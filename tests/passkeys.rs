@@ -166,7 +166,7 @@ async fn an_answer_counts_for_who_was_asked() {
     assert!(!show(&other, &others, &right).await, "the answer to another question");
     assert!(!show(&ada, "AAAA", &right).await);
     assert!(show(&ada, &asked, &right).await);
-    // Ten tries are counted together with those of codes and passwords.
+    // Tries are counted together with those of codes and passwords.
     let refused = eventually("a refusal", SOON, async || {
         let fields = [("asked", others.as_str()), ("answer", "{}"), ("next", "")];
         let shown = other.post("/portal/sign-in/passkey", &fields).await;

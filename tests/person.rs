@@ -62,6 +62,22 @@ impl Person {
         cookies.get("__Host-avouch").cloned()
     }
 
+    /// Forgets that somebody is signed in, and not that they were.
+    pub fn drop_cookie(&self) {
+        self.set_cookie("");
+    }
+
+    /// What the browser is known by.
+    pub fn browser_cookie(&self) -> Option<String> {
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.get("__Host-avouch-browser").cloned()
+    }
+
+    pub fn set_browser_cookie(&self, value: &str) {
+        let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.insert("__Host-avouch-browser".into(), value.into());
+    }
+
     pub fn set_cookie(&self, value: &str) {
         let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.insert("__Host-avouch".into(), value.into());
@@ -161,8 +177,11 @@ impl Person {
         if !body.is_empty() && !typed {
             request = request.header("content-type", "application/x-www-form-urlencoded");
         }
-        if let Some(cookie) = self.cookie() {
-            request = request.header("cookie", format!("__Host-avouch={cookie}"));
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cookies = cookies.iter().filter(|(_, value)| !value.is_empty());
+        let cookies: Vec<_> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
+        if !cookies.is_empty() {
+            request = request.header("cookie", cookies.join("; "));
         }
         let request = request.body(Full::from(body)).expect("a request");
         let response = self.client.request(request).await.expect("an answer");

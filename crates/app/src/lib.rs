@@ -12,6 +12,7 @@ mod folders;
 mod jail;
 mod kept;
 mod keys;
+mod limiters;
 mod live;
 mod mails;
 mod partner;

@@ -14,7 +14,10 @@ use openidconnect::{
     AsyncHttpClient, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
     HttpResponse, IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier,
     RedirectUrl, Scope, TokenResponse as _,
-    core::{CoreAuthPrompt, CoreAuthenticationFlow, CoreClient, CoreProviderMetadata, CoreUserInfoClaims},
+    core::{
+        CoreAuthPrompt, CoreAuthenticationFlow, CoreClient, CoreProviderMetadata,
+        CoreUserInfoClaims,
+    },
 };
 use ports::identity::{Arrival, Departure, Identity, IdentityProvider, Prompt, Unidentified};
 use serde::{Deserialize, Serialize};

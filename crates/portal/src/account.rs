@@ -19,6 +19,8 @@ use crate::{
 };
 
 const HERE: &str = "/portal/account";
+/// Where somebody sets up a second factor who has to have one.
+pub(crate) const DUTY: &str = "/portal/account/second-factor";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -111,10 +113,7 @@ async fn refused(
     }
 }
 
-async fn offer(
-    portal: web::Data<Portal>,
-    signed: ConfirmedPage<Credentials>,
-) -> HttpResponse {
+async fn offer(portal: web::Data<Portal>, signed: ConfirmedPage<Credentials>) -> HttpResponse {
     let visitor = signed.0;
     factor_page(&visitor, &portal.accounts.offer_second_factor(&visitor, None)).shown()
 }
@@ -130,9 +129,13 @@ fn factor_page(visitor: &Visitor, offer: &Offer) -> Page {
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
+        .with("needed", visitor.duty.is_some())
 }
 
-async fn keep(portal: web::Data<Portal>, sent: Confirmed<Credentials>) -> Result<HttpResponse, Failure> {
+async fn keep(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let kept =
         portal.accounts.keep_second_factor(&visitor, fields.text("offer"), fields.text("code"));

@@ -15,9 +15,9 @@ use crate::{
     failure::{Failure, see},
     identity,
     page::Page,
-    sent::{Fields, Sent},
+    sent::{Fields, Sent, SentFirst},
     sign_in::HOME,
-    signed::{Signed, remember, token},
+    signed::{SignedFirst, remember, token},
 };
 
 /// Where somebody confirms who they are.
@@ -66,7 +66,9 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let Sent { visitor, fields } = Sent::from_request(&request, &mut payload).await?;
+            let sent = SentFirst::from_request(&request, &mut payload).await?;
+            let Sent { visitor, fields } = sent.0;
+            may_first::<A>(&visitor)?;
             let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
             let fields = if fields.has(RESUME) {
                 let id = fields.text(RESUME).to_owned();
@@ -97,7 +99,8 @@ impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let Signed(visitor) = Signed::extract(&request).await?;
+            let SignedFirst(visitor) = SignedFirst::extract(&request).await?;
+            may_first::<A>(&visitor)?;
             let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
             if !is_confirmed::<A>(portal, &visitor) {
                 portal.confirmations.hold(&visitor, request.path().to_owned(), None).await?;
@@ -106,6 +109,12 @@ impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
             Ok(Self(visitor, PhantomData))
         })
     }
+}
+
+/// Who has to set up a second factor first may change what they sign in with, and no more.
+fn may_first<A: About>(visitor: &Visitor) -> Result<(), Failure> {
+    let own = A::CHANGE == Sensitive::Credentials;
+    if own || visitor.duty.is_none() { Ok(()) } else { Err(Failure::Duty) }
 }
 
 fn is_confirmed<A: About>(portal: &Portal, visitor: &Visitor) -> bool {
@@ -141,7 +150,7 @@ async fn form(portal: &Portal, visitor: &Visitor, asked: &str) -> Result<Page, P
         .with("asked", challenge))
 }
 
-async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn show(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpResponse, Failure> {
     Ok(form(&portal, &signed.0, "").await?.shown())
 }
 
@@ -168,9 +177,9 @@ fn own(request: &HttpRequest) -> Result<Secret, Failure> {
 async fn confirm(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: Sent,
+    sent: SentFirst,
 ) -> Result<HttpResponse, Failure> {
-    let Sent { visitor, fields } = sent;
+    let Sent { visitor, fields } = sent.0;
     let first = if visitor.by_provider {
         FirstFactor::Provider(fields.secret("asked_there"))
     } else {
@@ -199,7 +208,7 @@ async fn confirm(
 }
 
 /// On to what was kept: a page at once, a form by one more press of a button, or by our script.
-async fn go_on(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn go_on(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpResponse, Failure> {
     let visitor = signed.0;
     if !is_confirmed::<Credentials>(&portal, &visitor) {
         return Ok(see(HERE));

@@ -13,7 +13,7 @@ use crate::{
     Portal, confirm,
     failure::{Failure, see},
     sign_in::{form, inside, signed_in},
-    signed::{Signed, cookie, hand, visitor, whence},
+    signed::{SignedFirst, browsers, cookie, hand, visitor, whence},
 };
 
 /// Kept while somebody is away.
@@ -56,7 +56,7 @@ async fn depart(
 
 async fn depart_to_confirm(
     portal: web::Data<Portal>,
-    signed: Signed,
+    signed: SignedFirst,
 ) -> Result<HttpResponse, Failure> {
     let (url, kept) = portal.identities.depart_to_confirm(&signed.0).await?;
     Ok(hand(see(&url), COOKIE, kept.expose(), AWAY))
@@ -75,7 +75,8 @@ async fn arrive(
     }
     let arrival = Arrival { state, code: Secret::new(code) };
     let own = visitor(&request).await?.filter(|visitor| visitor.passed);
-    let arrived = portal.identities.arrive(kept, arrival, whence(&request), own.clone()).await;
+    let browser = (own.clone(), browsers(&request));
+    let arrived = portal.identities.arrive(kept, arrival, whence(&request), browser).await;
     let answer = match (arrived, own) {
         (Ok(Arrived::SignedIn(answer, next)), _) => signed_in(&answer, &next),
         (Ok(Arrived::Asked(asked)), Some(visitor)) => {

@@ -35,8 +35,8 @@ use ports::{
     clock::Clock,
     driving::{
         AccountService, AuditService, BrandingService, ConfirmationService, EmbeddingService,
-        IdentityService, KeyService, LinkService, PasskeyService, ReceiverService, TeamService, TeamSessionService,
-        TeamWebhookService, TemplateService,
+        IdentityService, KeyService, LinkService, PasskeyService, ReceiverService, TeamService,
+        TeamSessionService, TeamWebhookService, TemplateService,
     },
 };
 

@@ -25,7 +25,9 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route(HERE, web::post().to(invite))
         .route("/portal/members/{id}/invite", web::post().to(invite_again))
         .route("/portal/members/{id}/role", web::post().to(appoint))
-        .route("/portal/members/{id}/remove", web::post().to(remove));
+        .route("/portal/members/{id}/sign-out", web::post().to(sign_out))
+        .route("/portal/members/{id}/remove", web::post().to(remove))
+        .route("/portal/members/second-factor", web::post().to(require));
 }
 
 #[derive(Serialize)]
@@ -73,6 +75,7 @@ async fn page(portal: &Portal, visitor: &Visitor, email: &str) -> Result<Page, P
     let roles: Vec<_> = roles.map(Role::as_str).collect();
     Ok(Page::of_team("members.html", "Members", "members", visitor)
         .with("members", rows)
+        .with("required", portal.team.requires_second_factor(visitor).await?)
         .with("roles", roles)
         .with("email", email.chars().take(300).collect::<String>()))
 }
@@ -114,6 +117,24 @@ async fn appoint(
         Err(error) => Err(error),
     };
     answer(&portal, &sent.visitor, "", appointed).await
+}
+
+async fn sign_out(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Confirmed<Team>,
+) -> Result<HttpResponse, Failure> {
+    let done = portal.team.sign_out_member(&sent.visitor, read(&id)?).await;
+    answer(&portal, &sent.visitor, "", done).await
+}
+
+async fn require(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Team>,
+) -> Result<HttpResponse, Failure> {
+    let required = sent.fields.text("required") == "on";
+    portal.team.require_second_factor(&sent.visitor, required).await?;
+    Ok(see(HERE))
 }
 
 async fn remove(

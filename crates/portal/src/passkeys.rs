@@ -4,7 +4,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use domain::id::PasskeyId;
 use ports::{
-    driving::{Asked, PortalError, Visitor},
+    driving::{Answered, Asked, PortalError, Visitor},
     passkeys::KeptPasskey,
 };
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::{
     page::{Moment, Page},
     sent::SentByAnybody,
     sign_in::{code_form, inside},
-    signed::{remember, token, visitor},
+    signed::{browsers, let_in, token, visitor},
 };
 
 const NEW: &str = "/portal/account/passkeys/new";
@@ -64,7 +64,10 @@ async fn offer(
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
-async fn keep(portal: web::Data<Portal>, sent: Confirmed<Credentials>) -> Result<HttpResponse, Failure> {
+async fn keep(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let (name, answer) = (fields.text("name").to_owned(), fields.text("answer").to_owned());
     let kept = portal.passkeys.keep_passkey(&visitor, name, fields.secret("asked"), answer);
@@ -101,10 +104,14 @@ async fn show(
     let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
     };
-    let (asked, answer) = (fields.secret("asked"), fields.text("answer").to_owned());
+    let answered = Answered {
+        asked: fields.secret("asked"),
+        answer: fields.text("answer").to_owned(),
+        browsers: browsers(&request),
+    };
     let next = fields.text("next");
-    match portal.passkeys.show_passkey(&visitor, token, asked, answer).await {
-        Ok(signed_in) => Ok(remember(see(&inside(next)), &signed_in.token)),
+    match portal.passkeys.show_passkey(&visitor, token, answered).await {
+        Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
             Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }

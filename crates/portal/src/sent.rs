@@ -14,7 +14,11 @@ use futures_util::TryStreamExt as _;
 use ports::driving::Visitor;
 use subtle::ConstantTimeEq as _;
 
-use crate::{Portal, failure::Failure, signed::Signed};
+use crate::{
+    Portal,
+    failure::Failure,
+    signed::{Signed, SignedFirst},
+};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -95,13 +99,28 @@ impl FromRequest for Sent {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let Signed(visitor) = Signed::extract(&request).await?;
-            let mut payload = payload;
+            let SentFirst(sent) = SentFirst::from_request(&request, &mut { payload }).await?;
+            if sent.visitor.duty.is_some() { Err(Failure::Duty) } else { Ok(sent) }
+        })
+    }
+}
+
+/// A form of somebody who is signed in, whatever they have to do first.
+pub(crate) struct SentFirst(pub(crate) Sent);
+
+impl FromRequest for SentFirst {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, mut payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let SignedFirst(visitor) = SignedFirst::extract(&request).await?;
             let SentByAnybody(fields) = SentByAnybody::from_request(&request, &mut payload).await?;
             if !fits(fields.text(TOKEN).as_bytes(), &visitor) {
                 return Err(Failure::Forged);
             }
-            Ok(Self { visitor, fields })
+            Ok(Self(Sent { visitor, fields }))
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, Role},
     id::{SignInId, TeamId, UserId},
@@ -51,6 +51,12 @@ pub trait UserStore: Send + Sync {
     /// Takes somebody out, with all that they are signed in with.
     async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError>;
 
+    /// Says whether all of a team's people have to have a second factor.
+    async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError>;
+
+    /// Whether they have to.
+    async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError>;
+
     /// Gives somebody a secret for one-time codes, with codes for when they have lost it; none
     /// takes it away. Codes that were there before are gone, unless a passkey is left.
     async fn set_second_factor(
@@ -79,12 +85,14 @@ pub trait UserStore: Send + Sync {
 pub trait SignInStore: Send + Sync {
     async fn add_sign_in(&self, sign_in: &SignIn, token: &CodeHash) -> Result<(), StoreError>;
 
-    /// Who a token stands for, if it has not run out; notes that it was seen.
+    /// Who a token stands for, if it has not run out and was seen within `idle`; notes that it was
+    /// seen, to the minute.
     async fn sign_in(
         &self,
         token: &CodeHash,
+        idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, String)>, StoreError>;
+    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError>;
 
     /// Says that the second factor was shown, and gives the sign-in another token. `false`: it
     /// had another token, or none, by then.
@@ -114,8 +122,13 @@ pub trait SignInStore: Send + Sync {
     /// succeeds.
     async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError>;
 
-    /// A person's sign-ins that have not run out, the latest first.
-    async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError>;
+    /// A person's sign-ins that have not run out and were seen within `idle`, the latest first.
+    async fn sign_ins(
+        &self,
+        user: UserId,
+        idle: TimeDelta,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SignIn>, StoreError>;
 
     /// Ends one of a person's sign-ins. `false`: there was none of that name.
     async fn end_sign_in(&self, user: UserId, id: SignInId) -> Result<bool, StoreError>;
@@ -140,6 +153,14 @@ pub enum Change {
     Nobody,
     /// Nobody would be left who governs the team.
     Last,
+}
+
+/// The team that somebody who is signed in is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    pub name: String,
+    /// Whether all of its people have to have a second factor.
+    pub needs_second_factor: bool,
 }
 
 /// A person.

@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, KeptUser, SignIn, SignInStore, Whence},
+    account_store::{CodeHash, Home, KeptUser, SignIn, SignInStore, Whence},
 };
 
 use super::{
@@ -87,18 +87,23 @@ impl SignInStore for Store {
     async fn sign_in(
         &self,
         token: &CodeHash,
+        idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, String)>, StoreError> {
-        let found: QueryResult<Option<(SignInRow, UserRow, String)>> = with_conn!(self, |conn| {
-            let live = sign_ins::table
-                .inner_join(users::table.inner_join(teams::table))
-                .filter(sign_ins::token.eq(token.0.as_slice()))
-                .filter(sign_ins::expires_at.gt(Moment(now)));
-            let columns = (SignInRow::as_select(), UserRow::as_select(), teams::name);
-            live.select(columns).first(conn).await.optional()
-        });
+    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError> {
+        let found: QueryResult<Option<(SignInRow, UserRow, String, bool)>> =
+            with_conn!(self, |conn| {
+                let live = sign_ins::table
+                    .inner_join(users::table.inner_join(teams::table))
+                    .filter(sign_ins::token.eq(token.0.as_slice()))
+                    .filter(sign_ins::expires_at.gt(Moment(now)))
+                    .filter(sign_ins::seen_at.gt(Moment(now - idle)));
+                let home = (teams::name, teams::second_factor);
+                let columns = (SignInRow::as_select(), UserRow::as_select(), home.0, home.1);
+                live.select(columns).first(conn).await.optional()
+            });
         let found = found.map_err(failed("find who is signed in"))?;
-        let Some((row, user, team)) = found else { return Ok(None) };
+        let Some((row, user, name, needs_second_factor)) = found else { return Ok(None) };
+        let home = Home { name, needs_second_factor };
         let sign_in = row.read()?;
         if now - sign_in.seen_at >= SEEN_TO {
             let this = sign_ins::table.filter(sign_ins::id.eq(Id(*sign_in.id.as_uuid())));
@@ -107,7 +112,7 @@ impl SignInStore for Store {
                 with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
             seen.map_err(failed("note that somebody was seen"))?;
         }
-        Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, team)))
+        Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, home)))
     }
 
     async fn pass_sign_in(
@@ -136,10 +141,8 @@ impl SignInStore for Store {
         let this = sign_ins::table
             .filter(sign_ins::token.eq(old.0.as_slice()))
             .filter(sign_ins::passed.eq(true));
-        let change = (
-            sign_ins::token.eq(new.0.as_slice()),
-            sign_ins::confirmed_at.eq(Some(Moment(at))),
-        );
+        let change =
+            (sign_ins::token.eq(new.0.as_slice()), sign_ins::confirmed_at.eq(Some(Moment(at))));
         let changed =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
@@ -169,11 +172,17 @@ impl SignInStore for Store {
         gone.map(|rows| rows == 1).map_err(failed("forget a form"))
     }
 
-    async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError> {
+    async fn sign_ins(
+        &self,
+        user: UserId,
+        idle: TimeDelta,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SignIn>, StoreError> {
         let rows: QueryResult<Vec<SignInRow>> = with_conn!(self, |conn| {
             sign_ins::table
                 .filter(sign_ins::person.eq(Id(*user.as_uuid())))
                 .filter(sign_ins::expires_at.gt(Moment(now)))
+                .filter(sign_ins::seen_at.gt(Moment(now - idle)))
                 .order((sign_ins::created_at.desc(), sign_ins::id.desc()))
                 .select(SignInRow::as_select())
                 .load(conn)

@@ -1,6 +1,7 @@
 //! Rate limits: counted in this process's memory, or in Redis for all processes.
 
+mod attempts;
 mod memory;
 mod shared;
 
-pub use self::{memory::MemoryLimiter, shared::RedisLimiter};
+pub use self::{attempts::MemoryAttempts, memory::MemoryLimiter, shared::RedisLimiter};

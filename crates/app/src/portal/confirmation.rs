@@ -73,7 +73,7 @@ impl ConfirmationService for People {
         proof: Proof,
     ) -> Result<Secret, PortalError> {
         passed(visitor)?;
-        self.charge(&visitor.email, &visitor.from).await?;
+        let counted = self.count_confirmation(visitor).await?;
         let kept = self.users.user(visitor.user).await?.ok_or(PortalError::Forbidden)?;
         let checked = match self.check_first(visitor, &kept, proof.first).await {
             Ok(()) if kept.user.has_second_factor => {
@@ -85,6 +85,7 @@ impl ConfirmationService for People {
             self.note_refusal(Some(&kept), "confirmation", &visitor.from);
             return Err(error);
         }
+        self.forgive(counted).await;
         self.note(visitor, "sign-in.confirm", "").await?;
         let (fresh, now) = (self.token(), self.core.clock.now());
         if !self.sign_ins.confirm_sign_in(&hash_of(&token), &hash_of(&fresh), now).await? {

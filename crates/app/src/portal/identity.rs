@@ -107,7 +107,7 @@ impl IdentityService for People {
         kept: Secret,
         arrival: Arrival,
         from: Whence,
-        visitor: Option<Visitor>,
+        (visitor, browsers): (Option<Visitor>, Secret),
     ) -> Result<Arrived, PortalError> {
         let identities = self.identities()?;
         self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
@@ -126,7 +126,8 @@ impl IdentityService for People {
         let identity = identity.map_err(|error| unidentified(&error))?;
         if !what.starts_with(CONFIRM) {
             let person = self.known(&identity, &from).await?;
-            let signed_in = self.begin(&person, from, By::Provider).await?;
+            let browser = self.browser_of(Some(person.user.id), &browsers).await?;
+            let signed_in = self.begin(&person, from, By::Provider, browser).await?;
             return Ok(Arrived::SignedIn(signed_in, what.to_owned()));
         }
         let visitor = visitor.filter(|visitor| what == confirming(visitor)).ok_or_else(late)?;

@@ -2,6 +2,7 @@
 //! is done: nothing happens that the log does not know.
 
 mod accounts;
+mod attempts;
 mod audit;
 mod branding;
 mod confirmation;
@@ -13,6 +14,7 @@ mod links;
 mod overview;
 mod passkeys;
 mod receivers;
+mod recorded;
 mod sessions;
 mod team;
 mod templates;
@@ -35,13 +37,17 @@ use ports::{
     StoreError,
     account_links::AccountLinkStore,
     account_store::{SignInStore, UserStore},
+    attempts::AttemptLimiter,
     audit_log::AuditLog,
     brand_store::BrandStore,
     catalogue::Catalogue,
     credentials::{OneTimeCodes, Passwords},
     driving::{SessionService, Visitor},
     identity::IdentityProvider,
+    invitations::InvitationStore,
     key_store::KeyStore,
+    known_browsers::KnownBrowserStore,
+    notice_store::NoticeStore,
     notifier::Stationery,
     passkeys::{PasskeyStore, Passkeys},
     rate_limiter::RateLimiter,
@@ -54,8 +60,9 @@ use url::Url;
 
 use crate::{
     advance::Core,
-    config::Config,
+    config::{Config, SignIns},
     kept::{Failure, derive, explain},
+    limiters::Limiters,
     webhooks::Webhooks,
     whole::Whole,
 };
@@ -66,6 +73,8 @@ pub(crate) struct People {
     pub(crate) users: Arc<dyn UserStore>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     pub(crate) links: Arc<dyn AccountLinkStore>,
+    pub(crate) notices: Arc<dyn NoticeStore>,
+    pub(crate) invitations: Arc<dyn InvitationStore>,
     pub(crate) audit: Arc<dyn AuditLog>,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) sessions: Arc<dyn SessionStore>,
@@ -82,7 +91,10 @@ pub(crate) struct People {
     pub(crate) identities: Option<Arc<dyn IdentityProvider>>,
     /// None where the deployment has no host name.
     pub(crate) party: Option<Arc<dyn Passkeys>>,
+    pub(crate) browsers: Arc<dyn KnownBrowserStore>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) attempts: Arc<dyn AttemptLimiter>,
+    pub(crate) rules: SignIns,
     /// Closes what a form carries to the next one.
     pub(crate) seal: Seal,
 }
@@ -107,7 +119,7 @@ impl People {
         core: &Arc<Core>,
         config: &Config,
         store: &Arc<Store>,
-        limiter: &Arc<dyn RateLimiter>,
+        (limiter, attempts): &Limiters,
         partners: Arc<dyn SessionService>,
     ) -> Result<Self, Failure> {
         Ok(Self {
@@ -115,6 +127,8 @@ impl People {
             users: store.clone(),
             sign_ins: store.clone(),
             links: store.clone(),
+            notices: store.clone(),
+            invitations: store.clone(),
             audit: store.clone(),
             keys: store.clone(),
             sessions: store.clone(),
@@ -137,7 +151,10 @@ impl People {
             passkeys: store.clone(),
             party: party(&config.addresses.public),
             identities: identities(config)?,
+            browsers: store.clone(),
             limiter: limiter.clone(),
+            attempts: attempts.clone(),
+            rules: config.sign_ins,
             seal: Seal::new(&derive(key, "portal")),
         })
     }

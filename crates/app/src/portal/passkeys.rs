@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use domain::{confirmation::Sensitive, id::PasskeyId, secret::Secret};
+use domain::{confirmation::Sensitive, id::PasskeyId, notice::AccountEvent, secret::Secret};
 use ports::{
-    driving::{Asked, PasskeyService, PortalError, SignedIn, Visitor},
+    driving::{Answered, Asked, PasskeyService, PortalError, SignedIn, Visitor},
     passkeys::{Ceremony, Credential, KeptPasskey, Passkeys},
 };
 use uuid::Uuid;
@@ -134,6 +134,7 @@ impl PasskeyService for People {
         }
         // Whoever was in without it is so no longer.
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
+        self.tell(visitor.user, AccountEvent::PasskeyAdded, &visitor.from).await?;
         Ok(if first { codes } else { vec![] })
     }
 
@@ -142,7 +143,10 @@ impl PasskeyService for People {
         self.confirmed(visitor, Sensitive::Credentials)?;
         self.note(visitor, "passkey.drop", &id.to_string()).await?;
         let gone = self.passkeys.remove_passkey(visitor.user, id).await?;
-        if gone { Ok(()) } else { Err(PortalError::NotFound("passkey")) }
+        if !gone {
+            return Err(PortalError::NotFound("passkey"));
+        }
+        Ok(self.tell(visitor.user, AccountEvent::PasskeyRemoved, &visitor.from).await?)
     }
 
     async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError> {
@@ -156,13 +160,18 @@ impl PasskeyService for People {
         &self,
         visitor: &Visitor,
         token: Secret,
-        asked: Secret,
-        answer: String,
+        answered: Answered,
     ) -> Result<SignedIn, PortalError> {
         let now = self.core.clock.now();
         let kept = self.half_in(&token, now).await?;
-        self.charge(&visitor.email, &visitor.from).await?;
-        self.check_passkey(visitor, &asked_of(visitor), &asked, &answer).await?;
-        self.let_in(&kept, &token, &visitor.from).await
+        let Answered { asked, answer, browsers } = answered;
+        let browser = self.browser_of(Some(visitor.user), &browsers).await?;
+        let counted = self.count_attempt(&visitor.email, &visitor.from, &browser).await?;
+        if let Err(error) = self.check_passkey(visitor, &asked_of(visitor), &asked, &answer).await {
+            self.note_refusal(Some(&kept), "passkey", &visitor.from);
+            return Err(error);
+        }
+        self.forgive(counted).await;
+        self.let_in(&kept, &token, &visitor.from, browser).await
     }
 }

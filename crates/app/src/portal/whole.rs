@@ -20,10 +20,11 @@ use ports::{
     account_store::{SignIn, Whence},
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
-        AccountService, Arrived, Asked, Attempt, AuditCheck, AuditService, BrandingService,
-        ConfirmationService, EmbeddingService, HeldForm, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey,
-        NewMember, NewWebhook, Offer, Overview, PasskeyService, PortableAttestation, PortalError,
-        Preview, Proof, ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
+        AccountService, Answered, Arrived, Asked, Attempt, AuditCheck, AuditService,
+        BrandingService, ConfirmationService, EmbeddingService, HeldForm, IdentityService,
+        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer,
+        Overview, PasskeyService, PortableAttestation, PortalError, Preview, Proof,
+        ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
         TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     identity::Arrival,
@@ -76,10 +77,10 @@ impl<S: IdentityService + 'static> IdentityService for Whole<S> {
         kept: Secret,
         arrival: Arrival,
         from: Whence,
-        visitor: Option<Visitor>,
+        browser: (Option<Visitor>, Secret),
     ) -> Result<Arrived, PortalError> {
         let inner = self.inner.clone();
-        whole(&self.runtime, async move { inner.arrive(kept, arrival, from, visitor).await }).await
+        whole(&self.runtime, async move { inner.arrive(kept, arrival, from, browser).await }).await
     }
 
     async fn depart_to_confirm(&self, visitor: &Visitor) -> Result<(String, Secret), PortalError> {
@@ -101,7 +102,7 @@ whole_for_visitors! { PasskeyService:
     fn keep_passkey(name: String, asked: Secret, answer: String) -> Vec<Secret>;
     fn drop_passkey(id: PasskeyId) -> ();
     fn ask_passkey() -> Option<Asked>;
-    fn show_passkey(token: Secret, asked: Secret, answer: String) -> SignedIn;
+    fn show_passkey(token: Secret, answered: Answered) -> SignedIn;
 }
 
 whole_for_visitors! { TeamService:
@@ -109,6 +110,9 @@ whole_for_visitors! { TeamService:
     fn invite(order: NewMember) -> ();
     fn invite_again(id: UserId) -> ();
     fn appoint(id: UserId, role: Role) -> ();
+    fn sign_out_member(id: UserId) -> ();
+    fn requires_second_factor() -> bool;
+    fn require_second_factor(required: bool) -> ();
     fn remove(id: UserId) -> ();
 }
 
@@ -183,9 +187,11 @@ impl<S: AccountService + 'static> AccountService for Whole<S> {
         token: &Secret,
         code: &str,
         from: Whence,
+        browsers: Secret,
     ) -> Result<SignedIn, PortalError> {
         let (inner, token, code) = (self.inner.clone(), token.clone(), code.to_owned());
-        whole(&self.runtime, async move { inner.show_code(&token, &code, from).await }).await
+        let shown = async move { inner.show_code(&token, &code, from, browsers).await };
+        whole(&self.runtime, shown).await
     }
 
     async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {

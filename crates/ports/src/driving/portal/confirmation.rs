@@ -23,7 +23,11 @@ pub trait ConfirmationService: Send + Sync {
     async fn held(&self, visitor: &Visitor) -> Result<Option<HeldForm>, PortalError>;
 
     /// Takes out what was kept under this identifier. Of two at once one gets it.
-    async fn take_held(&self, visitor: &Visitor, id: String) -> Result<Option<HeldForm>, PortalError>;
+    async fn take_held(
+        &self,
+        visitor: &Visitor,
+        id: String,
+    ) -> Result<Option<HeldForm>, PortalError>;
 
     /// Confirms who the visitor is; answers the token that they have from now on. The token that
     /// they had before is void, so that a copy of it gains nothing by the confirmation.

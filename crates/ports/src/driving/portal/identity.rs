@@ -22,13 +22,14 @@ pub trait IdentityService: Send + Sync {
 
     /// Understands what a browser came back with: signs in whom the provider names, if they are in
     /// a team here, or confirms who the visitor is. A second factor is asked for as after a
-    /// password.
+    /// password. `browser`: who is signed in in it, and what it was handed as in
+    /// [`Attempt`](super::Attempt).
     async fn arrive(
         &self,
         kept: Secret,
         arrival: Arrival,
         from: Whence,
-        visitor: Option<Visitor>,
+        browser: (Option<Visitor>, Secret),
     ) -> Result<Arrived, PortalError>;
 }
 

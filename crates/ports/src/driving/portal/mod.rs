@@ -18,6 +18,7 @@ use domain::{
     api_key::Environment,
     audit::AuditEntry,
     confirmation::{Authenticated, Sensitive},
+    duty::Duty,
     id::{ApiKeyId, SignInId, TeamId, UserId},
     secret::Secret,
 };
@@ -26,7 +27,7 @@ pub use self::{
     branding::BrandingService,
     confirmation::{ConfirmationService, FirstFactor, HeldForm, OtherFactor, Proof},
     identity::{Arrived, IdentityService},
-    passkeys::{Asked, PasskeyService},
+    passkeys::{Answered, Asked, PasskeyService},
     receivers::ReceiverService,
     sessions::{Day, FailingNode, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
@@ -57,6 +58,8 @@ pub struct Visitor {
     /// Whether a provider of identities signed them in.
     pub by_provider: bool,
     pub authenticated: Authenticated,
+    /// What they have to do before anything else is open to them.
+    pub duty: Option<Duty>,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub from: Whence,
@@ -69,9 +72,14 @@ impl Visitor {
     }
 
     /// # Errors
-    /// Their role does not have this right, or they have shown only half of what is asked for.
+    /// Their role does not have this right, they have shown only half of what is asked for, or they
+    /// have a [`Duty`].
     pub fn must(&self, right: Right) -> Result<(), PortalError> {
-        if self.passed && self.role.may(right) { Ok(()) } else { Err(PortalError::Forbidden) }
+        if self.passed && self.duty.is_none() && self.role.may(right) {
+            Ok(())
+        } else {
+            Err(PortalError::Forbidden)
+        }
     }
 }
 
@@ -101,6 +109,7 @@ pub trait AccountService: Send + Sync {
         token: &Secret,
         code: &str,
         from: Whence,
+        browsers: Secret,
     ) -> Result<SignedIn, PortalError>;
 
     /// Who a token stands for.
@@ -137,12 +146,16 @@ pub struct Attempt {
     pub email: String,
     pub password: Secret,
     pub from: Whence,
+    /// What the browser was handed when somebody signed in there; empty: nothing.
+    pub browsers: Secret,
 }
 
 /// A token for somebody, and whether a code is asked for before it is worth anything.
 pub struct SignedIn {
     pub token: Secret,
     pub needs_code: bool,
+    /// What the browser shows at its next attempt to sign in, once somebody is in.
+    pub browsers: Option<Secret>,
 }
 
 /// A secret for one-time codes that may be taken.
@@ -224,11 +237,11 @@ pub enum PortalError {
     Forbidden,
     #[error("confirm first that it is you")]
     Unconfirmed,
-    #[error("that address and that password do not belong together")]
+    #[error("incorrect email or password")]
     WrongPassword,
     #[error("that code is not right, or was used before")]
     WrongCode,
-    #[error("that was tried too often")]
+    #[error("too many attempts: wait a moment, then try again")]
     TooMany {
         /// Whole seconds.
         retry_after: i64,

@@ -15,6 +15,16 @@ pub struct Asked {
     pub sealed: Secret,
 }
 
+/// What a browser answers to somebody's attempt to sign in with a passkey.
+pub struct Answered {
+    /// As it was in what was [`Asked`].
+    pub asked: Secret,
+    /// JSON.
+    pub answer: String,
+    /// As in [`Attempt`](super::Attempt).
+    pub browsers: Secret,
+}
+
 /// Passkeys of whoever is signed in, and of whoever has shown their password alone.
 #[async_trait]
 pub trait PasskeyService: Send + Sync {
@@ -45,7 +55,6 @@ pub trait PasskeyService: Send + Sync {
         &self,
         visitor: &Visitor,
         token: Secret,
-        asked: Secret,
-        answer: String,
+        answered: Answered,
     ) -> Result<SignedIn, PortalError>;
 }
