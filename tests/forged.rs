@@ -27,6 +27,7 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
         "/portal/account/second-factor",
         "/portal/account/second-factor/drop",
         "/portal/account/passkeys/new",
+        "/portal/confirm",
         "/portal/sign-out",
     ];
     let named = [
@@ -39,6 +40,8 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
         format!("/portal/members/{person}/invite"),
         format!("/portal/members/{person}/role"),
         format!("/portal/members/{person}/remove"),
+        format!("/portal/members/{person}/sign-out"),
+        "/portal/members/second-factor".to_owned(),
         format!("/portal/receivers/{key}"),
         format!("/portal/receivers/{key}/remove"),
         "/portal/templates/1".to_owned(),

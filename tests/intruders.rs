@@ -132,6 +132,7 @@ async fn passwords_and_codes_cannot_be_guessed_through() {
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let person = Person::new(&base(&deployment));
     assert_eq!(person.sign_in(ADA, &password).await.status, 303);
+    person.confirm(&[]).await;
     let page = person.get("/portal/account/second-factor").await;
     let secret = page.text.split_once("<code class=\"secret\">").unwrap().1;
     let secret = secret.split('<').next().unwrap().to_owned();
@@ -156,10 +157,13 @@ async fn passwords_and_codes_cannot_be_guessed_through() {
         refused += 1;
     };
     assert!(late.status == 429 && !late.header("retry-after").is_empty(), "{}", late.status);
-    assert!(refused <= 10, "{refused} codes");
+    assert!(refused <= 6, "{refused} codes");
     let answer = thief.sign_in(ADA, &password).await;
     assert_eq!(answer.status, 429, "even with the password");
     assert_eq!(person.get("/portal/keys").await.status, 200, "who is in stays in");
+    let again = person.sign_in(ADA, &password).await;
+    assert_eq!(again.status, 303, "and comes in again from the browser that is known");
+    assert!(again.header("location").starts_with("/portal/sign-in/code"));
 
     // An address that nobody has is throttled like one that somebody has.
     let statuses = async |email: &str| {
@@ -173,7 +177,7 @@ async fn passwords_and_codes_cannot_be_guessed_through() {
     user(&deployment, &deployment.team, "bob@lender.example", "member");
     let known = statuses("bob@lender.example").await;
     assert_eq!(known, statuses("nobody@lender.example").await);
-    assert_eq!(known, [&[422; 10][..], &[429; 2]].concat());
+    assert_eq!(known, [&[422; 6][..], &[429; 6]].concat());
 }
 
 /// A password is changed for one that is no easy guess, and ends what was signed in elsewhere.
@@ -185,16 +189,11 @@ async fn a_password_is_changed_for_a_good_one() {
     one.sign_in(ADA, &password).await;
     two.sign_in(ADA, &password).await;
     let path = "/portal/account/password";
-    for (old, new) in [
-        ("wrong wrong wrong", PHRASE),
-        (password.as_str(), "short"),
-        (password.as_str(), "passwordpassword"),
-        (password.as_str(), "ada@lender.example"),
-    ] {
-        let answer = one.fill("/portal/account", path, &[("old", old), ("new", new)]).await;
+    for new in ["short", "passwordpassword", "ada@lender.example"] {
+        let answer = one.fill("/portal/account", path, &[("new", new)]).await;
         assert_eq!(answer.status, 422, "{new}");
     }
-    let fields = [("old", password.as_str()), ("new", PHRASE)];
+    let fields = [("new", PHRASE)];
     assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);
     assert_eq!(one.get("/portal/keys").await.status, 200);
     assert_eq!(two.get("/portal/keys").await.status, 303, "signed out");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    person::{Person, base, mailed_link, signed_in},
+    person::{Person, base, mail_with, mailed_link, signed_in, user},
     service::Deployment,
 };
 
@@ -112,4 +112,73 @@ async fn a_forgotten_password_is_chosen_anew_by_mail() {
     assert_eq!(nobody.sign_in(ADA, PHRASE).await.status, 303);
     let log = std::fs::read_to_string(deployment.log()).unwrap();
     assert!(!log.contains(token), "a link is in no log");
+}
+
+/// An owner invites an address that another team has, and one that nobody has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invitation_says_nothing_of_other_teams() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let ada = signed_in(&deployment, ADA, "member").await;
+    let theirs = deployment.admin(&["create-team", "Another"])["teamId"].clone();
+    let password = user(&deployment, theirs.as_str().unwrap(), "mal@other.example", "owner");
+    let mal = Person::new(&base(&deployment));
+    mal.sign_in("mal@other.example", &password).await;
+    let members = "/portal/members";
+    let invite = async |email: &str| {
+        let answer = mal.fill(members, members, &[("email", email), ("role", "member")]).await;
+        (answer.status, answer.header("location").to_owned(), answer.text)
+    };
+    const EVE: &str = "eve@lender.example";
+    let (taken, free) = (invite(ADA).await, invite(EVE).await);
+    assert_eq!(taken, free);
+    assert_eq!(taken.0, 303);
+    // What the list says of the two, but for their names.
+    let row = async |email: &str| {
+        let page = mal.get(members).await.text;
+        let row = page.split("<tr>").find(|row| row.contains(email)).unwrap().to_owned();
+        let id = row.split("/portal/members/").nth(1).unwrap().split('/').next().unwrap();
+        (timeless(&row).replace(id, "ID").replace(email, "EMAIL"), id.to_owned())
+    };
+    let (told, known) = (mail_with(&deployment, ADA, "account in another team").await, ADA);
+    assert!(!told.contains("/portal/password"), "{told}");
+    mailed_link(&deployment, EVE).await;
+    let same = eventually("the same", SOON, async || {
+        let (one, other) = (row(known).await, row(EVE).await);
+        (one.0 == other.0 && one.0.contains("sent,")).then_some((one.1, other.1))
+    });
+    let (shadow, eve) = same.await;
+    let again = async |email: &str| {
+        let (status, location, text) = invite(email).await;
+        (status, location, timeless(&text.replace(EVE, ADA)))
+    };
+    assert_eq!(again(ADA).await, again(EVE).await);
+    for (what, role) in [("invite", ""), ("role", "owner"), ("role", "member")] {
+        let act = async |id: &str| {
+            let path = format!("{members}/{id}/{what}");
+            let answer = mal.fill(members, &path, &[("role", role)]).await;
+            (answer.status, answer.header("location").to_owned())
+        };
+        assert_eq!(act(&shadow).await, act(&eve).await, "{what}");
+    }
+    // Ada is where she was; once she is not, the invitation is hers.
+    assert_eq!(ada.get("/portal/keys").await.status, 200);
+    let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
+    let page = owner.get(members).await.text;
+    let own = page.split("/portal/members/").find(|part| part.contains(&format!("Take {ADA}")));
+    let remove = format!("{members}/{}/remove", own.unwrap().split('/').next().unwrap());
+    assert_eq!(owner.fill(members, &remove, &[]).await.status, 303);
+    let again = format!("{members}/{shadow}/invite");
+    assert_eq!(mal.fill(members, &again, &[]).await.status, 303);
+    let link = mailed_link(&deployment, ADA).await;
+    let fields = [("link", link.split_once("link=").unwrap().1), ("new", PHRASE)];
+    assert_eq!(ada.post("/portal/password", &fields).await.status, 200);
+    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 303);
+    assert!(ada.get("/portal/overview").await.text.contains("Another"));
+}
+
+/// A page without its moments.
+fn timeless(page: &str) -> String {
+    page.split("<time")
+        .map(|part| part.split_once("</time>").map_or(part, |(_, rest)| rest))
+        .collect()
 }

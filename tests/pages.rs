@@ -27,6 +27,13 @@ pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
     page.click("button.primary").await;
 }
 
+/// Confirms by a password who they are, and goes on to what waits for it.
+pub async fn confirm(page: &Embed<'_>, password: &str) {
+    heading(page, "Confirm it is you").await;
+    enter(page, "password", password).await;
+    page.click("main form:not([data-passkey]) button").await;
+}
+
 /// No barrier that a machine finds, in light and in dark; prints when the page was first painted.
 /// With `AVOUCH_SHOTS`, a picture of each page goes into that folder, for the documentation.
 pub async fn no_barrier(page: &Embed<'_>, when: &str) {

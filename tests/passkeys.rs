@@ -6,7 +6,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{enter, heading, no_barrier, sign_in, text},
+    pages::{confirm, enter, heading, no_barrier, sign_in, text},
     person::{Person, base, user},
     service::Deployment,
 };
@@ -35,10 +35,14 @@ async fn authenticator(browser: &Applicant) -> Value {
     json!({ "authenticatorId": added.await["authenticatorId"] })
 }
 
-async fn add_passkey(page: &Embed<'_>, name: &str) {
+/// The first one is added by somebody who has not confirmed yet who they are.
+async fn add_passkey(page: &Embed<'_>, name: &str, password: Option<&str>) {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
     page.click("a[href='/portal/account/passkeys/new']").await;
+    if let Some(password) = password {
+        confirm(page, password).await;
+    }
     heading(page, "Add a passkey").await;
     no_barrier(page, "a new passkey").await;
     enter(page, "name", name).await;
@@ -60,12 +64,13 @@ async fn a_passkey_is_added_shown_and_removed() {
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
-    add_passkey(&page, "Key <b>ring</b>").await;
+    add_passkey(&page, "Key <b>ring</b>", Some(&password)).await;
     heading(&page, "Recovery codes").await;
     no_barrier(&page, "recovery codes").await;
     let code = text(&page, "document.querySelector('.codes code').textContent").await;
+    let other = text(&page, "document.querySelectorAll('.codes code')[1].textContent").await;
     // The same device makes no second one for the same person.
-    add_passkey(&page, "Once more").await;
+    add_passkey(&page, "Once more", None).await;
     until_problem(&page).await;
     page.click("nav a[href='/portal/account']").await;
     heading(&page, "Your account").await;
@@ -94,10 +99,13 @@ async fn a_passkey_is_added_shown_and_removed() {
 
     page.click("nav a[href='/portal/account']").await;
     heading(&page, "Your account").await;
+    // With the second of the codes: it is asked for as the password is.
     page.click(".rows summary").await;
-    page.click(".rows input[type=password]").await;
-    browser.write(&password).await;
     page.click(".rows button").await;
+    heading(&page, "Confirm it is you").await;
+    no_barrier(&page, "a confirmation with a passkey").await;
+    enter(&page, "code", &other).await;
+    confirm(&page, &password).await;
     page.until("it is gone", "document.querySelector('.rows') === null").await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
@@ -141,7 +149,7 @@ async fn an_answer_counts_for_who_was_asked() {
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
-    add_passkey(&page, "Laptop").await;
+    add_passkey(&page, "Laptop", Some(&password)).await;
     heading(&page, "Recovery codes").await;
 
     let (ada, options, asked) = half_in(&deployment, &password).await;
@@ -158,7 +166,7 @@ async fn an_answer_counts_for_who_was_asked() {
     assert!(!show(&other, &others, &right).await, "the answer to another question");
     assert!(!show(&ada, "AAAA", &right).await);
     assert!(show(&ada, &asked, &right).await);
-    // Ten tries are counted together with those of codes and passwords.
+    // Tries are counted together with those of codes and passwords.
     let refused = eventually("a refusal", SOON, async || {
         let fields = [("asked", others.as_str()), ("answer", "{}"), ("next", "")];
         let shown = other.post("/portal/sign-in/passkey", &fields).await;
@@ -179,7 +187,7 @@ async fn an_answer_counts_once_and_for_our_own_pages() {
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
-    add_passkey(&page, "Laptop").await;
+    add_passkey(&page, "Laptop", Some(&password)).await;
     heading(&page, "Recovery codes").await;
 
     // Another port of the same host may ask for the passkey, and is found out by its origin.
@@ -212,6 +220,7 @@ async fn an_answer_counts_once_and_for_our_own_pages() {
     let person = Person::new(&base(&numbers));
     person.sign_in(ADA, &password).await;
     assert!(!person.get("/portal/account").await.text.contains("asskey"));
+    person.confirm(&[]).await;
     assert_eq!(person.get("/portal/account/passkeys/new").await.status, 404);
     browser.leave().await;
 }

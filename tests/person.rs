@@ -23,6 +23,8 @@ pub struct Person {
     client: Client<HttpConnector, Full<Bytes>>,
     pub base: String,
     cookies: Mutex<BTreeMap<String, String>>,
+    /// What they signed in with.
+    password: Mutex<String>,
 }
 
 /// A page, or where one is sent on to.
@@ -51,12 +53,29 @@ impl Page {
 impl Person {
     pub fn new(base: &str) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { client, base: base.to_owned(), cookies: Mutex::default() }
+        let (cookies, password) = (Mutex::default(), Mutex::default());
+        Self { client, base: base.to_owned(), cookies, password }
     }
 
     pub fn cookie(&self) -> Option<String> {
         let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.get("__Host-avouch").cloned()
+    }
+
+    /// Forgets that somebody is signed in, and not that they were.
+    pub fn drop_cookie(&self) {
+        self.set_cookie("");
+    }
+
+    /// What the browser is known by.
+    pub fn browser_cookie(&self) -> Option<String> {
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.get("__Host-avouch-browser").cloned()
+    }
+
+    pub fn set_browser_cookie(&self, value: &str) {
+        let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.insert("__Host-avouch-browser".into(), value.into());
     }
 
     pub fn set_cookie(&self, value: &str) {
@@ -86,11 +105,38 @@ impl Person {
         self.send(Method::POST, path, form.finish(), headers).await
     }
 
-    /// Sends a form with the token of the page that it is on.
+    /// Sends a form with the token of the page that it is on; confirms who they are where that is
+    /// asked for.
     pub async fn fill(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> Page {
+        let answer = self.fill_once(page, path, fields).await;
+        if answer.header("location") != "/portal/confirm" {
+            return answer;
+        }
+        assert_eq!(self.confirm(&[]).await.header("location"), "/portal/confirm/continue");
+        self.go_on().await
+    }
+
+    /// The same, and whatever is answered.
+    pub async fn fill_once(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> Page {
         let token = self.get(page).await.token();
         let fields = [fields, &[("form_token", token.as_str())]].concat();
         self.post(path, &fields).await
+    }
+
+    /// Confirms who they are, with the password that they signed in with and what else there is.
+    pub async fn confirm(&self, more: &[(&str, &str)]) -> Page {
+        let password = self.password.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let fields = [&[("password", password.as_str())], more].concat();
+        self.fill_once("/portal/confirm", "/portal/confirm", &fields).await
+    }
+
+    /// Sends the form that waited for a confirmation.
+    pub async fn go_on(&self) -> Page {
+        let page = self.get("/portal/confirm/continue").await;
+        let path = page.after("class=\"card\" data-continue action=\"").replace("&#x2f;", "/");
+        let resume = page.after("name=\"resume\" value=\"");
+        let fields = [("resume", resume.as_str()), ("form_token", &page.token())];
+        self.post(&path, &fields).await
     }
 
     /// Sends a form with a file and the token of the page that it is on.
@@ -111,6 +157,7 @@ impl Person {
     }
 
     pub async fn sign_in(&self, email: &str, password: &str) -> Page {
+        password.clone_into(&mut self.password.lock().unwrap_or_else(PoisonError::into_inner));
         self.post("/portal/sign-in", &[("email", email), ("password", password)]).await
     }
 
@@ -130,8 +177,11 @@ impl Person {
         if !body.is_empty() && !typed {
             request = request.header("content-type", "application/x-www-form-urlencoded");
         }
-        if let Some(cookie) = self.cookie() {
-            request = request.header("cookie", format!("__Host-avouch={cookie}"));
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cookies = cookies.iter().filter(|(_, value)| !value.is_empty());
+        let cookies: Vec<_> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
+        if !cookies.is_empty() {
+            request = request.header("cookie", cookies.join("; "));
         }
         let request = request.body(Full::from(body)).expect("a request");
         let response = self.client.request(request).await.expect("an answer");

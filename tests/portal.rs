@@ -6,7 +6,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{enter, heading, no_barrier, sign_in, text},
+    pages::{confirm, enter, heading, no_barrier, sign_in, text},
     person::{Person, base, code_at, now, signed_in, status_with, user},
     service::Deployment,
 };
@@ -70,7 +70,7 @@ async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
     page.until("it is revoked", "document.querySelector('.state.revoked') !== null").await;
     assert_eq!(status_with(&deployment, &rotated).await, 401);
 
-    let codes = second_factor(&page).await;
+    let codes = second_factor(&page, &password).await;
     sign_in_with_codes(&page, &password, &codes).await;
     page.click("nav a[href='/portal/audit']").await;
     heading(&page, "Audit log").await;
@@ -78,7 +78,7 @@ async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
     let done = text(&page, "[...document.querySelectorAll('tbody code:not([title])')].map((c) => c.textContent).join(' ')").await;
     assert_eq!(
         done,
-        "sign-in sign-in.refused sign-in sign-in.refused second-factor.keep key.revoke key.rotate \
+        "sign-in sign-in.refused sign-in sign-in.refused second-factor.keep sign-in.confirm key.revoke key.rotate \
          key.make sign-in sign-in.refused person.add"
     );
     browser.leave().await;
@@ -93,11 +93,14 @@ struct Codes {
 }
 
 /// Sets one-time codes up.
-async fn second_factor(page: &Embed<'_>) -> Codes {
+async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
     no_barrier(page, "account").await;
     page.click("a.primary").await;
+    heading(page, "Confirm it is you").await;
+    no_barrier(page, "a confirmation").await;
+    confirm(page, password).await;
     heading(page, "One-time codes").await;
     no_barrier(page, "a second factor").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;

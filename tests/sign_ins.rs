@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    person::{Person, base, user},
+    person::{Page, Person, base, made_up, user},
     service::Deployment,
 };
 use serde_json::Value;
@@ -40,4 +40,84 @@ async fn refused_sign_ins_are_in_the_audit_log_and_in_the_log() {
     for secret in [WRONG, password.as_str(), "nobody@lender.example"] {
         assert!(!log.contains(secret), "{secret}");
     }
+}
+
+/// A deployment behind a proxy, so that people come from many networks.
+async fn behind_a_proxy() -> Deployment {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_TRUSTED_PROXIES", "127.0.0.1/32");
+    deployment.run().await;
+    deployment
+}
+
+async fn sign_in_from(person: &Person, address: &str, password: &str) -> Page {
+    let from = person.base.clone();
+    let headers = [
+        ("origin", from.as_str()),
+        ("sec-fetch-site", "same-origin"),
+        ("x-forwarded-for", address),
+    ];
+    person.post_from("/portal/sign-in", &[("email", ADA), ("password", password)], &headers).await
+}
+
+/// A stranger's guesses, from one network and from many, and the owner meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_strangers_guesses_lock_nobody_out() {
+    let deployment = behind_a_proxy().await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let ada = Person::new(&base(&deployment));
+    assert_eq!(sign_in_from(&ada, "192.0.2.1", &password).await.status, 303);
+    ada.drop_cookie();
+
+    // Eleven wrong ones from one network: it waits, for seconds.
+    let stranger = Person::new(&base(&deployment));
+    let mut statuses = vec![];
+    for _ in 0..11 {
+        statuses.push(sign_in_from(&stranger, "203.0.113.9", WRONG).await.status);
+    }
+    assert_eq!(statuses, [&[422; 6][..], &[429; 5]].concat());
+    let late = sign_in_from(&stranger, "203.0.113.9", &password).await;
+    assert_eq!(late.status, 429, "even with the password");
+    let wait: u32 = late.header("retry-after").parse().unwrap();
+    assert!((1..=15).contains(&wait), "{wait} s");
+    // A browser that was not here before, from another network.
+    let other = Person::new(&base(&deployment));
+    assert_eq!(sign_in_from(&other, "192.0.2.2", &password).await.status, 303);
+    // The owner's own browser, from the stranger's network too.
+    for address in ["192.0.2.1", "203.0.113.9"] {
+        assert_eq!(sign_in_from(&ada, address, &password).await.status, 303, "{address}");
+        ada.drop_cookie();
+    }
+
+    // From ever new networks: after twenty in all, whoever is not known waits.
+    let mut guesses = 6;
+    let late = loop {
+        let answer = sign_in_from(&stranger, &format!("198.51.100.{guesses}"), WRONG).await;
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 422);
+        guesses += 1;
+        assert!(guesses < 60, "guesses are bounded");
+    };
+    println!("{guesses} guesses before the first delay of the account");
+    assert!(guesses >= 20, "{guesses}");
+    let wait: u32 = late.header("retry-after").parse().unwrap();
+    assert!((1..=300).contains(&wait), "{wait} s");
+    stranger.set_browser_cookie(&format!("{}.{}", made_up(), made_up()));
+    let forged = sign_in_from(&stranger, "198.51.100.250", &password).await;
+    assert!(forged.status == 429 || forged.status == 303, "{}", forged.status);
+    assert_eq!(sign_in_from(&ada, "192.0.2.1", &password).await.status, 303, "the owner's browser");
+    ada.drop_cookie();
+
+    // What is guessed in the owner's own browser is slowed down like anywhere.
+    let mut statuses = vec![];
+    for _ in 0..8 {
+        statuses.push(sign_in_from(&ada, "192.0.2.1", WRONG).await.status);
+    }
+    assert_eq!(statuses, [&[422; 6][..], &[429; 2]].concat());
+    let told = ada.browser_cookie().unwrap();
+    assert!(told.len() < 60 && !told.contains(ADA), "{told}");
+    let dump = deployment.database.dump().await;
+    assert!(!dump.contains(&told), "only a hash of it is kept");
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use adapters::{
-    limiter::{MemoryLimiter, Redis, RedisLimiter, RedisTls},
+    limiter::{MemoryAttempts, MemoryLimiter, Redis, RedisLimiter, RedisTls},
     system::SystemClock,
 };
 use domain::{id::ApiKeyId, rate::Limit};
@@ -16,7 +16,10 @@ use ports::{
     clock::Clock as _,
     rate_limiter::{Charge, RateLimiter as _, Subject},
 };
-use testkit::{contract::rate_limiter::Limiter, redis::RedisServer};
+use testkit::{
+    contract::{attempts, rate_limiter::Limiter},
+    redis::RedisServer,
+};
 
 mod memory {
     testkit::rate_limiter_contract!(super::memory());
@@ -24,6 +27,26 @@ mod memory {
 
 mod redis {
     testkit::rate_limiter_contract!(super::redis());
+}
+
+mod attempts_in_memory {
+    testkit::attempts_contract!(super::attempts_in_memory());
+}
+
+mod attempts_in_redis {
+    testkit::attempts_contract!(super::attempts_in_redis());
+}
+
+fn attempts_in_memory() -> Ready<attempts::Limiter> {
+    let limiter = Arc::new(MemoryAttempts::default());
+    ready(attempts::Limiter { limiter, clock: Arc::new(SystemClock), guard: Box::new(()) })
+}
+
+fn attempts_in_redis() -> Ready<attempts::Limiter> {
+    let server = RedisServer::start();
+    let redis = Redis::new(&server.url(), RedisTls::default()).unwrap();
+    let limiter = Arc::new(RedisLimiter::open(&redis).unwrap());
+    ready(attempts::Limiter { limiter, clock: Arc::new(SystemClock), guard: Box::new(server) })
 }
 
 fn memory() -> Ready<Limiter> {

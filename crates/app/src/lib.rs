@@ -13,6 +13,7 @@ mod folders;
 mod jail;
 mod kept;
 mod keys;
+mod limiters;
 mod live;
 mod mails;
 mod partner;

@@ -52,6 +52,7 @@ impl Workers {
         self.core.sessions.forget_keys(now - KEYS_KEPT).await?;
         self.sign_ins.forget_sign_ins(now).await?;
         self.account_links.forget_links(now).await?;
+        self.browsers.forget_browsers(now).await?;
         self.core.devices.forget_codes(now).await?;
         let logs = self.log.forget_deliveries(now - self.retention, BATCH).await?;
         Ok(erased.max(logs) >= usize::from(BATCH))

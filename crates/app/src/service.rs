@@ -13,7 +13,6 @@ use actix_web::dev::{Server, ServerHandle};
 use adapters::{
     diesel::Store,
     http::{self, Services, TrustedProxies},
-    limiter::{MemoryLimiter, RedisLimiter},
     metrics::Metrics,
     outbound::HyperWebhookSender,
     recordings::{Ffmpeg, LocalLinks},
@@ -40,6 +39,7 @@ use crate::{
     folders::browsers_folder,
     kept::{Failure, Kept, explain, open_store, recordings},
     keys::KeyUses,
+    limiters::limiters,
     live::{Applicants, Rooms, Watchers},
     mails::Mailboxes,
     partner::{Gatekeeper, Offers, Partners},
@@ -185,13 +185,6 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
-fn limiter(config: &Config) -> Result<Arc<dyn RateLimiter>, Failure> {
-    Ok(match &config.redis {
-        Some(server) => Arc::new(RedisLimiter::open(server).map_err(explain)?),
-        None => Arc::new(MemoryLimiter::default()),
-    })
-}
-
 /// Everything that listens.
 fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
     let (for_browsers, over_tls, identity) = site.into_parts();
@@ -222,10 +215,10 @@ impl Service {
         let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
         let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
         let (vault, films) = recordings(config, &keys, core.clock.clone())?;
-        let (uses, limiter, mail) = (Arc::<KeyUses>::default(), limiter(config)?, mail(config)?);
+        let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
         let partners =
-            Arc::new(Partners::open(config, &core, &store, vault.clone(), limiter.clone()));
-        let people = People::open(&keys, &core, config, &store, &limiter, partners.clone())?;
+            Arc::new(Partners::open(config, &core, &store, vault.clone(), limiters.0.clone()));
+        let people = People::open(&keys, &core, config, &store, &limiters, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
@@ -241,6 +234,7 @@ impl Service {
             notifications: store.clone(),
             notifier: Arc::new(channels(config, mail.clone())?),
             account_links: store.clone(),
+            notices: store.clone(),
             mailer: mail,
             link_backoff: config.mailing.backoff,
             keys: store.clone(),
@@ -249,6 +243,7 @@ impl Service {
             suppressions: store.clone(),
             uses: uses.clone(),
             sign_ins: store.clone(),
+            browsers: store.clone(),
             retention: config.retention,
             stop,
             tasks,
@@ -260,7 +255,7 @@ impl Service {
             partners: partners.clone(),
             people: Arc::new(people),
             uses,
-            limiter,
+            limiter: limiters.0,
             config: config.clone(),
             metrics: metrics.clone(),
             films,

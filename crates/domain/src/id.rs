@@ -59,6 +59,8 @@ ids! {
     PasskeyId;
     /// What a person may choose a password with, once.
     AccountLinkId;
+    /// A mail that tells a person what happened to their account.
+    NoticeId;
 }
 
 macro_rules! numbers {

@@ -5,6 +5,8 @@
 //! nonce were verified, in answer to a question of ours; its address is one that the provider has
 //! verified.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use calls::{Address, BadAddress, Caller, NoAnswer};
 use domain::{account::Email, secret::Secret};
@@ -12,9 +14,12 @@ use openidconnect::{
     AsyncHttpClient, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
     HttpResponse, IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier,
     RedirectUrl, Scope, TokenResponse as _,
-    core::{CoreAuthenticationFlow, CoreClient, CoreProviderMetadata, CoreUserInfoClaims},
+    core::{
+        CoreAuthPrompt, CoreAuthenticationFlow, CoreClient, CoreProviderMetadata,
+        CoreUserInfoClaims,
+    },
 };
-use ports::identity::{Arrival, Departure, Identity, IdentityProvider, Unidentified};
+use ports::identity::{Arrival, Departure, Identity, IdentityProvider, Prompt, Unidentified};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of what a browser comes back with that are looked at.
@@ -115,18 +120,23 @@ impl IdentityProvider for Provider {
         &self.account.name
     }
 
-    async fn depart(&self) -> Result<Departure, Unidentified> {
+    async fn depart(&self, prompt: Prompt) -> Result<Departure, Unidentified> {
         let Account { client, secret, .. } = self.account.clone();
         let client =
             CoreClient::from_provider_metadata(self.metadata().await?, client, Some(secret))
                 .set_redirect_uri(self.back.clone());
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let flow = CoreAuthenticationFlow::AuthorizationCode;
-        let (url, state, nonce) = client
+        let asked = client
             .authorize_url(flow, CsrfToken::new_random, Nonce::new_random)
             .add_scope(Scope::new("email".to_owned()))
-            .set_pkce_challenge(challenge)
-            .url();
+            .set_pkce_challenge(challenge);
+        let asked = match prompt {
+            Prompt::Any => asked,
+            // With `max_age` the ID token has to say when they were asked (section 2).
+            Prompt::Login => asked.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO),
+        };
+        let (url, state, nonce) = asked.url();
         let kept = serde_json::to_string(&Kept { state, nonce, verifier });
         let kept = kept.map_err(|error| Unidentified::Refused(error.to_string()))?;
         Ok(Departure { url: url.into(), kept: Secret::new(kept) })
@@ -176,6 +186,7 @@ impl IdentityProvider for Provider {
         Ok(Identity {
             subject: format!("{} {}", self.account.issuer.as_str(), subject.as_str()),
             email,
+            authenticated_at: claims.auth_time(),
         })
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::{
     Portal,
+    confirm::{Confirmed, ConfirmedPage, Credentials},
     failure::{Failure, see},
     page::{Moment, Page},
     passkeys,
@@ -18,6 +19,8 @@ use crate::{
 };
 
 const HERE: &str = "/portal/account";
+/// Where somebody sets up a second factor who has to have one.
+pub(crate) const DUTY: &str = "/portal/account/second-factor";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -68,10 +71,12 @@ async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     Ok(page(&portal, &signed.0).await?.shown())
 }
 
-async fn change_password(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
-    let (old, new) = (fields.secret("old"), fields.secret("new"));
-    let shown = match portal.accounts.change_password(&visitor, old, new).await {
+async fn change_password(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
+    let (visitor, new) = (sent.visitor, sent.fields.secret("new"));
+    let shown = match portal.accounts.change_password(&visitor, new).await {
         Ok(()) => {
             let done = "Your password was changed. You were signed out everywhere else.";
             page(&portal, &visitor).await?.with("done", done).shown()
@@ -81,33 +86,34 @@ async fn change_password(portal: web::Data<Portal>, sent: Sent) -> Result<HttpRe
     Ok(shown)
 }
 
-async fn drop_factor(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
-    let (visitor, password) = (sent.visitor, sent.fields.secret("password"));
-    match portal.accounts.drop_second_factor(&visitor, password).await {
-        Ok(()) => Ok(see(HERE)),
-        Err(error) => Ok(refused(&portal, &visitor, error).await?),
-    }
+async fn drop_factor(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
+    portal.accounts.drop_second_factor(&sent.visitor).await?;
+    Ok(see(HERE))
 }
 
 /// The page again, with what was wrong with what was entered.
-pub(crate) async fn refused(
+async fn refused(
     portal: &Portal,
     visitor: &Visitor,
     error: PortalError,
 ) -> Result<HttpResponse, PortalError> {
     match error {
-        PortalError::WrongPassword | PortalError::Password(_) | PortalError::TooMany { .. } => {
-            Ok(page(portal, visitor).await?.refused(&error))
-        }
+        PortalError::Password(_) => Ok(page(portal, visitor).await?.refused(&error)),
         PortalError::NotFound(_)
         | PortalError::Forbidden
+        | PortalError::Unconfirmed
+        | PortalError::WrongPassword
         | PortalError::WrongCode
+        | PortalError::TooMany { .. }
         | PortalError::Invalid(_)
         | PortalError::Store(_) => Err(error),
     }
 }
 
-async fn offer(portal: web::Data<Portal>, signed: Signed) -> HttpResponse {
+async fn offer(portal: web::Data<Portal>, signed: ConfirmedPage<Credentials>) -> HttpResponse {
     let visitor = signed.0;
     factor_page(&visitor, &portal.accounts.offer_second_factor(&visitor, None)).shown()
 }
@@ -123,9 +129,13 @@ fn factor_page(visitor: &Visitor, offer: &Offer) -> Page {
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
+        .with("needed", visitor.duty.is_some())
 }
 
-async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn keep(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let kept =
         portal.accounts.keep_second_factor(&visitor, fields.text("offer"), fields.text("code"));

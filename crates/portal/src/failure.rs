@@ -11,7 +11,7 @@ use actix_web::{
 };
 use ports::driving::PortalError;
 
-use crate::page::Page;
+use crate::{account, confirm, page::Page};
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -20,6 +20,10 @@ pub(crate) enum Failure {
     SignIn(String),
     /// They are to show their code first.
     Code,
+    /// They are to set up a second factor first.
+    Duty,
+    /// They are to confirm first who they are.
+    Confirm,
     /// What was sent came from no page of ours.
     Forged,
     NotThere,
@@ -30,6 +34,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SignIn(_) | Self::Code => out.write_str("sign in first"),
+            Self::Duty => out.write_str("set up two-factor authentication first"),
+            Self::Confirm => PortalError::Unconfirmed.fmt(out),
             Self::Forged => out.write_str("that form is too old, or was not ours: try again"),
             Self::NotThere => out.write_str("there is no such page"),
             Self::Refused(error) => error.fmt(out),
@@ -46,7 +52,7 @@ impl From<PortalError> for Failure {
 impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::SignIn(_) | Self::Code => StatusCode::SEE_OTHER,
+            Self::SignIn(_) | Self::Code | Self::Duty | Self::Confirm => StatusCode::SEE_OTHER,
             Self::Forged => StatusCode::FORBIDDEN,
             Self::NotThere => StatusCode::NOT_FOUND,
             Self::Refused(error) => status(error),
@@ -62,6 +68,8 @@ impl ResponseError for Failure {
                 see(&format!("/portal/sign-in?{query}"))
             }
             Self::Code => see("/portal/sign-in/code"),
+            Self::Duty => see(account::DUTY),
+            Self::Confirm => see(confirm::HERE),
             Self::Forged | Self::NotThere | Self::Refused(_) => self.shown(),
         }
     }
@@ -79,9 +87,12 @@ impl Failure {
         let page = Page::new("failure.html", "Not possible").with("text", text);
         match self {
             Self::Refused(error) => answer(page, error),
-            Self::SignIn(_) | Self::Code | Self::Forged | Self::NotThere => {
-                page.of(self.status_code())
-            }
+            Self::SignIn(_)
+            | Self::Code
+            | Self::Duty
+            | Self::Confirm
+            | Self::Forged
+            | Self::NotThere => page.of(self.status_code()),
         }
     }
 }
@@ -99,7 +110,7 @@ pub(crate) fn answer(page: Page, error: &PortalError) -> HttpResponse {
 fn status(error: &PortalError) -> StatusCode {
     match error {
         PortalError::NotFound(_) => StatusCode::NOT_FOUND,
-        PortalError::Forbidden => StatusCode::FORBIDDEN,
+        PortalError::Forbidden | PortalError::Unconfirmed => StatusCode::FORBIDDEN,
         PortalError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
         PortalError::WrongPassword
         | PortalError::WrongCode

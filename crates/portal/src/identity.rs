@@ -4,16 +4,16 @@
 use actix_web::{HttpRequest, HttpResponse, cookie::time::Duration, web};
 use domain::secret::Secret;
 use ports::{
-    driving::{IdentityService, PortalError},
+    driving::{Arrived, PortalError},
     identity::Arrival,
 };
 use serde::Deserialize;
 
 use crate::{
-    Portal,
+    Portal, confirm,
     failure::{Failure, see},
     sign_in::{form, inside, signed_in},
-    signed::{cookie, hand, whence},
+    signed::{SignedFirst, browsers, cookie, hand, visitor, whence},
 };
 
 /// Kept while somebody is away.
@@ -25,6 +25,7 @@ const LONGEST: usize = 4_096;
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
         .route("/portal/sign-in/away", web::get().to(depart))
+        .route("/portal/confirm/away", web::get().to(depart_to_confirm))
         .route("/portal/sign-in/back", web::get().to(arrive));
 }
 
@@ -53,6 +54,14 @@ async fn depart(
     }
 }
 
+async fn depart_to_confirm(
+    portal: web::Data<Portal>,
+    signed: SignedFirst,
+) -> Result<HttpResponse, Failure> {
+    let (url, kept) = portal.identities.depart_to_confirm(&signed.0).await?;
+    Ok(hand(see(&url), COOKIE, kept.expose(), AWAY))
+}
+
 async fn arrive(
     portal: web::Data<Portal>,
     request: HttpRequest,
@@ -65,9 +74,17 @@ async fn arrive(
         return Err(Failure::Forged);
     }
     let arrival = Arrival { state, code: Secret::new(code) };
-    let answer = match portal.identities.arrive(kept, arrival, whence(&request)).await {
-        Ok((answer, next)) => signed_in(&answer, &next),
-        Err(error) => refused(&portal, "", error)?,
+    let own = visitor(&request).await?.filter(|visitor| visitor.passed);
+    let browser = (own.clone(), browsers(&request));
+    let arrived = portal.identities.arrive(kept, arrival, whence(&request), browser).await;
+    let answer = match (arrived, own) {
+        (Ok(Arrived::SignedIn(answer, next)), _) => signed_in(&answer, &next),
+        (Ok(Arrived::Asked(asked)), Some(visitor)) => {
+            confirm::asked_there(&portal, &visitor, &request, asked).await?
+        }
+        (Ok(Arrived::Asked(_)), None) => see("/portal/sign-in"),
+        (Err(error), None) => refused(&portal, "", error)?,
+        (Err(error), Some(_)) => return Err(error.into()),
     };
     Ok(hand(answer, COOKIE, "", Duration::ZERO))
 }
@@ -79,6 +96,7 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
         }
         PortalError::NotFound(_)
         | PortalError::Forbidden
+        | PortalError::Unconfirmed
         | PortalError::WrongPassword
         | PortalError::WrongCode
         | PortalError::Password(_)
@@ -87,6 +105,6 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
 }
 
 /// What the sign-in page calls the provider; empty: there is none.
-pub(crate) fn name(identities: &dyn IdentityService) -> &str {
-    identities.provider().unwrap_or_default()
+pub(crate) fn name(portal: &Portal) -> &str {
+    portal.identities.provider().unwrap_or_default()
 }

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::{
     Portal,
+    confirm::{Confirmed, Team},
     failure::{Failure, see},
     page::{Moment, Page},
-    sent::Sent,
     signed::Signed,
 };
 
@@ -69,7 +69,7 @@ async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     Ok(page(&portal, &signed.0).await?.shown())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let made = match order(&portal, &fields) {
         Ok(order) => portal.keys.make_key(&visitor, order).await,
@@ -102,7 +102,7 @@ fn order(portal: &Portal, fields: &crate::sent::Fields) -> Result<NewKey, Portal
 async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let key = portal.keys.rotate_key(&sent.visitor, read(&id)?).await?;
     Ok(secret(&sent.visitor, "The key was rotated", key.expose()))
@@ -111,7 +111,7 @@ async fn rotate(
 async fn revoke(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     portal.keys.revoke_key(&sent.visitor, read(&id)?).await?;
     Ok(see("/portal/keys"))

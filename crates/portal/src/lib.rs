@@ -8,6 +8,7 @@ mod account;
 mod assets;
 mod audit;
 mod branding;
+mod confirm;
 mod deliveries;
 mod embedding;
 mod failure;
@@ -33,9 +34,9 @@ use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, BrandingService, EmbeddingService, IdentityService,
-        KeyService, LinkService, PasskeyService, ReceiverService, TeamService, TeamSessionService,
-        TeamWebhookService, TemplateService,
+        AccountService, AuditService, BrandingService, ConfirmationService, EmbeddingService,
+        IdentityService, KeyService, LinkService, PasskeyService, ReceiverService, TeamService,
+        TeamSessionService, TeamWebhookService, TemplateService,
     },
 };
 
@@ -55,6 +56,7 @@ pub struct Portal {
     pub audit: Arc<dyn AuditService>,
     pub passkeys: Arc<dyn PasskeyService>,
     pub identities: Arc<dyn IdentityService>,
+    pub confirmations: Arc<dyn ConfirmationService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
     pub origin: String,
@@ -84,6 +86,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(account::routes)
             .configure(passkeys::routes)
             .configure(identity::routes)
+            .configure(confirm::routes)
             .configure(audit::routes)
             .configure(assets::routes)
             .route("/portal/{rest:.*}", web::route().to(failure::nothing_here));

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
+    confirm::{Confirmed, Team},
     failure::{Failure, see},
     page::{Moment, Page},
-    sent::{Fields, Sent},
+    sent::Fields,
     signed::Signed,
 };
 
@@ -24,7 +25,9 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route(HERE, web::post().to(invite))
         .route("/portal/members/{id}/invite", web::post().to(invite_again))
         .route("/portal/members/{id}/role", web::post().to(appoint))
-        .route("/portal/members/{id}/remove", web::post().to(remove));
+        .route("/portal/members/{id}/sign-out", web::post().to(sign_out))
+        .route("/portal/members/{id}/remove", web::post().to(remove))
+        .route("/portal/members/second-factor", web::post().to(require));
 }
 
 #[derive(Serialize)]
@@ -72,6 +75,7 @@ async fn page(portal: &Portal, visitor: &Visitor, email: &str) -> Result<Page, P
     let roles: Vec<_> = roles.map(Role::as_str).collect();
     Ok(Page::of_team("members.html", "Members", "members", visitor)
         .with("members", rows)
+        .with("required", portal.team.requires_second_factor(visitor).await?)
         .with("roles", roles)
         .with("email", email.chars().take(300).collect::<String>()))
 }
@@ -80,7 +84,7 @@ async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
-async fn invite(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn invite(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let email = fields.text("email");
     let invited = match role(&fields) {
@@ -96,7 +100,7 @@ async fn invite(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, F
 async fn invite_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let invited = portal.team.invite_again(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", invited).await
@@ -105,7 +109,7 @@ async fn invite_again(
 async fn appoint(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let id = read(&id)?;
     let appointed = match role(&sent.fields) {
@@ -115,10 +119,28 @@ async fn appoint(
     answer(&portal, &sent.visitor, "", appointed).await
 }
 
+async fn sign_out(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: Confirmed<Team>,
+) -> Result<HttpResponse, Failure> {
+    let done = portal.team.sign_out_member(&sent.visitor, read(&id)?).await;
+    answer(&portal, &sent.visitor, "", done).await
+}
+
+async fn require(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Team>,
+) -> Result<HttpResponse, Failure> {
+    let required = sent.fields.text("required") == "on";
+    portal.team.require_second_factor(&sent.visitor, required).await?;
+    Ok(see(HERE))
+}
+
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let removed = portal.team.remove(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", removed).await

@@ -48,6 +48,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "branding.html",
         "choose.html",
         "code.html",
+        "confirm.html",
+        "continue.html",
         "deliveries.html",
         "delivery.html",
         "embedding.html",

@@ -4,18 +4,19 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use domain::id::PasskeyId;
 use ports::{
-    driving::{Asked, PortalError, Visitor},
+    driving::{Answered, Asked, PortalError, Visitor},
     passkeys::KeptPasskey,
 };
 use serde::Serialize;
 
 use crate::{
     Portal,
+    confirm::{Confirmed, ConfirmedPage, Credentials},
     failure::{Failure, see},
     page::{Moment, Page},
-    sent::{Sent, SentByAnybody},
+    sent::SentByAnybody,
     sign_in::{code_form, inside},
-    signed::{Signed, remember, token, visitor},
+    signed::{browsers, let_in, token, visitor},
 };
 
 const NEW: &str = "/portal/account/passkeys/new";
@@ -56,11 +57,17 @@ async fn page(portal: &Portal, visitor: &Visitor, name: &str) -> Result<Page, Po
         .with("asked", sealed.expose()))
 }
 
-async fn offer(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn offer(
+    portal: web::Data<Portal>,
+    signed: ConfirmedPage<Credentials>,
+) -> Result<HttpResponse, Failure> {
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
-async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn keep(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Credentials>,
+) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let (name, answer) = (fields.text("name").to_owned(), fields.text("answer").to_owned());
     let kept = portal.passkeys.keep_passkey(&visitor, name, fields.secret("asked"), answer);
@@ -81,14 +88,11 @@ async fn keep(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fai
 async fn drop_one(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Credentials>,
 ) -> Result<HttpResponse, Failure> {
     let id: PasskeyId = id.parse().map_err(|_| PortalError::NotFound("passkey"))?;
-    let (visitor, password) = (sent.visitor, sent.fields.secret("password"));
-    match portal.passkeys.drop_passkey(&visitor, id, password).await {
-        Ok(()) => Ok(see("/portal/account")),
-        Err(error) => Ok(crate::account::refused(&portal, &visitor, error).await?),
-    }
+    portal.passkeys.drop_passkey(&sent.visitor, id).await?;
+    Ok(see("/portal/account"))
 }
 
 async fn show(
@@ -100,10 +104,14 @@ async fn show(
     let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
     };
-    let (asked, answer) = (fields.secret("asked"), fields.text("answer").to_owned());
+    let answered = Answered {
+        asked: fields.secret("asked"),
+        answer: fields.text("answer").to_owned(),
+        browsers: browsers(&request),
+    };
     let next = fields.text("next");
-    match portal.passkeys.show_passkey(&visitor, token, asked, answer).await {
-        Ok(signed_in) => Ok(remember(see(&inside(next)), &signed_in.token)),
+    match portal.passkeys.show_passkey(&visitor, token, answered).await {
+        Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
             Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }

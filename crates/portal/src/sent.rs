@@ -14,7 +14,11 @@ use futures_util::TryStreamExt as _;
 use ports::driving::Visitor;
 use subtle::ConstantTimeEq as _;
 
-use crate::{Portal, failure::Failure, signed::Signed};
+use crate::{
+    Portal,
+    failure::Failure,
+    signed::{Signed, SignedFirst},
+};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -41,6 +45,17 @@ impl Fields {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+
+    /// Reads what a form sends (WHATWG URL, section 5.1).
+    pub(crate) fn read(body: &[u8]) -> Self {
+        Self(url::form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    /// What [`Self::read`] reads back; without the token.
+    pub(crate) fn written(&self) -> String {
+        let fields = self.0.iter().filter(|(name, _)| name.as_str() != TOKEN);
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
     }
 
     pub(crate) fn secret(&self, name: &str) -> Secret {
@@ -84,13 +99,28 @@ impl FromRequest for Sent {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let Signed(visitor) = Signed::extract(&request).await?;
-            let mut payload = payload;
+            let SentFirst(sent) = SentFirst::from_request(&request, &mut { payload }).await?;
+            if sent.visitor.duty.is_some() { Err(Failure::Duty) } else { Ok(sent) }
+        })
+    }
+}
+
+/// A form of somebody who is signed in, whatever they have to do first.
+pub(crate) struct SentFirst(pub(crate) Sent);
+
+impl FromRequest for SentFirst {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, mut payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let SignedFirst(visitor) = SignedFirst::extract(&request).await?;
             let SentByAnybody(fields) = SentByAnybody::from_request(&request, &mut payload).await?;
             if !fits(fields.text(TOKEN).as_bytes(), &visitor) {
                 return Err(Failure::Forged);
             }
-            Ok(Self { visitor, fields })
+            Ok(Self(Sent { visitor, fields }))
         })
     }
 }
@@ -167,8 +197,7 @@ fn must_be_ours(request: &HttpRequest) -> Result<(), Failure> {
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Failure> {
     let body = Bytes::from_request(request, &mut payload);
     let body = arrived(body).await.ok_or(Failure::Forged)?;
-    let fields = url::form_urlencoded::parse(&body).into_owned();
-    Ok(Fields(fields.collect()))
+    Ok(Fields::read(&body))
 }
 
 /// A body that does not arrive, or is too large, is none.

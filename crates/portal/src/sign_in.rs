@@ -9,8 +9,8 @@ use crate::{
     failure::{Failure, see},
     identity,
     page::Page,
-    sent::{Sent, SentByAnybody},
-    signed::{forget, remember, token, visitor, whence},
+    sent::{SentByAnybody, SentFirst},
+    signed::{browsers, forget, let_in, token, visitor, whence},
 };
 
 /// Where somebody is who has signed in and wanted nothing in particular.
@@ -41,7 +41,7 @@ pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> Page {
     Page::new("sign-in.html", "Sign in")
         .with("next", inside(next))
         .with("away", on_to("/portal/sign-in/away", &inside(next)))
-        .with("provider", identity::name(portal.identities.as_ref()))
+        .with("provider", identity::name(portal))
         .with("email", email)
         .with("done", "")
 }
@@ -57,6 +57,7 @@ async fn sign_in(
         email: email.chars().take(300).collect(),
         password: fields.secret("password"),
         from: whence(&request),
+        browsers: browsers(&request),
     };
     match portal.accounts.sign_in(attempt).await {
         Ok(answer) => Ok(signed_in(&answer, next)),
@@ -71,9 +72,9 @@ async fn sign_in(
 pub(crate) fn signed_in(answer: &SignedIn, next: &str) -> HttpResponse {
     let next = inside(next);
     if !answer.needs_code {
-        return remember(see(&next), &answer.token);
+        return let_in(see(&next), answer);
     }
-    remember(see(&on_to("/portal/sign-in/code", &next)), &answer.token)
+    let_in(see(&on_to("/portal/sign-in/code", &next)), answer)
 }
 
 /// A page that leads on to another.
@@ -122,8 +123,9 @@ async fn show_code(
         return Ok(see("/portal/sign-in"));
     };
     let (code, next) = (fields.text("code"), fields.text("next"));
-    match portal.accounts.show_code(&token, code, whence(&request)).await {
-        Ok(signed_in) => Ok(remember(see(&inside(next)), &signed_in.token)),
+    let shown = portal.accounts.show_code(&token, code, whence(&request), browsers(&request));
+    match shown.await {
+        Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {
             Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }
@@ -133,8 +135,8 @@ async fn show_code(
     }
 }
 
-async fn sign_out(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
-    portal.accounts.sign_out(&sent.visitor).await?;
+async fn sign_out(portal: web::Data<Portal>, sent: SentFirst) -> Result<HttpResponse, Failure> {
+    portal.accounts.sign_out(&sent.0.visitor).await?;
     Ok(forget(see("/portal/sign-in")))
 }
 

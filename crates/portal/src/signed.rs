@@ -10,15 +10,23 @@ use actix_web::{
     web,
 };
 use domain::secret::Secret;
-use ports::{account_store::Whence, driving::Visitor};
+use ports::{
+    account_store::Whence,
+    driving::{SignedIn, Visitor},
+};
 
 use crate::{Address, Portal, failure::Failure, sign_in::HOME};
 
 /// Sent over TLS alone (or to this machine), to this host alone, to every path (RFC 6265bis,
 /// section 4.1.3.2).
 const COOKIE: &str = "__Host-avouch";
-/// As long as the service keeps somebody signed in.
-const KEPT: Duration = Duration::hours(12);
+/// As long as the service keeps anybody signed in.
+const KEPT: Duration = Duration::hours(24);
+/// What a browser shows when somebody signs in there again; it opens nothing.
+const BROWSERS: &str = "__Host-avouch-browser";
+/// As long as the service knows a browser.
+const BROWSER_KEPT: Duration = Duration::days(90);
+const LONGEST_BROWSERS: usize = 400;
 const LONGEST_TOKEN: usize = 100;
 const LONGEST_AGENT: usize = 200;
 
@@ -35,13 +43,31 @@ impl FromRequest for Signed {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let back = request.uri().path_and_query().map(ToString::to_string);
-            let back = back.filter(|_| request.method().is_safe());
-            let back = back.unwrap_or_else(|| HOME.to_owned());
-            let visitor = visitor(&request).await?.ok_or(Failure::SignIn(back))?;
-            if visitor.passed { Ok(Self(visitor)) } else { Err(Failure::Code) }
+            let visitor = anybody_signed_in(&request).await?;
+            if visitor.duty.is_some() { Err(Failure::Duty) } else { Ok(Self(visitor)) }
         })
     }
+}
+
+/// Somebody who is signed in, whatever they have to do first.
+pub(crate) struct SignedFirst(pub(crate) Visitor);
+
+impl FromRequest for SignedFirst {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move { anybody_signed_in(&request).await.map(Self) })
+    }
+}
+
+async fn anybody_signed_in(request: &HttpRequest) -> Result<Visitor, Failure> {
+    let back = request.uri().path_and_query().map(ToString::to_string);
+    let back = back.filter(|_| request.method().is_safe());
+    let back = back.unwrap_or_else(|| HOME.to_owned());
+    let visitor = visitor(request).await?.ok_or(Failure::SignIn(back))?;
+    if visitor.passed { Ok(visitor) } else { Err(Failure::Code) }
 }
 
 /// Who a request's cookie stands for, whether they have shown their code or not.
@@ -70,6 +96,20 @@ pub(crate) fn whence(request: &HttpRequest) -> Whence {
     let address = finder.map_or(unknown, |finder| (finder.0)(request));
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     Whence { address, agent: agent.unwrap_or_default().chars().take(LONGEST_AGENT).collect() }
+}
+
+/// What the browser was handed when somebody signed in there before; empty: nothing.
+pub(crate) fn browsers(request: &HttpRequest) -> Secret {
+    cookie(request, BROWSERS, LONGEST_BROWSERS).unwrap_or_else(|| Secret::new(String::new()))
+}
+
+/// Signs a browser in, and has it known when somebody signs in there again.
+pub(crate) fn let_in(response: HttpResponse, signed_in: &SignedIn) -> HttpResponse {
+    let response = remember(response, &signed_in.token);
+    match &signed_in.browsers {
+        Some(browsers) => hand(response, BROWSERS, browsers.expose(), BROWSER_KEPT),
+        None => response,
+    }
 }
 
 /// Gives a browser the token that it shows from now on.

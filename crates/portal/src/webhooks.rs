@@ -13,7 +13,9 @@ use ports::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Portal, deliveries,
+    Portal,
+    confirm::{Confirmed, Team},
+    deliveries,
     failure::{Failure, see},
     page::{Moment, Page},
     sent::Sent,
@@ -99,7 +101,7 @@ async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     Ok(all(&portal, &signed.0, None).await?.shown())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let made = match order(&visitor, &fields) {
         Ok(order) => portal.webhooks.make_webhook(&visitor, order).await,
@@ -170,7 +172,7 @@ pub(crate) async fn page(
 async fn alter(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let (visitor, fields, id) = (sent.visitor, sent.fields, read(&id)?);
     let kept = portal.webhooks.webhook(&visitor, id).await?;
@@ -205,7 +207,7 @@ async fn switch(
 async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
+    sent: Confirmed<Team>,
 ) -> Result<HttpResponse, Failure> {
     let id = read(&id)?;
     let hours = match sent.fields.text("overlap") {

@@ -56,3 +56,6 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
     }
   });
 }
+
+// After a confirmation the form that waited goes on by itself.
+document.querySelector("form[data-continue]")?.requestSubmit();

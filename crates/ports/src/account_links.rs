@@ -27,8 +27,8 @@ pub trait AccountLinkStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<Option<(AccountLink, KeptUser)>, StoreError>;
 
-    /// Sets the password of whoever has this link, ends all of their sign-ins, and forgets the
-    /// link. `false`: it ran out, or was used. Of two at once one succeeds.
+    /// Sets the password of whoever has this link, ends all of their sign-ins, and forgets their
+    /// browsers and the link. `false`: it ran out, or was used. Of two at once one succeeds.
     async fn use_link(
         &self,
         id: AccountLinkId,
@@ -84,6 +84,9 @@ pub enum Mailed {
 pub struct MailClaim {
     pub link: AccountLink,
     pub email: Email,
+    /// Whether another person has the address: the link would open nothing for whoever reads the
+    /// mail.
+    pub is_taken: bool,
     /// What the person's team is called.
     pub team: String,
     /// Counts from 1; also the fence against a lost claim.

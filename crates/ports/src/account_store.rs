@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, Role},
     id::{SignInId, TeamId, UserId},
@@ -51,6 +51,12 @@ pub trait UserStore: Send + Sync {
     /// Takes somebody out, with all that they are signed in with.
     async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError>;
 
+    /// Says whether all of a team's people have to have a second factor.
+    async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError>;
+
+    /// Whether they have to.
+    async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError>;
+
     /// Gives somebody a secret for one-time codes, with codes for when they have lost it; none
     /// takes it away. Codes that were there before are gone, unless a passkey is left.
     async fn set_second_factor(
@@ -79,12 +85,14 @@ pub trait UserStore: Send + Sync {
 pub trait SignInStore: Send + Sync {
     async fn add_sign_in(&self, sign_in: &SignIn, token: &CodeHash) -> Result<(), StoreError>;
 
-    /// Who a token stands for, if it has not run out; notes that it was seen.
+    /// Who a token stands for, if it has not run out and was seen within `idle`; notes that it was
+    /// seen, to the minute.
     async fn sign_in(
         &self,
         token: &CodeHash,
+        idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, String)>, StoreError>;
+    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError>;
 
     /// Says that the second factor was shown, and gives the sign-in another token. `false`: it
     /// had another token, or none, by then.
@@ -95,8 +103,32 @@ pub trait SignInStore: Send + Sync {
         until: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// A person's sign-ins that have not run out, the latest first.
-    async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError>;
+    /// Notes that the person has confirmed who they are, and gives the sign-in another token.
+    /// `false`, and nothing is changed: it had another token, or none, by then.
+    async fn confirm_sign_in(
+        &self,
+        old: &CodeHash,
+        new: &CodeHash,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
+
+    /// Keeps a form with a sign-in, in the place of the one before.
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError>;
+
+    /// The form that a sign-in has.
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Forgets this form of a sign-in. `false`: it has another, or none. Of two at once one
+    /// succeeds.
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError>;
+
+    /// A person's sign-ins that have not run out and were seen within `idle`, the latest first.
+    async fn sign_ins(
+        &self,
+        user: UserId,
+        idle: TimeDelta,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SignIn>, StoreError>;
 
     /// Ends one of a person's sign-ins. `false`: there was none of that name.
     async fn end_sign_in(&self, user: UserId, id: SignInId) -> Result<bool, StoreError>;
@@ -121,6 +153,14 @@ pub enum Change {
     Nobody,
     /// Nobody would be left who governs the team.
     Last,
+}
+
+/// The team that somebody who is signed in is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    pub name: String,
+    /// Whether all of its people have to have a second factor.
+    pub needs_second_factor: bool,
 }
 
 /// A person.
@@ -175,6 +215,10 @@ pub struct SignIn {
     pub user: UserId,
     /// Whether all is shown that was to be shown.
     pub passed: bool,
+    /// Whether a provider of identities said who they are, in the place of a password.
+    pub by_provider: bool,
+    /// When they last confirmed who they are, beyond having signed in.
+    pub confirmed_at: Option<DateTime<Utc>>,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub created_at: DateTime<Utc>,

@@ -1,6 +1,7 @@
 //! Somebody else who knows the people of the portal (OpenID Connect Core 1.0).
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use domain::{account::Email, secret::Secret};
 
 /// Asks a provider who somebody is. Takes seconds, and bounded ones.
@@ -9,8 +10,8 @@ pub trait IdentityProvider: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;
 
-    /// Begins to ask.
-    async fn depart(&self) -> Result<Departure, Unidentified>;
+    /// Begins to ask; `Prompt::Login` has the provider ask the person, whoever is signed in there.
+    async fn depart(&self, prompt: Prompt) -> Result<Departure, Unidentified>;
 
     /// Understands what a browser came back with.
     async fn arrive(&self, kept: &Secret, arrival: &Arrival) -> Result<Identity, Unidentified>;
@@ -37,6 +38,17 @@ pub struct Identity {
     pub subject: String,
     /// One that the provider has seen to be theirs.
     pub email: Email,
+    /// When the provider last asked them who they are, as it says (`auth_time`, section 2).
+    pub authenticated_at: Option<DateTime<Utc>>,
+}
+
+/// Whether a provider may answer from its own sign-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prompt {
+    /// It decides.
+    Any,
+    /// It has to ask the person (`prompt=login`, `max_age=0`, section 3.1.2.1).
+    Login,
 }
 
 /// Why nobody knows who somebody is. The texts are for the operator's log.

@@ -5,6 +5,7 @@
 
 pub mod account_links;
 pub mod account_store;
+pub mod attempts;
 pub mod attestor;
 pub mod audit_log;
 pub mod brand_store;
@@ -17,7 +18,10 @@ pub mod delivery_log;
 pub mod device_store;
 pub mod driving;
 pub mod identity;
+pub mod invitations;
 pub mod key_store;
+pub mod known_browsers;
+pub mod notice_store;
 pub mod notifier;
 pub mod outbox;
 pub mod passkeys;

@@ -5,13 +5,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, Purpose},
     branding::Brand,
-    id::{AccountLinkId, NotificationId, SessionId},
+    id::{AccountLinkId, NoticeId, NotificationId, SessionId},
+    notice::AccountEvent,
     notification::{Channel, Undelivered},
     secret::Secret,
     template::Wording,
 };
 
-use crate::StoreError;
+use crate::{StoreError, account_store::Whence};
 
 /// The queue of links to be sent, filled by the session store in its own writes.
 #[async_trait]
@@ -97,8 +98,23 @@ pub struct AccountMail {
     pub purpose: Purpose,
     /// The team that the person is in.
     pub team: String,
+    /// To choose a password; to the sign-in page where another person of the address has an account.
     pub link: Secret,
+    pub is_taken: bool,
     pub expires_at: DateTime<Utc>,
+}
+
+/// A mail that tells a person of the portal what happened to their account.
+#[derive(Debug, Clone)]
+pub struct AccountNotice {
+    /// The same at each try.
+    pub id: NoticeId,
+    pub address: Email,
+    pub event: AccountEvent,
+    pub at: DateTime<Utc>,
+    pub from: Whence,
+    /// To their account's page.
+    pub link: String,
 }
 
 /// A mail as it is read.
@@ -147,4 +163,6 @@ pub trait Notifier: Send + Sync {
 #[async_trait]
 pub trait Mailer: Send + Sync {
     async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken>;
+
+    async fn notify(&self, notice: &AccountNotice) -> Result<(), NotTaken>;
 }

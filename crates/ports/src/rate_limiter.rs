@@ -37,13 +37,12 @@ pub enum Subject {
     TeamCreation(TeamId),
     /// Requests without a valid key. An IPv6 address stands for its /64 network.
     Address(IpAddr),
-    /// Tries to sign in to the portal from an address; of IPv6 as above.
+    /// Requests from an address for a link to choose a password, or to sign in at a provider; of
+    /// IPv6 as above.
     SignIns(IpAddr),
-    /// Tries to sign in to one account: the first half of the SHA-256 hash of its address.
-    Account([u8; 16]),
     /// Links that a team has sent to one applicant: the first half of the SHA-256 hash of the
     /// address or number they are sent to.
     Recipient(TeamId, [u8; 16]),
-    /// Mails to one address with links to choose a password: of the same hash.
+    /// Mails to one address with links to choose a password: the first half of its SHA-256 hash.
     Mails([u8; 16]),
 }

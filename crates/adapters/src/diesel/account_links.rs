@@ -15,7 +15,7 @@ use ports::{
 use super::{
     column::{Id, Moment},
     database::{Store, failed, with_conn, with_due, with_transaction},
-    schema::{account_links, sign_ins, teams, users},
+    schema::{account_links, known_browsers, sign_ins, teams, users},
     user_row::UserRow,
 };
 
@@ -121,6 +121,8 @@ impl AccountLinkStore for Store {
                 .await?;
             let theirs = sign_ins::table.filter(sign_ins::person.eq(whose));
             ::diesel::delete(theirs).execute(conn).await?;
+            let known = known_browsers::table.filter(known_browsers::person.eq(whose));
+            ::diesel::delete(known).execute(conn).await?;
             Ok(true)
         });
         used.map_err(failed("use a link"))
@@ -156,21 +158,23 @@ impl AccountLinkStore for Store {
             account_links::attempt.eq(account_links::attempt + 1),
             account_links::due.eq(Moment(now + lease)),
         );
-        let claimed: QueryResult<Vec<(LinkRow, String, String)>> =
+        let claimed: QueryResult<Vec<(LinkRow, String, Option<String>, String)>> =
             with_due!(self, due, |conn, due: Id| {
                 let these = account_links::table.filter(account_links::id.eq_any(&due));
                 ::diesel::update(these).set(taken).execute(conn).await?;
                 account_links::table
                     .inner_join(users::table.inner_join(teams::table))
                     .filter(account_links::id.eq_any(&due))
-                    .select((LinkRow::as_select(), users::email, teams::name))
+                    .select((LinkRow::as_select(), users::email, users::invited_as, teams::name))
                     .load(conn)
                     .await
             });
         let claims = claimed.map_err(failed("claim mails"))?.into_iter().map(|claimed| {
-            let (row, email, team) = claimed;
-            let email = email.parse().map_err(failed("read an address back"))?;
-            Ok(MailClaim { link: row.link()?, email, team, attempt: row.attempt })
+            let (row, email, invited_as, team) = claimed;
+            let is_taken = invited_as.is_some();
+            let email =
+                invited_as.unwrap_or(email).parse().map_err(failed("read an address back"))?;
+            Ok(MailClaim { link: row.link()?, email, is_taken, team, attempt: row.attempt })
         });
         claims.collect()
     }

@@ -11,12 +11,19 @@ macro_rules! tables {
     )+};
 }
 
+mod accounts;
+
+pub(super) use self::accounts::{
+    account_links, account_notices, known_browsers, passkeys, recovery_codes, sign_ins, users,
+};
+
 tables! {
     teams (id) {
         id -> SqlId,
         name -> Text,
         created_at -> SqlMoment,
         frame_ancestors -> Text,
+        second_factor -> Bool,
     }
     deployment_key (id) {
         id -> SmallInt,
@@ -33,56 +40,6 @@ tables! {
         revoked_at -> Nullable<SqlMoment>,
         label -> Text,
         used_at -> Nullable<SqlMoment>,
-    }
-    users (id) {
-        id -> SqlId,
-        team -> SqlId,
-        email -> Text,
-        role -> Text,
-        password -> Nullable<Text>,
-        totp -> Nullable<Binary>,
-        totp_step -> BigInt,
-        created_at -> SqlMoment,
-        passkeys -> Integer,
-        subject -> Nullable<Text>,
-    }
-    passkeys (id) {
-        id -> SqlId,
-        person -> SqlId,
-        name -> Text,
-        credential -> Binary,
-        public_key -> Binary,
-        state -> Binary,
-        transports -> SmallInt,
-        created_at -> SqlMoment,
-        used_at -> Nullable<SqlMoment>,
-    }
-    recovery_codes (owner, hash) {
-        owner -> SqlId,
-        hash -> Binary,
-    }
-    sign_ins (id) {
-        id -> SqlId,
-        person -> SqlId,
-        token -> Binary,
-        passed -> Bool,
-        form_token -> Text,
-        created_at -> SqlMoment,
-        seen_at -> SqlMoment,
-        expires_at -> SqlMoment,
-        address -> Text,
-        agent -> Text,
-    }
-    account_links (id) {
-        id -> SqlId,
-        person -> SqlId,
-        purpose -> Text,
-        state -> Text,
-        reason -> Nullable<Text>,
-        due -> SqlMoment,
-        attempt -> Integer,
-        created_at -> SqlMoment,
-        expires_at -> SqlMoment,
     }
     suppressions (team, mark) {
         team -> SqlId,

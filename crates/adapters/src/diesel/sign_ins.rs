@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, KeptUser, SignIn, SignInStore, Whence},
+    account_store::{CodeHash, Home, KeptUser, SignIn, SignInStore, Whence},
 };
 
 use super::{
@@ -36,6 +36,8 @@ struct SignInRow {
     expires_at: Moment,
     address: String,
     agent: String,
+    confirmed_at: Option<Moment>,
+    by_provider: bool,
 }
 
 impl SignInRow {
@@ -50,6 +52,8 @@ impl SignInRow {
             expires_at: Moment(sign_in.expires_at),
             address: sign_in.from.address.to_string(),
             agent: sign_in.from.agent.clone(),
+            confirmed_at: sign_in.confirmed_at.map(Moment),
+            by_provider: sign_in.by_provider,
         }
     }
 
@@ -59,6 +63,8 @@ impl SignInRow {
             id: SignInId::from_uuid(self.id.0),
             user: UserId::from_uuid(self.person.0),
             passed: self.passed,
+            by_provider: self.by_provider,
+            confirmed_at: self.confirmed_at.map(|at| at.0),
             form_token: Secret::new(self.form_token),
             created_at: self.created_at.0,
             seen_at: self.seen_at.0,
@@ -81,18 +87,23 @@ impl SignInStore for Store {
     async fn sign_in(
         &self,
         token: &CodeHash,
+        idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, String)>, StoreError> {
-        let found: QueryResult<Option<(SignInRow, UserRow, String)>> = with_conn!(self, |conn| {
-            let live = sign_ins::table
-                .inner_join(users::table.inner_join(teams::table))
-                .filter(sign_ins::token.eq(token.0.as_slice()))
-                .filter(sign_ins::expires_at.gt(Moment(now)));
-            let columns = (SignInRow::as_select(), UserRow::as_select(), teams::name);
-            live.select(columns).first(conn).await.optional()
-        });
+    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError> {
+        let found: QueryResult<Option<(SignInRow, UserRow, String, bool)>> =
+            with_conn!(self, |conn| {
+                let live = sign_ins::table
+                    .inner_join(users::table.inner_join(teams::table))
+                    .filter(sign_ins::token.eq(token.0.as_slice()))
+                    .filter(sign_ins::expires_at.gt(Moment(now)))
+                    .filter(sign_ins::seen_at.gt(Moment(now - idle)));
+                let home = (teams::name, teams::second_factor);
+                let columns = (SignInRow::as_select(), UserRow::as_select(), home.0, home.1);
+                live.select(columns).first(conn).await.optional()
+            });
         let found = found.map_err(failed("find who is signed in"))?;
-        let Some((row, user, team)) = found else { return Ok(None) };
+        let Some((row, user, name, needs_second_factor)) = found else { return Ok(None) };
+        let home = Home { name, needs_second_factor };
         let sign_in = row.read()?;
         if now - sign_in.seen_at >= SEEN_TO {
             let this = sign_ins::table.filter(sign_ins::id.eq(Id(*sign_in.id.as_uuid())));
@@ -101,7 +112,7 @@ impl SignInStore for Store {
                 with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
             seen.map_err(failed("note that somebody was seen"))?;
         }
-        Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, team)))
+        Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, home)))
     }
 
     async fn pass_sign_in(
@@ -121,11 +132,57 @@ impl SignInStore for Store {
         changed.map(|rows| rows == 1).map_err(failed("pass a sign-in"))
     }
 
-    async fn sign_ins(&self, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, StoreError> {
+    async fn confirm_sign_in(
+        &self,
+        old: &CodeHash,
+        new: &CodeHash,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::token.eq(old.0.as_slice()))
+            .filter(sign_ins::passed.eq(true));
+        let change =
+            (sign_ins::token.eq(new.0.as_slice()), sign_ins::confirmed_at.eq(Some(Moment(at))));
+        let changed =
+            with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
+    }
+
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let change = sign_ins::held_form.eq(Some(sealed));
+        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        held.map(drop).map_err(failed("keep a form"))
+    }
+
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
+            this.select(sign_ins::held_form).first(conn).await.optional()
+        });
+        held.map(Option::flatten).map_err(failed("find a form"))
+    }
+
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::id.eq(Id(*id.as_uuid())))
+            .filter(sign_ins::held_form.eq(sealed));
+        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
+        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
+    }
+
+    async fn sign_ins(
+        &self,
+        user: UserId,
+        idle: TimeDelta,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SignIn>, StoreError> {
         let rows: QueryResult<Vec<SignInRow>> = with_conn!(self, |conn| {
             sign_ins::table
                 .filter(sign_ins::person.eq(Id(*user.as_uuid())))
                 .filter(sign_ins::expires_at.gt(Moment(now)))
+                .filter(sign_ins::seen_at.gt(Moment(now - idle)))
                 .order((sign_ins::created_at.desc(), sign_ins::id.desc()))
                 .select(SignInRow::as_select())
                 .load(conn)

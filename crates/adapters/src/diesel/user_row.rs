@@ -33,14 +33,20 @@ pub(super) struct UserRow {
     pub(super) created_at: Moment,
     pub(super) passkeys: i32,
     pub(super) subject: Option<String>,
+    pub(super) invited_as: Option<String>,
 }
 
 impl UserRow {
+    /// The address that they were invited by, or have.
+    fn address(&self) -> &str {
+        self.invited_as.as_ref().unwrap_or(&self.email)
+    }
+
     pub(super) fn user(&self) -> Result<User, StoreError> {
         Ok(User {
             id: UserId::from_uuid(self.id.0),
             team: TeamId::from_uuid(self.team.0),
-            email: self.email.parse().map_err(failed("read an address back"))?,
+            email: self.address().parse().map_err(failed("read an address back"))?,
             role: self.role.parse().map_err(failed("read a role back"))?,
             has_password: self.password.is_some(),
             has_second_factor: self.totp.is_some() || self.passkeys > 0,

@@ -78,6 +78,7 @@ impl UserStore for Store {
             created_at: Moment(now),
             passkeys: 0,
             subject: None,
+            invited_as: None,
         };
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(users::table)
@@ -91,7 +92,7 @@ impl UserStore for Store {
     }
 
     async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError> {
-        find!(self, users::email.eq(email.as_str()))
+        find!(self, users::email.eq(email.as_str()).and(users::invited_as.is_null()))
     }
 
     async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError> {
@@ -188,6 +189,21 @@ impl UserStore for Store {
             }
         );
         done.map_err(failed("take a person out"))
+    }
+
+    async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError> {
+        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let change = teams::second_factor.eq(required);
+        let done = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        done.map(drop).map_err(failed("require a second factor"))
+    }
+
+    async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError> {
+        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let found: QueryResult<Option<bool>> = with_conn!(self, |conn| {
+            this.select(teams::second_factor).first(conn).await.optional()
+        });
+        Ok(found.map_err(failed("read what a team requires"))?.unwrap_or(false))
     }
 
     async fn set_second_factor(

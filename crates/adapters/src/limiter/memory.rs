@@ -55,9 +55,8 @@ impl MemoryLimiter {
     }
 }
 
-/// Forgets as little as is needed, what protects least first: addresses, then tries to sign in from
-/// an address, then accounts and mailboxes that are within their limits. A locked account stays
-/// locked, and keys are counted until their window is over: there are no more of them than were
+/// Forgets as little as is needed, what protects least first: addresses, then requests for links from
+/// an address, then mailboxes that are within their limits. Keys are counted until their window is over: there are no more of them than were
 /// issued.
 fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
     let spent = |window: &Window| window.used >= window.limit.count;
@@ -68,7 +67,7 @@ fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
         windows.retain(|subject, window| match (step, subject) {
             (0, _) => window.resets_at > now,
             (1, Subject::Address(_)) | (2, Subject::SignIns(_)) => false,
-            (3, Subject::Account(_) | Subject::Mails(_) | Subject::Recipient(..)) => spent(window),
+            (3, Subject::Mails(_) | Subject::Recipient(..)) => spent(window),
             _ => true,
         });
     }
@@ -82,13 +81,12 @@ pub(super) fn widened(subject: Subject) -> Subject {
         Subject::Key(_)
         | Subject::Creation(_)
         | Subject::TeamCreation(_)
-        | Subject::Account(_)
         | Subject::Recipient(..)
         | Subject::Mails(_) => subject,
     }
 }
 
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
@@ -129,33 +127,25 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_unlocks_no_account() {
+    fn a_flood_sends_nobody_more_mails() {
         let limiter = MemoryLimiter::default();
         let limit = Limit { count: 2, seconds: 60 };
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let account = Charge { subject: Subject::Account([9; 16]), limit };
         let mails = Charge { subject: Subject::Mails([9; 16]), limit };
-        for charge in [&account, &mails] {
-            let windows = [(); 3].map(|()| limiter.count(charge, now));
-            assert!(!windows[2].admits());
-        }
+        let windows = [(); 3].map(|()| limiter.count(&mails, now));
+        assert!(!windows[2].admits());
         for number in 0..100_000_u32 {
             let [a, b, c, d] = number.to_be_bytes();
             let mut hash = [0; 16];
             hash[..4].copy_from_slice(&[a, b, c, d]);
             let address = IpAddr::V4(number.into());
-            for subject in [
-                Subject::Address(address),
-                Subject::SignIns(address),
-                Subject::Account(hash),
-                Subject::Mails(hash),
-            ] {
+            for subject in
+                [Subject::Address(address), Subject::SignIns(address), Subject::Mails(hash)]
+            {
                 limiter.count(&Charge { subject, limit }, now);
             }
         }
-        for charge in [account, mails] {
-            assert!(!limiter.count(&charge, now).admits(), "{:?}", charge.subject);
-        }
+        assert!(!limiter.count(&mails, now).admits());
         let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
         assert!(kept <= SHARDS * SUBJECTS, "{kept}");
     }

@@ -1,10 +1,12 @@
 //! Rate limits: counted in this process's memory, or in Redis for all processes.
 
+mod attempts;
 mod memory;
 mod server;
 mod shared;
 
 pub use self::{
+    attempts::MemoryAttempts,
     memory::MemoryLimiter,
     server::{BadRedis, Redis, RedisTls},
     shared::RedisLimiter,

@@ -7,14 +7,18 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::rate::Window;
-use ports::rate_limiter::{Charge, RateLimiter, Subject};
+use domain::{attempts::Delays, rate::Window};
+use ports::{
+    attempts::{AttemptLimiter, Target},
+    rate_limiter::{Charge, RateLimiter, Subject},
+};
 use redis::{
     RedisError, Script,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 
 use super::{
+    attempts::{self, MemoryAttempts},
     memory::{MemoryLimiter, widened},
     server::Redis,
 };
@@ -35,6 +39,31 @@ for i, key in ipairs(KEYS) do
 end
 return answer
 ";
+/// Counts an attempt and answers 0, or the milliseconds that the next one has to wait. `KEYS` are
+/// the count and what stands there while a delay lasts; `ARGV` are the delays.
+const ATTEMPT: &str = r"
+local left = redis.call('PTTL', KEYS[2])
+if left > 0 then
+  return left
+end
+local count = redis.call('INCR', KEYS[1])
+local free, first, longest, forgotten = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local delay = 0
+if count > free then
+  delay = math.min(longest, first * 2 ^ math.min(count - free - 1, 30))
+  redis.call('SET', KEYS[2], '', 'PX', string.format('%d', delay * 1000))
+end
+redis.call('PEXPIRE', KEYS[1], string.format('%d', (delay + forgotten) * 1000))
+return 0
+";
+/// Takes an attempt back.
+const FORGIVE: &str = r"
+if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then
+  redis.call('DECR', KEYS[1])
+end
+redis.call('DEL', KEYS[2])
+return 0
+";
 /// How long an answer is waited for; a request must not hang on its limit.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long a connection is waited for: a handshake of TLS is two ways there and back more.
@@ -47,7 +76,10 @@ const ASK_AGAIN: TimeDelta = TimeDelta::seconds(1);
 pub struct RedisLimiter {
     connection: ConnectionManager,
     script: Script,
+    attempt: Script,
+    forgive: Script,
     local: MemoryLimiter,
+    local_attempts: MemoryAttempts,
     /// Until when Redis counts as away, in microseconds since 1970; 0: it is there.
     away_until: AtomicI64,
 }
@@ -67,7 +99,10 @@ impl RedisLimiter {
         Ok(Self {
             connection,
             script: Script::new(COUNT),
+            attempt: Script::new(ATTEMPT),
+            forgive: Script::new(FORGIVE),
             local: MemoryLimiter::default(),
+            local_attempts: MemoryAttempts::default(),
             away_until: AtomicI64::new(0),
         })
     }
@@ -113,14 +148,63 @@ fn name(subject: Subject) -> String {
         Subject::Creation(key) => format!("avouch:rate:{{{key}}}:create"),
         Subject::Address(address) => format!("avouch:rate:{{{address}}}:address"),
         Subject::SignIns(address) => format!("avouch:rate:{{{address}}}:sign-ins"),
-        Subject::Account(hash) => {
-            format!("avouch:rate:{{{:032x}}}:account", u128::from_be_bytes(hash))
-        }
         Subject::Recipient(team, hash) => {
             format!("avouch:rate:{{{team}:{:032x}}}:recipient", u128::from_be_bytes(hash))
         }
         Subject::Mails(hash) => {
             format!("avouch:rate:{{{:032x}}}:mails", u128::from_be_bytes(hash))
+        }
+    }
+}
+
+/// The keys of a target's count and delay, in one slot of a cluster.
+fn names(target: Target) -> [String; 2] {
+    let hex = |hash: [u8; 16]| format!("{:032x}", u128::from_be_bytes(hash));
+    let name = match attempts::widened(target) {
+        Target::Network(address) => format!("network:{address}"),
+        Target::AccountFrom(account, address) => format!("from:{}:{address}", hex(account)),
+        Target::Account(account) => format!("account:{}", hex(account)),
+        Target::Browser(browser) => format!("browser:{}", hex(browser)),
+        Target::SignIn(sign_in) => format!("sign-in:{sign_in}"),
+    };
+    ["count", "wait"].map(|what| format!("avouch:attempts:{{{name}}}:{what}"))
+}
+
+#[async_trait]
+impl AttemptLimiter for RedisLimiter {
+    async fn attempt(
+        &self,
+        target: Target,
+        delays: Delays,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
+        if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
+            let mut call = self.attempt.prepare_invoke();
+            let [count, wait] = names(target);
+            call.key(count).key(wait).arg(delays.free).arg(delays.first);
+            call.arg(delays.longest).arg(delays.forgotten_after);
+            match call.invoke_async::<i64>(&mut self.connection.clone()).await {
+                Ok(left) => {
+                    self.note(now, None);
+                    let next = now + TimeDelta::milliseconds(left);
+                    return if left == 0 { Ok(()) } else { Err(next) };
+                }
+                Err(error) => self.note(now, Some(&error)),
+            }
+        }
+        metrics::counter!("avouch_rate_limit_local_total").increment(1);
+        self.local_attempts.attempt(target, delays, now).await
+    }
+
+    async fn forgive(&self, target: Target, now: DateTime<Utc>) {
+        self.local_attempts.forgive(target, now).await;
+        if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
+            let mut call = self.forgive.prepare_invoke();
+            let [count, wait] = names(target);
+            call.key(count).key(wait);
+            if let Err(error) = call.invoke_async::<i64>(&mut self.connection.clone()).await {
+                self.note(now, Some(&error));
+            }
         }
     }
 }

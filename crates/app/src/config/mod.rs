@@ -7,6 +7,7 @@ mod identity;
 mod mailing;
 mod messages;
 mod regions;
+mod sign_ins;
 mod values;
 mod witness;
 
@@ -36,6 +37,7 @@ pub use self::{
     mailing::Mailing,
     messages::Messages,
     regions::Addresses,
+    sign_ins::SignIns,
     witness::Attesting,
 };
 use self::{
@@ -44,6 +46,7 @@ use self::{
     identity::identity,
     mailing::mailing,
     regions::addresses,
+    sign_ins::sign_ins,
     values::{checked_url, limits, one_of, read_file, roots, socket, storage, within},
     witness::attesting,
 };
@@ -82,6 +85,7 @@ pub struct Config {
     pub mailing: Mailing,
     /// Who else knows the people of the portal.
     pub identity: Option<::identity::Account>,
+    pub sign_ins: SignIns,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
     /// Where limits are counted for several processes; `None`: in this one.
@@ -154,6 +158,9 @@ const KEYS: &[&str] = &[
     "oidc_client_id",
     "oidc_client_secret",
     "oidc_name",
+    "portal_idle_minutes",
+    "portal_sign_in_hours",
+    "operator_second_factor",
     "countries",
     "redis_url",
     "redis_roots",
@@ -294,6 +301,7 @@ impl Config {
             webhook_backoff: backoff.unwrap_or_default(),
             mailing: mailing(values, &public_url, faults),
             identity: identity(values, faults),
+            sign_ins: sign_ins(values, faults),
             countries,
             redis: redis(values, faults),
             limits: limits(values, faults),

@@ -5,8 +5,10 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, LONGEST_PASSWORD},
-    audit::Deed,
-    id::{SignInId, TeamId},
+    confirmation::{Authenticated, Sensitive},
+    duty::{Duty, Standing},
+    id::SignInId,
+    notice::AccountEvent,
     rate::Limit,
     secret::Secret,
 };
@@ -14,30 +16,26 @@ use ports::{
     StoreError,
     account_store::{CodeHash, KeptUser, SignIn, Whence},
     driving::{AccountService, Attempt, Offer, PortalError, SignedIn, Visitor},
-    rate_limiter::Subject,
 };
 use uuid::Uuid;
 
-use super::People;
+use super::{People, attempts::Browser};
 
-/// How long somebody stays signed in (NIST SP 800-63B-4, section 2.2.3, asks for a day at most).
-const SIGNED_IN: TimeDelta = TimeDelta::hours(12);
 /// How long a code may be shown after the password.
 const HALF_IN: TimeDelta = TimeDelta::minutes(10);
-/// Passwords and codes that may be tried for one account, whoever tries.
-const FOR_AN_ACCOUNT: Limit = Limit { count: 10, seconds: 900 };
-/// And from one address, for whatever account.
+/// Links to choose a password and sign-ins at a provider, from one address.
 pub(super) const FROM_AN_ADDRESS: Limit = Limit { count: 100, seconds: 900 };
 
 #[async_trait]
 impl AccountService for People {
     async fn sign_in(&self, attempt: Attempt) -> Result<SignedIn, PortalError> {
-        let Attempt { email, password, from } = attempt;
-        self.charge(&email, &from).await?;
+        let Attempt { email, password, from, browsers } = attempt;
         let found = match email.parse::<Email>() {
             Ok(email) => self.users.user_by_email(&email).await?,
             Err(_) => None,
         };
+        let browser = self.browser_of(found.as_ref().map(|kept| kept.user.id), &browsers).await?;
+        let counted = self.count_attempt(&email, &from, &browser).await?;
         let hash = found.as_ref().and_then(|kept| kept.password.clone());
         let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
         let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
@@ -45,7 +43,8 @@ impl AccountService for People {
             self.note_refusal(found.as_ref(), "password", &from);
             return Err(PortalError::WrongPassword);
         };
-        self.begin(kept, from).await
+        self.forgive(counted).await;
+        self.begin(kept, from, By::Password, browser).await
     }
 
     async fn show_code(
@@ -53,29 +52,44 @@ impl AccountService for People {
         token: &Secret,
         code: &str,
         from: Whence,
+        browsers: Secret,
     ) -> Result<SignedIn, PortalError> {
         let now = self.core.clock.now();
         let kept = self.half_in(token, now).await?;
-        self.charge(kept.user.email.as_str(), &from).await?;
+        let browser = self.browser_of(Some(kept.user.id), &browsers).await?;
+        let counted = self.count_attempt(kept.user.email.as_str(), &from, &browser).await?;
         if !self.is_code_of(&kept, code, now).await? {
             self.note_refusal(Some(&kept), "code", &from);
             return Err(PortalError::WrongCode);
         }
-        self.let_in(&kept, token, &from).await
+        self.forgive(counted).await;
+        self.let_in(&kept, token, &from, browser).await
     }
 
     async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {
-        let found = self.sign_ins.sign_in(&hash_of(token), self.core.clock.now()).await?;
-        Ok(found.map(|(sign_in, kept, team_name)| Visitor {
+        let now = self.core.clock.now();
+        let found = self.sign_ins.sign_in(&hash_of(token), self.rules.idle, now).await?;
+        Ok(found.map(|(sign_in, kept, home)| Visitor {
             user: kept.user.id,
             email: kept.user.email.as_str().to_owned(),
             role: kept.user.role,
             team: kept.user.team,
-            team_name,
+            duty: Duty::of(Standing {
+                role: kept.user.role,
+                has_second_factor: kept.user.has_second_factor,
+                team_needs_second_factor: home.needs_second_factor,
+                operators_need_second_factor: self.rules.operators_need_second_factor,
+            }),
+            team_name: home.name,
             sign_in: sign_in.id,
             passed: sign_in.passed,
             has_codes: kept.totp.is_some(),
             has_passkey: kept.passkeys > 0,
+            by_provider: sign_in.by_provider,
+            authenticated: Authenticated {
+                signed_in_at: Some(sign_in.created_at).filter(|_| !sign_in.by_provider),
+                confirmed_at: sign_in.confirmed_at,
+            },
             form_token: sign_in.form_token,
             from,
         }))
@@ -88,7 +102,8 @@ impl AccountService for People {
 
     async fn sign_ins(&self, visitor: &Visitor) -> Result<Vec<SignIn>, PortalError> {
         passed(visitor)?;
-        Ok(self.sign_ins.sign_ins(visitor.user, self.core.clock.now()).await?)
+        let now = self.core.clock.now();
+        Ok(self.sign_ins.sign_ins(visitor.user, self.rules.idle, now).await?)
     }
 
     async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError> {
@@ -101,18 +116,14 @@ impl AccountService for People {
         }
     }
 
-    async fn change_password(
-        &self,
-        visitor: &Visitor,
-        old: Secret,
-        new: Secret,
-    ) -> Result<(), PortalError> {
+    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.prove(visitor, old).await?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         let hash = self.good_password(new, &visitor.email).await?;
         self.note(visitor, "password.change", "").await?;
         self.users.set_password(visitor.user, &hash).await?;
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
+        self.tell(visitor.user, AccountEvent::PasswordChanged, &visitor.from).await?;
         Ok(())
     }
 
@@ -127,19 +138,24 @@ impl AccountService for People {
         code: &str,
     ) -> Result<Vec<Secret>, PortalError> {
         passed(visitor)?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         self.take_offer(visitor, offer, code).await
     }
 
-    async fn drop_second_factor(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError> {
+    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.prove(visitor, password).await?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         self.note(visitor, "second-factor.drop", "").await?;
-        Ok(self.users.set_second_factor(visitor.user, None).await?)
+        self.users.set_second_factor(visitor.user, None).await?;
+        Ok(self.tell(visitor.user, AccountEvent::CodesTurnedOff, &visitor.from).await?)
     }
+}
+
+/// What somebody signs in with, in the place of which a second factor is not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Password,
+    Provider,
 }
 
 /// What everybody may do with their own account, once they have shown all that is asked for.
@@ -169,6 +185,8 @@ impl People {
         &self,
         kept: &KeptUser,
         from: Whence,
+        by: By,
+        browser: Browser,
     ) -> Result<SignedIn, PortalError> {
         let needs_code = kept.user.has_second_factor;
         let token = self.token();
@@ -177,17 +195,21 @@ impl People {
             id: SignInId::from_uuid(Uuid::from_u128(self.core.chance.id())),
             user: kept.user.id,
             passed: !needs_code,
+            by_provider: by == By::Provider,
+            confirmed_at: None,
             form_token: self.token(),
             created_at: now,
             seen_at: now,
-            expires_at: now + if needs_code { HALF_IN } else { SIGNED_IN },
+            expires_at: now + if needs_code { HALF_IN } else { self.rules.absolute },
             from,
         };
-        if !needs_code {
-            self.note_sign_in(kept, &sign_in.from).await?;
-        }
+        let browsers = if needs_code {
+            None
+        } else {
+            Some(self.note_sign_in(kept, &sign_in.from, browser).await?)
+        };
         self.sign_ins.add_sign_in(&sign_in, &hash_of(&token)).await?;
-        Ok(SignedIn { token, needs_code })
+        Ok(SignedIn { token, needs_code, browsers })
     }
 
     /// Whoever has shown their password, and nothing more.
@@ -196,7 +218,7 @@ impl People {
         token: &Secret,
         now: DateTime<Utc>,
     ) -> Result<KeptUser, PortalError> {
-        let found = self.sign_ins.sign_in(&hash_of(token), now).await?;
+        let found = self.sign_ins.sign_in(&hash_of(token), HALF_IN, now).await?;
         let found = found.filter(|(sign_in, ..)| !sign_in.passed);
         found.map(|(_, kept, _)| kept).ok_or(PortalError::Forbidden)
     }
@@ -207,46 +229,17 @@ impl People {
         kept: &KeptUser,
         token: &Secret,
         from: &Whence,
+        browser: Browser,
     ) -> Result<SignedIn, PortalError> {
-        self.note_sign_in(kept, from).await?;
-        let (fresh, until) = (self.token(), self.core.clock.now() + SIGNED_IN);
+        let browsers = self.note_sign_in(kept, from, browser).await?;
+        let (fresh, until) = (self.token(), self.core.clock.now() + self.rules.absolute);
         if !self.sign_ins.pass_sign_in(&hash_of(token), &hash_of(&fresh), until).await? {
             return Err(PortalError::Forbidden);
         }
-        Ok(SignedIn { token: fresh, needs_code: false })
+        Ok(SignedIn { token: fresh, needs_code: false, browsers: Some(browsers) })
     }
 
-    /// Counts a try against an account and an address.
-    pub(super) async fn charge(&self, email: &str, from: &Whence) -> Result<(), PortalError> {
-        let charges = [
-            (Subject::SignIns(from.address), FROM_AN_ADDRESS),
-            (Subject::Account(half_hash(email)), FOR_AN_ACCOUNT),
-        ];
-        // One after the other: who is stopped for their address does not use up an account's tries.
-        for (subject, limit) in charges {
-            if let Err(error) = self.charge_one(subject, limit).await {
-                let outcome = ("outcome", "throttled");
-                metrics::counter!("avouch_portal_sign_ins_total", &[outcome]).increment(1);
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the password that somebody shows once more is theirs.
-    pub(super) async fn prove(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError> {
-        self.charge(&visitor.email, &visitor.from).await?;
-        let hash = self.users.user(visitor.user).await?.and_then(|kept| kept.password);
-        let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
-        let fits = self.passwords.fits(password, hash.filter(|_| sane)).await;
-        if fits { Ok(()) } else { Err(PortalError::WrongPassword) }
-    }
-
-    async fn is_code_of(
+    pub(super) async fn is_code_of(
         &self,
         kept: &KeptUser,
         code: &str,
@@ -258,32 +251,5 @@ impl People {
         }
         let code = super::factor::tidy(code);
         self.users.use_recovery(kept.user.id, &hash_of(&code)).await
-    }
-
-    /// Writes down that somebody was not let in, for the operator and, where it is about one of
-    /// their accounts, for the team. The limits on tries bound how many lines that are. Not waited
-    /// for: the time of an answer must not tell whether there is such an account.
-    fn note_refusal(&self, kept: Option<&KeptUser>, factor: &'static str, from: &Whence) {
-        metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
-        let user = kept.map(|kept| kept.user.id.to_string()).unwrap_or_default();
-        let client = from.address;
-        tracing::warn!(user.id = user, client.address = %client, factor, "a sign-in was refused");
-        let Some(kept) = kept else { return };
-        let (team, email) = (kept.user.team, kept.user.email.as_str());
-        let deed = Deed::new(self.core.clock.now(), email, "sign-in.refused", factor);
-        let (audit, deed) = (self.audit.clone(), deed.from(client));
-        self.core.runtime.spawn(async move {
-            if let Err(error) = audit.note(team, &deed).await {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(error, "a refused sign-in could not be recorded in the audit log");
-            }
-        });
-    }
-
-    async fn note_sign_in(&self, kept: &KeptUser, from: &Whence) -> Result<(), StoreError> {
-        metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "in").increment(1);
-        let (team, email): (TeamId, _) = (kept.user.team, kept.user.email.as_str());
-        let deed = Deed::new(self.core.clock.now(), email, "sign-in", "").from(from.address);
-        self.audit.note(team, &deed).await
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
-use domain::secret::Secret;
+use domain::{notice::AccountEvent, secret::Secret};
 use ports::{
     account_store::{CodeHash, SecondFactor},
     driving::{Offer, PortalError, Visitor},
@@ -60,6 +60,7 @@ impl People {
         self.users.set_second_factor(visitor.user, Some(&factor)).await?;
         // Whoever was in without it is so no longer.
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
+        self.tell(visitor.user, AccountEvent::CodesTurnedOn, &visitor.from).await?;
         Ok(codes)
     }
 

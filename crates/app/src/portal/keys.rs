@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use domain::{
     account::{LONGEST_LABEL, Right},
     api_key::ApiKey,
+    confirmation::Sensitive,
     id::ApiKeyId,
     secret::Secret,
 };
@@ -28,6 +29,7 @@ impl KeyService for People {
 
     async fn make_key(&self, visitor: &Visitor, order: NewKey) -> Result<Secret, PortalError> {
         visitor.must(Right::Work)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         let label = order.label.trim();
         if !(1..=LONGEST_LABEL).contains(&label.chars().count()) || label.contains(char::is_control)
         {
@@ -74,6 +76,7 @@ impl KeyService for People {
 impl People {
     async fn team_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<ApiKey, PortalError> {
         visitor.must(Right::Work)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         let key = self.keys.key(id).await?.filter(|key| key.team == visitor.team);
         key.filter(|key| key.revoked_at.is_none()).ok_or(PortalError::NotFound("key"))
     }

@@ -7,6 +7,7 @@ use domain::{
     account::{BadPassword, Email, Purpose, check_password},
     audit::Deed,
     id::{AccountLinkId, UserId},
+    notice::AccountEvent,
     rate::Limit,
     secret::Secret,
 };
@@ -66,10 +67,14 @@ impl LinkService for People {
         let now = self.core.clock.now();
         let deed = Deed::new(now, email, "password.choose", link.purpose.as_str());
         self.audit.note(kept.user.team, &deed.from(from.address)).await?;
-        if self.links.use_link(link.id, &hash, now).await? {
-            Ok(())
-        } else {
-            Err(PortalError::NotFound("link"))
+        if !self.links.use_link(link.id, &hash, now).await? {
+            return Err(PortalError::NotFound("link"));
+        }
+        match link.purpose {
+            Purpose::Invitation => Ok(()),
+            Purpose::Reset => {
+                Ok(self.tell(kept.user.id, AccountEvent::PasswordChanged, &from).await?)
+            }
         }
     }
 }

@@ -2,8 +2,10 @@
 //! is done: nothing happens that the log does not know.
 
 mod accounts;
+mod attempts;
 mod audit;
 mod branding;
+mod confirmation;
 mod embedding;
 mod factor;
 mod identity;
@@ -12,6 +14,7 @@ mod links;
 mod overview;
 mod passkeys;
 mod receivers;
+mod recorded;
 mod sessions;
 mod team;
 mod templates;
@@ -34,13 +37,17 @@ use ports::{
     StoreError,
     account_links::AccountLinkStore,
     account_store::{SignInStore, UserStore},
+    attempts::AttemptLimiter,
     audit_log::AuditLog,
     brand_store::BrandStore,
     catalogue::Catalogue,
     credentials::{OneTimeCodes, Passwords},
     driving::{SessionService, Visitor},
     identity::IdentityProvider,
+    invitations::InvitationStore,
     key_store::KeyStore,
+    known_browsers::KnownBrowserStore,
+    notice_store::NoticeStore,
     notifier::Stationery,
     passkeys::{PasskeyStore, Passkeys},
     rate_limiter::RateLimiter,
@@ -54,8 +61,9 @@ use url::Url;
 pub(crate) use self::accounts::half_hash;
 use crate::{
     advance::Core,
-    config::Config,
+    config::{Config, SignIns},
     kept::{Failure, explain},
+    limiters::Limiters,
     secret_key::Keys,
     webhooks::Webhooks,
     whole::Whole,
@@ -67,6 +75,8 @@ pub(crate) struct People {
     pub(crate) users: Arc<dyn UserStore>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
     pub(crate) links: Arc<dyn AccountLinkStore>,
+    pub(crate) notices: Arc<dyn NoticeStore>,
+    pub(crate) invitations: Arc<dyn InvitationStore>,
     pub(crate) audit: Arc<dyn AuditLog>,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) sessions: Arc<dyn SessionStore>,
@@ -83,7 +93,10 @@ pub(crate) struct People {
     pub(crate) identities: Option<Arc<dyn IdentityProvider>>,
     /// None where the deployment has no host name.
     pub(crate) party: Option<Arc<dyn Passkeys>>,
+    pub(crate) browsers: Arc<dyn KnownBrowserStore>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) attempts: Arc<dyn AttemptLimiter>,
+    pub(crate) rules: SignIns,
     /// Closes what a form carries to the next one.
     pub(crate) seal: Seal,
 }
@@ -108,7 +121,7 @@ impl People {
         core: &Arc<Core>,
         config: &Config,
         store: &Arc<Store>,
-        limiter: &Arc<dyn RateLimiter>,
+        (limiter, attempts): &Limiters,
         partners: Arc<dyn SessionService>,
     ) -> Result<Self, Failure> {
         Ok(Self {
@@ -116,6 +129,8 @@ impl People {
             users: store.clone(),
             sign_ins: store.clone(),
             links: store.clone(),
+            notices: store.clone(),
+            invitations: store.clone(),
             audit: store.clone(),
             keys: store.clone(),
             sessions: store.clone(),
@@ -138,7 +153,10 @@ impl People {
             passkeys: store.clone(),
             party: party(&config.addresses.public),
             identities: identities(config)?,
+            browsers: store.clone(),
             limiter: limiter.clone(),
+            attempts: attempts.clone(),
+            rules: config.sign_ins,
             seal: keys.seal("portal", &SealKeys::default()),
         })
     }
@@ -159,6 +177,7 @@ impl People {
             branding: whole.clone(),
             passkeys: whole.clone(),
             identities: whole.clone(),
+            confirmations: whole.clone(),
             audit: whole,
             clock: people.core.clock.clone(),
             origin: config.addresses.public.clone(),

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use domain::{id::PasskeyId, secret::Secret};
+use domain::{confirmation::Sensitive, id::PasskeyId, notice::AccountEvent, secret::Secret};
 use ports::{
-    driving::{Asked, PasskeyService, PortalError, SignedIn, Visitor},
+    driving::{Answered, Asked, PasskeyService, PortalError, SignedIn, Visitor},
     passkeys::{Ceremony, Credential, KeptPasskey, Passkeys},
 };
 use uuid::Uuid;
@@ -21,6 +21,12 @@ fn offered_to(visitor: &Visitor) -> String {
 
 fn asked_of(visitor: &Visitor) -> String {
     format!("portal.passkey.ask.{}", visitor.sign_in)
+}
+
+/// Of one confirmation: an answer that was given before it does not count for the next one.
+pub(super) fn confirming(visitor: &Visitor) -> String {
+    let before = visitor.authenticated.confirmed_at.map_or(0, |at| at.timestamp_micros());
+    format!("portal.passkey.confirm.{}.{before}", visitor.sign_in)
 }
 
 fn unfit(what: &str) -> PortalError {
@@ -45,6 +51,31 @@ impl People {
         URL_SAFE_NO_PAD.decode(self.seal.open(place, &sealed).ok()?).ok()
     }
 
+    /// Checks an answer to what was asked at this place, and notes that the passkey was used.
+    pub(super) async fn check_passkey(
+        &self,
+        visitor: &Visitor,
+        place: &str,
+        asked: &Secret,
+        answer: &str,
+    ) -> Result<(), PortalError> {
+        let have = self.passkeys.passkeys(visitor.user).await?;
+        let all: Vec<_> = have.iter().map(|passkey| passkey.credential.clone()).collect();
+        let state = self.state(place, asked);
+        let used = state
+            .and_then(|state| self.party().ok()?.verify(visitor.user, &all, &state, answer))
+            .and_then(|used| {
+                let passkey = have.iter().find(|passkey| passkey.credential.id == used.id)?;
+                Some((passkey, used.state))
+            });
+        let (passkey, state) = used.ok_or_else(|| unfit("that passkey was not accepted"))?;
+        let states = (passkey.credential.state.as_slice(), state.as_slice());
+        if !self.passkeys.use_passkey(passkey.id, states, self.core.clock.now()).await? {
+            return Err(unfit("that passkey was used meanwhile: try again"));
+        }
+        Ok(())
+    }
+
     async fn credentials(&self, visitor: &Visitor) -> Result<Vec<Credential>, PortalError> {
         let kept = self.passkeys.passkeys(visitor.user).await?;
         Ok(kept.into_iter().map(|passkey| passkey.credential).collect())
@@ -63,6 +94,7 @@ impl PasskeyService for People {
 
     async fn offer_passkey(&self, visitor: &Visitor) -> Result<Asked, PortalError> {
         passed(visitor)?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         let email = visitor.email.parse().map_err(|_| unfit("your address has no passkeys"))?;
         let have = self.credentials(visitor).await?;
         let ceremony = self.party()?.offer((visitor.user, &email), &have);
@@ -77,6 +109,7 @@ impl PasskeyService for People {
         answer: String,
     ) -> Result<Vec<Secret>, PortalError> {
         passed(visitor)?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         let name = name.trim();
         if !(1..=LONGEST_NAME).contains(&name.chars().count()) || name.contains(char::is_control) {
             return Err(unfit(&format!("a passkey's name has 1 to {LONGEST_NAME} characters")));
@@ -101,52 +134,44 @@ impl PasskeyService for People {
         }
         // Whoever was in without it is so no longer.
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
+        self.tell(visitor.user, AccountEvent::PasskeyAdded, &visitor.from).await?;
         Ok(if first { codes } else { vec![] })
     }
 
-    async fn drop_passkey(
-        &self,
-        visitor: &Visitor,
-        id: PasskeyId,
-        password: Secret,
-    ) -> Result<(), PortalError> {
+    async fn drop_passkey(&self, visitor: &Visitor, id: PasskeyId) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.prove(visitor, password).await?;
+        self.confirmed(visitor, Sensitive::Credentials)?;
         self.note(visitor, "passkey.drop", &id.to_string()).await?;
         let gone = self.passkeys.remove_passkey(visitor.user, id).await?;
-        if gone { Ok(()) } else { Err(PortalError::NotFound("passkey")) }
+        if !gone {
+            return Err(PortalError::NotFound("passkey"));
+        }
+        Ok(self.tell(visitor.user, AccountEvent::PasskeyRemoved, &visitor.from).await?)
     }
 
     async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError> {
         let Ok(party) = self.party() else { return Ok(None) };
         let ceremony = party.ask(&self.credentials(visitor).await?);
-        ceremony.map(|ceremony| self.asked(&asked_of(visitor), ceremony)).transpose()
+        let place = if visitor.passed { confirming(visitor) } else { asked_of(visitor) };
+        ceremony.map(|ceremony| self.asked(&place, ceremony)).transpose()
     }
 
     async fn show_passkey(
         &self,
         visitor: &Visitor,
         token: Secret,
-        asked: Secret,
-        answer: String,
+        answered: Answered,
     ) -> Result<SignedIn, PortalError> {
         let now = self.core.clock.now();
         let kept = self.half_in(&token, now).await?;
-        self.charge(&visitor.email, &visitor.from).await?;
-        let have = self.passkeys.passkeys(visitor.user).await?;
-        let all: Vec<_> = have.iter().map(|passkey| passkey.credential.clone()).collect();
-        let state = self.state(&asked_of(visitor), &asked);
-        let used = state
-            .and_then(|state| self.party().ok()?.verify(visitor.user, &all, &state, &answer))
-            .and_then(|used| {
-                let passkey = have.iter().find(|passkey| passkey.credential.id == used.id)?;
-                Some((passkey, used.state))
-            });
-        let (passkey, state) = used.ok_or_else(|| unfit("that passkey was not accepted"))?;
-        let states = (passkey.credential.state.as_slice(), state.as_slice());
-        if !self.passkeys.use_passkey(passkey.id, states, now).await? {
-            return Err(unfit("that passkey was used meanwhile: try again"));
+        let Answered { asked, answer, browsers } = answered;
+        let browser = self.browser_of(Some(visitor.user), &browsers).await?;
+        let counted = self.count_attempt(&visitor.email, &visitor.from, &browser).await?;
+        if let Err(error) = self.check_passkey(visitor, &asked_of(visitor), &asked, &answer).await {
+            self.note_refusal(Some(&kept), "passkey", &visitor.from);
+            return Err(error);
         }
-        self.let_in(&kept, &token, &visitor.from).await
+        self.forgive(counted).await;
+        self.let_in(&kept, &token, &visitor.from, browser).await
     }
 }

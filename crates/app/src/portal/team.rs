@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use domain::{
     account::{Email, Purpose, Right, Role},
+    confirmation::Sensitive,
     id::UserId,
 };
 use ports::{
@@ -31,10 +32,15 @@ impl TeamService for People {
 
     async fn invite(&self, visitor: &Visitor, order: NewMember) -> Result<(), PortalError> {
         visitor.must(Right::Govern)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         may_appoint(visitor, order.role)?;
         let email = order.email.parse::<Email>();
         let email = email.map_err(|error| PortalError::Invalid(format!("the address {error}")))?;
-        if self.users.users(visitor.team).await?.len() >= MOST_MEMBERS {
+        let members = self.users.users(visitor.team).await?;
+        if members.iter().any(|member| member.email == email) {
+            return Err(in_team());
+        }
+        if members.len() >= MOST_MEMBERS {
             return Err(PortalError::Invalid(format!("a team has up to {MOST_MEMBERS} people")));
         }
         self.charge_mail(email.as_str()).await?;
@@ -49,9 +55,11 @@ impl TeamService for People {
         };
         let subject = format!("{} as {}", user.email, user.role.as_str());
         self.note(visitor, "person.invite", &subject).await?;
-        if !self.users.add_user(&user, None, user.created_at).await? {
-            return Err(PortalError::Invalid("somebody has that address already".into()));
+        // The same is done and answered whether another team has somebody of that address or not.
+        if !self.invitations.add_invited(&user, user.created_at).await? {
+            return Err(in_team());
         }
+        self.invitations.claim_address(user.id).await?;
         Ok(self.owe_link(user.id, Purpose::Invitation).await?)
     }
 
@@ -62,6 +70,8 @@ impl TeamService for People {
         }
         self.charge_mail(user.email.as_str()).await?;
         self.note(visitor, "person.invite-again", user.email.as_str()).await?;
+        // Whoever had the address before may be gone.
+        self.invitations.claim_address(id).await?;
         Ok(self.owe_link(id, Purpose::Invitation).await?)
     }
 
@@ -73,11 +83,39 @@ impl TeamService for People {
         changed(self.users.set_role(visitor.team, id, role).await?)
     }
 
+    async fn sign_out_member(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError> {
+        let user = self.team_user(visitor, id).await?;
+        self.note(visitor, "person.sign-out", user.email.as_str()).await?;
+        self.sign_ins.end_other_sign_ins(id, None).await?;
+        Ok(())
+    }
+
+    async fn requires_second_factor(&self, visitor: &Visitor) -> Result<bool, PortalError> {
+        visitor.must(Right::Look)?;
+        Ok(self.users.requires_second_factor(visitor.team).await?)
+    }
+
+    async fn require_second_factor(
+        &self,
+        visitor: &Visitor,
+        required: bool,
+    ) -> Result<(), PortalError> {
+        visitor.must(Right::Govern)?;
+        self.confirmed(visitor, Sensitive::Team)?;
+        let subject = if required { "required" } else { "optional" };
+        self.note(visitor, "team.second-factor", subject).await?;
+        Ok(self.users.require_second_factor(visitor.team, required).await?)
+    }
+
     async fn remove(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError> {
         let user = self.team_user(visitor, id).await?;
         self.note(visitor, "person.remove", user.email.as_str()).await?;
         changed(self.users.remove_user(visitor.team, id).await?)
     }
+}
+
+fn in_team() -> PortalError {
+    PortalError::Invalid("somebody with that address is in your team already".to_owned())
 }
 
 fn may_appoint(visitor: &Visitor, role: Role) -> Result<(), PortalError> {
@@ -99,6 +137,7 @@ impl People {
     /// Somebody of the visitor's team who is no mightier than the visitor.
     async fn team_user(&self, visitor: &Visitor, id: UserId) -> Result<User, PortalError> {
         visitor.must(Right::Govern)?;
+        self.confirmed(visitor, Sensitive::Team)?;
         let kept = self.users.user(id).await?.filter(|kept| kept.user.team == visitor.team);
         let user = kept.ok_or(PortalError::NotFound("person"))?.user;
         may_appoint(visitor, user.role)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::{
     account::Right,
+    confirmation::Sensitive,
     id::{DeliveryId, SessionId, WebhookId},
 };
 use ports::{
@@ -40,6 +41,7 @@ impl TeamWebhookService for People {
         visitor: &Visitor,
         order: NewWebhook,
     ) -> Result<KeptWebhook, PortalError> {
+        self.confirmed(visitor, Sensitive::Team)?;
         visitor.must(Right::Work)?;
         if self.webhooks.list(visitor.team).await?.len() >= MOST_WEBHOOKS {
             return Err(PortalError::Invalid(format!("a team has up to {MOST_WEBHOOKS} webhooks")));
@@ -54,6 +56,7 @@ impl TeamWebhookService for People {
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<(), PortalError> {
+        self.confirmed(visitor, Sensitive::Team)?;
         self.team_webhook(visitor, Right::Work, id).await?;
         let subject = format!("{id} to {}", origin(&change.url));
         self.note(visitor, "webhook.change", &subject).await?;
@@ -80,6 +83,7 @@ impl TeamWebhookService for People {
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, PortalError> {
+        self.confirmed(visitor, Sensitive::Team)?;
         self.team_webhook(visitor, Right::Work, id).await?;
         self.note(visitor, "webhook.rotate-secret", &id.to_string()).await?;
         Ok(self.webhooks.rotate_secret(id, overlap).await?)

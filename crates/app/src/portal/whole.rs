@@ -20,10 +20,11 @@ use ports::{
     account_store::{SignIn, Whence},
     delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
     driving::{
-        AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService,
-        EmbeddingService, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey,
-        NewMember, NewWebhook, Offer, Overview, PasskeyService, PortableAttestation, PortalError,
-        Preview, ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
+        AccountService, Answered, Arrived, Asked, Attempt, AuditCheck, AuditService,
+        BrandingService, ConfirmationService, EmbeddingService, HeldForm, IdentityService,
+        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer,
+        Overview, PasskeyService, PortableAttestation, PortalError, Preview, Proof,
+        ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
         TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     identity::Arrival,
@@ -76,19 +77,32 @@ impl<S: IdentityService + 'static> IdentityService for Whole<S> {
         kept: Secret,
         arrival: Arrival,
         from: Whence,
-    ) -> Result<(SignedIn, String), PortalError> {
+        browser: (Option<Visitor>, Secret),
+    ) -> Result<Arrived, PortalError> {
         let inner = self.inner.clone();
-        whole(&self.runtime, async move { inner.arrive(kept, arrival, from).await }).await
+        whole(&self.runtime, async move { inner.arrive(kept, arrival, from, browser).await }).await
     }
+
+    async fn depart_to_confirm(&self, visitor: &Visitor) -> Result<(String, Secret), PortalError> {
+        let (inner, visitor) = (self.inner.clone(), visitor.clone());
+        whole(&self.runtime, async move { inner.depart_to_confirm(&visitor).await }).await
+    }
+}
+
+whole_for_visitors! { ConfirmationService:
+    fn hold(path: String, fields: Option<String>) -> ();
+    fn held() -> Option<HeldForm>;
+    fn take_held(id: String) -> Option<HeldForm>;
+    fn confirm(token: Secret, proof: Proof) -> Secret;
 }
 
 whole_for_visitors! { PasskeyService:
     fn passkeys() -> Option<Vec<KeptPasskey>>;
     fn offer_passkey() -> Asked;
     fn keep_passkey(name: String, asked: Secret, answer: String) -> Vec<Secret>;
-    fn drop_passkey(id: PasskeyId, password: Secret) -> ();
+    fn drop_passkey(id: PasskeyId) -> ();
     fn ask_passkey() -> Option<Asked>;
-    fn show_passkey(token: Secret, asked: Secret, answer: String) -> SignedIn;
+    fn show_passkey(token: Secret, answered: Answered) -> SignedIn;
 }
 
 whole_for_visitors! { TeamService:
@@ -96,6 +110,9 @@ whole_for_visitors! { TeamService:
     fn invite(order: NewMember) -> ();
     fn invite_again(id: UserId) -> ();
     fn appoint(id: UserId, role: Role) -> ();
+    fn sign_out_member(id: UserId) -> ();
+    fn requires_second_factor() -> bool;
+    fn require_second_factor(required: bool) -> ();
     fn remove(id: UserId) -> ();
 }
 
@@ -170,9 +187,11 @@ impl<S: AccountService + 'static> AccountService for Whole<S> {
         token: &Secret,
         code: &str,
         from: Whence,
+        browsers: Secret,
     ) -> Result<SignedIn, PortalError> {
         let (inner, token, code) = (self.inner.clone(), token.clone(), code.to_owned());
-        whole(&self.runtime, async move { inner.show_code(&token, &code, from).await }).await
+        let shown = async move { inner.show_code(&token, &code, from, browsers).await };
+        whole(&self.runtime, shown).await
     }
 
     async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError> {
@@ -195,14 +214,9 @@ impl<S: AccountService + 'static> AccountService for Whole<S> {
         whole(&self.runtime, async move { inner.end_sign_in(&visitor, id).await }).await
     }
 
-    async fn change_password(
-        &self,
-        visitor: &Visitor,
-        old: Secret,
-        new: Secret,
-    ) -> Result<(), PortalError> {
+    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError> {
         let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.change_password(&visitor, old, new).await }).await
+        whole(&self.runtime, async move { inner.change_password(&visitor, new).await }).await
     }
 
     fn offer_second_factor(&self, visitor: &Visitor, before: Option<&str>) -> Offer {
@@ -221,14 +235,9 @@ impl<S: AccountService + 'static> AccountService for Whole<S> {
         whole(&self.runtime, keep).await
     }
 
-    async fn drop_second_factor(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError> {
+    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError> {
         let (inner, visitor) = (self.inner.clone(), visitor.clone());
-        whole(&self.runtime, async move { inner.drop_second_factor(&visitor, password).await })
-            .await
+        whole(&self.runtime, async move { inner.drop_second_factor(&visitor).await }).await
     }
 }
 

@@ -44,13 +44,18 @@ impl Workers {
     async fn send_mail(&self, claim: &MailClaim) -> Result<(), StoreError> {
         let (id, origin) = (claim.link.id, &self.core.addresses.public);
         let token = self.core.tokens.link(id);
-        let link = format!("{origin}/portal/password?link={}", token.expose());
+        let link = if claim.is_taken {
+            format!("{origin}/portal/sign-in")
+        } else {
+            format!("{origin}/portal/password?link={}", token.expose())
+        };
         let mail = AccountMail {
             id,
             address: claim.email.clone(),
             purpose: claim.link.purpose,
             team: claim.team.clone(),
             link: Secret::new(link),
+            is_taken: claim.is_taken,
             expires_at: claim.link.expires_at,
         };
         let sent = tokio::time::timeout(PATIENCE, self.mailer.mail(&mail)).await;

@@ -3,6 +3,7 @@
 mod films;
 mod links;
 mod mails;
+mod notices;
 mod start;
 
 use std::{
@@ -23,6 +24,8 @@ use ports::{
     browser::BrowserPool,
     delivery_log::DeliveryLog,
     key_store::KeyStore,
+    known_browsers::KnownBrowserStore,
+    notice_store::NoticeStore,
     notifier::{Mailer, NotificationQueue, Notifier},
     outbox::{Claim, Outbox, Verdict},
     places::Places,
@@ -70,6 +73,7 @@ pub(crate) struct Workers {
     pub(crate) notifications: Arc<dyn NotificationQueue>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) account_links: Arc<dyn AccountLinkStore>,
+    pub(crate) notices: Arc<dyn NoticeStore>,
     pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) link_backoff: Backoff,
     pub(crate) keys: Arc<dyn KeyStore>,
@@ -78,6 +82,7 @@ pub(crate) struct Workers {
     pub(crate) suppressions: Arc<dyn SuppressionStore>,
     pub(crate) uses: Arc<KeyUses>,
     pub(crate) sign_ins: Arc<dyn SignInStore>,
+    pub(crate) browsers: Arc<dyn KnownBrowserStore>,
     /// How long a closed session keeps its data.
     pub(crate) retention: TimeDelta,
     pub(crate) stop: CancellationToken,
@@ -90,7 +95,7 @@ pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static
 
 impl Workers {
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4, 5, 6, 7, 8] {
+        for worker in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] {
             let me = self.clone();
             self.tasks.spawn(async move {
                 let stop = me.stop.clone();
@@ -104,6 +109,7 @@ impl Workers {
                         5 => me.send_links().await,
                         6 => me.note_uses().await,
                         7 => me.send_mails().await,
+                        8 => me.send_notices().await,
                         _ => me.forget().await,
                     }
                 };

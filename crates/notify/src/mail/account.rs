@@ -10,7 +10,20 @@ use crate::one_line;
 pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
     // A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).
     let team = one_line(&mail.team);
-    let (subject, body, button) = match mail.purpose {
+    let until = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
+    let once = format!("The link opens once, until {until}.");
+    let (subject, body, button, expires) = match mail.purpose {
+        Purpose::Invitation if mail.is_taken => (
+            format!("You are invited to {team} at {SERVICE}"),
+            format!(
+                "{team} uses {SERVICE} to confirm that its applicants own their accounts, and \
+                 would like you to take part. Your address has an account in another team \
+                 already, and an account is in one team. To accept, give {team} another address, \
+                 or have an owner of your present team remove you."
+            ),
+            "Sign in",
+            format!("{team} is not told that you have an account."),
+        ),
         Purpose::Invitation => (
             format!("You are invited to {team} at {SERVICE}"),
             format!(
@@ -18,6 +31,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
                  would like you to take part. Choose a password to come in."
             ),
             "Choose a password",
+            once,
         ),
         Purpose::Reset => (
             format!("Choose a new password for {SERVICE}"),
@@ -27,9 +41,9 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
                 mail.address
             ),
             "Choose a new password",
+            once,
         ),
     };
-    let until = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
     render(
         &Look::OURS,
         &context! {
@@ -41,7 +55,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
             body,
             button,
             link => mail.link.expose(),
-            expires => format!("The link opens once, until {until}."),
+            expires,
             unexpected => "If you did not expect this, you need not do anything.",
             sent_by => format!("Sent by {SERVICE}."),
             choice => "",
@@ -64,6 +78,7 @@ mod tests {
             purpose,
             team: team.into(),
             link: Secret::new("https://avouch.example/portal/password?link=1.a".into()),
+            is_taken: false,
             expires_at: DateTime::UNIX_EPOCH,
         }
     }
@@ -80,6 +95,16 @@ mod tests {
             assert!(written.text.contains(link), "{}", written.text);
             assert!(written.text.contains("until 1970-01-01 00:00 UTC"));
         }
+    }
+
+    #[test]
+    fn who_has_an_account_elsewhere_gets_no_link_to_a_password() {
+        let link = Secret::new("https://avouch.example/portal/sign-in".into());
+        let mail = AccountMail { link, is_taken: true, ..mail(Purpose::Invitation, "Lender") };
+        let written = write(&mail).unwrap();
+        assert_eq!(written.subject, "You are invited to Lender at Avouch");
+        assert!(written.text.contains("in another team"), "{}", written.text);
+        assert!(!written.text.contains("/portal/password"), "{}", written.text);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod account;
 mod answers;
+mod notice;
 mod read_aloud;
 mod smtp;
 mod wording;
@@ -23,7 +24,9 @@ use lettre::{
         header::{ContentType, HeaderName, HeaderValue},
     },
 };
-use ports::notifier::{AccountMail, Letter, Mailer, NotTaken, Notifier, Stationery, Written};
+use ports::notifier::{
+    AccountMail, AccountNotice, Letter, Mailer, NotTaken, Notifier, Stationery, Written,
+};
 use tokio::io::AsyncWriteExt as _;
 
 pub use self::smtp::{BadSmtpUrl, Server};
@@ -72,6 +75,12 @@ impl Mail {
     fn compose_account(&self, mail: &AccountMail) -> Result<Message, NotTaken> {
         let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
         self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None, vec![])
+    }
+
+    fn compose_notice(&self, notice: &AccountNotice) -> Result<Message, NotTaken> {
+        let (id, from) = (notice.id.to_string(), words::SERVICE.to_owned());
+        let to = (None, notice.address.as_str());
+        self.message(&id, from, to, notice::write(notice), None, vec![])
     }
 
     fn message(
@@ -156,6 +165,10 @@ impl Notifier for Mail {
 impl Mailer for Mail {
     async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken> {
         self.hand_over(&mail.id.to_string(), self.compose_account(mail)?).await
+    }
+
+    async fn notify(&self, notice: &AccountNotice) -> Result<(), NotTaken> {
+        self.hand_over(&notice.id.to_string(), self.compose_notice(notice)?).await
     }
 }
 

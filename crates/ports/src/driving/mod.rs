@@ -20,11 +20,12 @@ pub use self::{
         SessionError, SessionFace, SessionService,
     },
     portal::{
-        AccountService, Asked, Attempt, AuditCheck, AuditService, BrandingService, Day,
-        EmbeddingService, FailingNode, IdentityService, KeyService, LinkService, MailedLink,
-        Member, NewKey, NewMember, Offer, Overview, PasskeyService, PortalError, Preview,
-        ReceiverService, SignedIn, TeamService, TeamSession, TeamSessionService,
-        TeamWebhookService, TemplateService, Visitor, WholeSession,
+        AccountService, Answered, Arrived, Asked, Attempt, AuditCheck, AuditService,
+        BrandingService, ConfirmationService, Day, EmbeddingService, FailingNode, FirstFactor,
+        HeldForm, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember,
+        Offer, OtherFactor, Overview, PasskeyService, PortalError, Preview, Proof, ReceiverService,
+        SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
+        TemplateService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

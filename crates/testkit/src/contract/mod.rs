@@ -1,5 +1,6 @@
 //! One suite for each port, run against everything that implements it.
 
+pub mod attempts;
 pub mod browser_pool;
 pub mod rate_limiter;
 pub mod recording_vault;
@@ -17,7 +18,10 @@ use ports::{
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
     device_store::DeviceStore,
+    invitations::InvitationStore,
     key_store::KeyStore,
+    known_browsers::KnownBrowserStore,
+    notice_store::NoticeStore,
     notifier::NotificationQueue,
     outbox::Outbox,
     passkeys::PasskeyStore,
@@ -45,7 +49,10 @@ pub struct Backend {
     pub users: Arc<dyn UserStore>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub passkeys: Arc<dyn PasskeyStore>,
+    pub browsers: Arc<dyn KnownBrowserStore>,
     pub account_links: Arc<dyn AccountLinkStore>,
+    pub notices: Arc<dyn NoticeStore>,
+    pub invitations: Arc<dyn InvitationStore>,
     pub audit: Arc<dyn AuditLog>,
     pub receivers: Arc<dyn ReceiverStore>,
     pub templates: Arc<dyn TemplateStore>,
@@ -131,15 +138,21 @@ macro_rules! stores_contract {
             keys::revokes_once
             keys::lists_a_teams_keys_and_when_they_were_used
             people::finds_a_person_by_their_address
+            people::invites_an_address_that_somebody_else_has
             people::binds_a_person_to_one_identity
             people::takes_each_one_time_code_once
-            people::knows_who_is_signed_in_until_they_are_not
+            sign_ins::knows_who_is_signed_in_until_they_are_not
+            sign_ins::signs_out_who_is_idle_and_not_who_is_seen
+            sign_ins::tells_what_a_team_requires
+            sign_ins::confirms_a_sign_in_with_another_token
+            sign_ins::keeps_one_form_of_a_sign_in_and_gives_it_out_once
             people::takes_somebody_out_with_what_they_are_signed_in_with
             people::leaves_nobody_without_an_owner
             people::writes_down_what_was_done_in_a_chain
             account_links::opens_the_door_once_with_a_link
             account_links::hands_a_mail_to_one_who_sends_it
             account_links::voids_links_when_a_password_is_changed
+            notices::hands_a_notice_to_one_who_sends_it
             receivers::keeps_a_teams_receivers_for_that_team
             brands::keeps_what_a_team_looks_like
             suppressions::keeps_who_wants_no_more_of_a_teams_mails
@@ -148,6 +161,9 @@ macro_rules! stores_contract {
             devices::counts_wrong_short_codes_also_at_the_same_moment
             devices::admits_no_more_devices_than_there_may_be
             devices::shows_in_the_timeline_which_device_joined_and_consented
+            browsers::knows_a_persons_browsers_until_they_run_out
+            browsers::keeps_no_more_browsers_than_may_be
+            browsers::forgets_browsers_with_a_password_that_is_chosen_by_link
             passkeys::keeps_passkeys_and_their_state
             passkeys::recovery_codes_go_with_the_last_factor
             passkeys::nobody_has_more_passkeys_than_may_be
@@ -226,6 +242,30 @@ macro_rules! rate_limiter_contract {
     )+};
 }
 
+/// Names every case of the attempt limiter's contract, once.
+///
+/// `$open` is an expression that makes a future of a
+/// [`Limiter`](crate::contract::attempts::Limiter).
+#[macro_export]
+macro_rules! attempts_contract {
+    ($open:expr) => {
+        $crate::attempts_contract! { $open;
+            delays_attempts_beyond_the_free_ones
+            lets_in_who_waits_and_forgets_in_the_end
+            takes_back_what_was_right
+            counts_each_target_for_itself
+            admits_no_more_of_many_at_once
+        }
+    };
+    ($open:expr; $($case:ident)+) => {$(
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let limiter = $open.await;
+            $crate::contract::attempts::$case(&limiter).await;
+        }
+    )+};
+}
+
 /// Names every case of the recording vault's contract, once.
 ///
 /// `$open` is an expression that makes a future of a
@@ -271,7 +311,8 @@ mod tests {
             .chain(cases(include_str!("stores/keys.rs"), "keys::"))
             .chain(cases(include_str!("stores/catalogue.rs"), "catalogue::"))
             .chain(cases(include_str!("browser_pool.rs"), ""))
-            .chain(cases(include_str!("rate_limiter.rs"), ""));
+            .chain(cases(include_str!("rate_limiter.rs"), ""))
+            .chain(cases(include_str!("attempts.rs"), ""));
         for case in all {
             assert!(named.contains(&case), "{case}");
         }

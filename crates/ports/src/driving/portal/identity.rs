@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use domain::secret::Secret;
 
-use super::{PortalError, SignedIn};
+use super::{PortalError, SignedIn, Visitor};
 use crate::{account_store::Whence, identity::Arrival};
 
 /// Signing in at a provider of identities, in the place of a password.
@@ -16,12 +16,27 @@ pub trait IdentityService: Send + Sync {
     /// `next`.
     async fn depart(&self, next: String, from: Whence) -> Result<(String, Secret), PortalError>;
 
-    /// Signs in whom the provider names, if they are in a team here; answers where they go on to.
-    /// A second factor is asked for as after a password.
+    /// Where a browser is sent so that the provider asks the visitor anew who they are, whether
+    /// they are signed in there or not; and what it keeps for when it comes back.
+    async fn depart_to_confirm(&self, visitor: &Visitor) -> Result<(String, Secret), PortalError>;
+
+    /// Understands what a browser came back with: signs in whom the provider names, if they are in
+    /// a team here, or confirms who the visitor is. A second factor is asked for as after a
+    /// password. `browser`: who is signed in in it, and what it was handed as in
+    /// [`Attempt`](super::Attempt).
     async fn arrive(
         &self,
         kept: Secret,
         arrival: Arrival,
         from: Whence,
-    ) -> Result<(SignedIn, String), PortalError>;
+        browser: (Option<Visitor>, Secret),
+    ) -> Result<Arrived, PortalError>;
+}
+
+/// What came of a browser that came back from the provider.
+pub enum Arrived {
+    /// Somebody is signed in, and goes on to a page.
+    SignedIn(SignedIn, String),
+    /// The visitor was asked anew: the first half of a [`Proof`](super::Proof), good for 10 minutes.
+    Asked(Secret),
 }

@@ -1,6 +1,7 @@
 //! What people do in the portal.
 
 mod branding;
+mod confirmation;
 mod identity;
 mod passkeys;
 mod receivers;
@@ -16,14 +17,17 @@ use domain::{
     ancestors::Ancestor,
     api_key::Environment,
     audit::AuditEntry,
+    confirmation::{Authenticated, Sensitive},
+    duty::Duty,
     id::{ApiKeyId, SignInId, TeamId, UserId},
     secret::Secret,
 };
 
 pub use self::{
     branding::BrandingService,
-    identity::IdentityService,
-    passkeys::{Asked, PasskeyService},
+    confirmation::{ConfirmationService, FirstFactor, HeldForm, OtherFactor, Proof},
+    identity::{Arrived, IdentityService},
+    passkeys::{Answered, Asked, PasskeyService},
     receivers::ReceiverService,
     sessions::{Day, FailingNode, Overview, TeamSession, TeamSessionService, WholeSession},
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
@@ -51,6 +55,11 @@ pub struct Visitor {
     pub has_codes: bool,
     /// Whether a passkey is.
     pub has_passkey: bool,
+    /// Whether a provider of identities signed them in.
+    pub by_provider: bool,
+    pub authenticated: Authenticated,
+    /// What they have to do before anything else is open to them.
+    pub duty: Option<Duty>,
     /// Comes with every form that they send.
     pub form_token: Secret,
     pub from: Whence,
@@ -63,9 +72,27 @@ impl Visitor {
     }
 
     /// # Errors
-    /// Their role does not have this right, or they have shown only half of what is asked for.
+    /// Their role does not have this right, they have shown only half of what is asked for, or they
+    /// have a [`Duty`].
     pub fn must(&self, right: Right) -> Result<(), PortalError> {
-        if self.passed && self.role.may(right) { Ok(()) } else { Err(PortalError::Forbidden) }
+        if self.passed && self.duty.is_none() && self.role.may(right) {
+            Ok(())
+        } else {
+            Err(PortalError::Forbidden)
+        }
+    }
+}
+
+impl Visitor {
+    /// # Errors
+    /// [`PortalError::Unconfirmed`]: they have to confirm first who they are.
+    pub fn must_have_confirmed(
+        &self,
+        change: Sensitive,
+        now: DateTime<Utc>,
+    ) -> Result<(), PortalError> {
+        let confirmed = change.is_confirmed(self.authenticated, now);
+        if confirmed { Ok(()) } else { Err(PortalError::Unconfirmed) }
     }
 }
 
@@ -82,6 +109,7 @@ pub trait AccountService: Send + Sync {
         token: &Secret,
         code: &str,
         from: Whence,
+        browsers: Secret,
     ) -> Result<SignedIn, PortalError>;
 
     /// Who a token stands for.
@@ -95,12 +123,7 @@ pub trait AccountService: Send + Sync {
     async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError>;
 
     /// Changes the visitor's password and ends all of their other sign-ins.
-    async fn change_password(
-        &self,
-        visitor: &Visitor,
-        old: Secret,
-        new: Secret,
-    ) -> Result<(), PortalError>;
+    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError>;
 
     /// A secret for one-time codes, which nothing keeps until it is proved: the one that was
     /// offered before, where that is still good, or a fresh one.
@@ -114,12 +137,8 @@ pub trait AccountService: Send + Sync {
         code: &str,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Takes the second factor away, for somebody who shows their password.
-    async fn drop_second_factor(
-        &self,
-        visitor: &Visitor,
-        password: Secret,
-    ) -> Result<(), PortalError>;
+    /// Takes the one-time codes away.
+    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError>;
 }
 
 /// A try to sign in.
@@ -127,12 +146,16 @@ pub struct Attempt {
     pub email: String,
     pub password: Secret,
     pub from: Whence,
+    /// What the browser was handed when somebody signed in there; empty: nothing.
+    pub browsers: Secret,
 }
 
 /// A token for somebody, and whether a code is asked for before it is worth anything.
 pub struct SignedIn {
     pub token: Secret,
     pub needs_code: bool,
+    /// What the browser shows at its next attempt to sign in, once somebody is in.
+    pub browsers: Option<Secret>,
 }
 
 /// A secret for one-time codes that may be taken.
@@ -212,11 +235,13 @@ pub enum PortalError {
     NotFound(&'static str),
     #[error("your role does not allow that")]
     Forbidden,
-    #[error("that address and that password do not belong together")]
+    #[error("confirm first that it is you")]
+    Unconfirmed,
+    #[error("incorrect email or password")]
     WrongPassword,
     #[error("that code is not right, or was used before")]
     WrongCode,
-    #[error("that was tried too often")]
+    #[error("too many attempts: wait a moment, then try again")]
     TooMany {
         /// Whole seconds.
         retry_after: i64,

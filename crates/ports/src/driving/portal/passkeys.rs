@@ -15,6 +15,16 @@ pub struct Asked {
     pub sealed: Secret,
 }
 
+/// What a browser answers to somebody's attempt to sign in with a passkey.
+pub struct Answered {
+    /// As it was in what was [`Asked`].
+    pub asked: Secret,
+    /// JSON.
+    pub answer: String,
+    /// As in [`Attempt`](super::Attempt).
+    pub browsers: Secret,
+}
+
 /// Passkeys of whoever is signed in, and of whoever has shown their password alone.
 #[async_trait]
 pub trait PasskeyService: Send + Sync {
@@ -33,15 +43,11 @@ pub trait PasskeyService: Send + Sync {
         answer: String,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Forgets one, for somebody who shows their password.
-    async fn drop_passkey(
-        &self,
-        visitor: &Visitor,
-        id: PasskeyId,
-        password: Secret,
-    ) -> Result<(), PortalError>;
+    /// Forgets one.
+    async fn drop_passkey(&self, visitor: &Visitor, id: PasskeyId) -> Result<(), PortalError>;
 
-    /// Asks somebody who has shown their password for one of their passkeys; `None`: they have none.
+    /// Asks somebody for one of their passkeys, to sign in or to confirm who they are; `None`: they
+    /// have none.
     async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError>;
 
     /// Checks the answer; answers their new token in the place of the one that they have.
@@ -49,7 +55,6 @@ pub trait PasskeyService: Send + Sync {
         &self,
         visitor: &Visitor,
         token: Secret,
-        asked: Secret,
-        answer: String,
+        answered: Answered,
     ) -> Result<SignedIn, PortalError>;
 }

@@ -30,6 +30,20 @@ pub trait TeamService: Send + Sync {
     /// Gives somebody another role, from their next request on.
     async fn appoint(&self, visitor: &Visitor, id: UserId, role: Role) -> Result<(), PortalError>;
 
+    /// Ends all of somebody's sign-ins.
+    async fn sign_out_member(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError>;
+
+    /// Whether all of the team's people have to have a second factor.
+    async fn requires_second_factor(&self, visitor: &Visitor) -> Result<bool, PortalError>;
+
+    /// Says whether they have to. Those who have none set one up before anything else is open to
+    /// them, from their next request on.
+    async fn require_second_factor(
+        &self,
+        visitor: &Visitor,
+        required: bool,
+    ) -> Result<(), PortalError>;
+
     /// Takes somebody out of the team, and out of the portal.
     async fn remove(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError>;
 }

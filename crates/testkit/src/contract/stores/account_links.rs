@@ -13,7 +13,10 @@ use ports::{
 };
 use uuid::Uuid;
 
-use super::{Backend, ROUNDS, household, people};
+use super::{
+    Backend, ROUNDS, household, people,
+    sign_ins::{IDLE, signed_in},
+};
 use crate::sample::noon;
 
 const LEASE: TimeDelta = TimeDelta::seconds(150);
@@ -38,7 +41,7 @@ pub async fn opens_the_door_once_with_a_link(backend: &Backend) {
     let home = household(backend).await;
     for _ in 0..ROUNDS {
         let user = people::added(backend, home.team, Role::Member).await;
-        let (_, token) = people::signed_in(backend, &user).await;
+        let (_, token) = signed_in(backend, &user).await;
         let (old, new) = (link(user.id, Purpose::Invitation), link(user.id, Purpose::Reset));
         links.owe_link(&old).await.unwrap();
         links.owe_link(&new).await.unwrap();
@@ -58,7 +61,8 @@ pub async fn opens_the_door_once_with_a_link(backend: &Backend) {
         let kept = backend.users.user(user.id).await.unwrap().unwrap();
         let winner = if won[0] { &chosen[0] } else { &chosen[1] };
         assert!(kept.password.as_ref() == Some(winner));
-        assert!(backend.sign_ins.sign_in(&token, noon()).await.unwrap().is_none(), "signed out");
+        let found = backend.sign_ins.sign_in(&token, IDLE, noon()).await.unwrap();
+        assert!(found.is_none(), "signed out");
     }
 }
 

@@ -3,12 +3,14 @@
 pub mod account_links;
 pub mod attestations;
 pub mod brands;
+pub mod browsers;
 pub mod catalogue;
 pub mod deliveries;
 pub mod delivery_log;
 pub mod devices;
 pub mod health;
 pub mod keys;
+pub mod notices;
 pub mod notifications;
 pub mod outbox;
 pub mod partners;
@@ -17,6 +19,7 @@ pub mod people;
 pub mod receivers;
 pub mod recordings;
 pub mod sessions;
+pub mod sign_ins;
 pub mod suppressions;
 pub mod templates;
 

@@ -1,20 +1,22 @@
-//! The contract of [`ports::account_store::UserStore`], [`ports::account_store::SignInStore`] and
+//! The contract of [`ports::account_store::UserStore`], [`ports::invitations::InvitationStore`] and
 //! [`ports::audit_log::AuditLog`].
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
 use domain::{
     account::{Email, Role},
     audit::Deed,
-    id::{SignInId, TeamId, UserId},
+    id::{TeamId, UserId},
     secret::Secret,
 };
-use ports::account_store::{Change, CodeHash, PasswordHash, SecondFactor, SignIn, User, Whence};
+use ports::account_store::{Change, CodeHash, PasswordHash, SecondFactor, User};
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
-use super::{Backend, ROUNDS, hash, household};
+use super::{
+    Backend, ROUNDS, hash, household,
+    sign_ins::{IDLE, signed_in},
+};
 use crate::sample::noon;
 
 fn user(team: TeamId, role: Role) -> User {
@@ -31,24 +33,8 @@ pub(super) async fn added(backend: &Backend, team: TeamId, role: Role) -> User {
     user
 }
 
-fn code() -> CodeHash {
+pub(super) fn code() -> CodeHash {
     CodeHash(hash().0)
-}
-
-pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHash) {
-    let (id, token) = (SignInId::from_uuid(Uuid::new_v4()), code());
-    let sign_in = SignIn {
-        id,
-        user: user.id,
-        passed: false,
-        form_token: Secret::new(id.to_string()),
-        created_at: noon(),
-        seen_at: noon(),
-        expires_at: noon() + TimeDelta::minutes(10),
-        from: Whence { address: [192, 0, 2, 1].into(), agent: "a browser".into() },
-    };
-    backend.sign_ins.add_sign_in(&sign_in, &token).await.unwrap();
-    (sign_in, token)
 }
 
 pub async fn finds_a_person_by_their_address(backend: &Backend) {
@@ -69,6 +55,30 @@ pub async fn finds_a_person_by_their_address(backend: &Backend) {
     let nobody = "nobody@people.example".parse().unwrap();
     assert!(backend.users.user_by_email(&nobody).await.unwrap().is_none());
     assert!(backend.users.user(again.id).await.unwrap().is_none());
+    assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
+}
+
+pub async fn invites_an_address_that_somebody_else_has(backend: &Backend) {
+    let (home, other) = (household(backend).await, household(backend).await);
+    let there = added(backend, other.team, Role::Owner).await;
+    added(backend, other.team, Role::Owner).await;
+    let id = UserId::from_uuid(Uuid::new_v4());
+    let has_password = false;
+    let user = User { id, team: home.team, role: Role::Member, has_password, ..there.clone() };
+    assert!(backend.invitations.add_invited(&user, noon()).await.unwrap());
+    let again = User { id: UserId::from_uuid(Uuid::new_v4()), ..user.clone() };
+    assert!(!backend.invitations.add_invited(&again, noon()).await.unwrap(), "twice");
+    let found = async || backend.users.user_by_email(&there.email).await.unwrap().unwrap().user.id;
+    assert!(!backend.invitations.claim_address(id).await.unwrap());
+    assert_eq!(found().await, there.id);
+    assert_eq!(backend.users.users(home.team).await.unwrap(), std::slice::from_ref(&user));
+    let made_up = format!("{id}@invited.invalid").parse().unwrap();
+    assert!(backend.users.user_by_email(&made_up).await.unwrap().is_none());
+
+    assert_eq!(backend.users.remove_user(other.team, there.id).await.unwrap(), Change::Done);
+    assert!(backend.invitations.claim_address(id).await.unwrap());
+    assert_eq!(found().await, id);
+    assert!(backend.invitations.claim_address(id).await.unwrap(), "it is theirs");
     assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
 }
 
@@ -135,39 +145,6 @@ pub async fn takes_each_one_time_code_once(backend: &Backend) {
     }
 }
 
-pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
-    let home = household(backend).await;
-    let user = added(backend, home.team, Role::Viewer).await;
-    let (sign_in, token) = signed_in(backend, &user).await;
-    let find = async |token: &CodeHash, now| backend.sign_ins.sign_in(token, now).await.unwrap();
-    let (found, kept, team) = find(&token, noon()).await.unwrap();
-    assert!(found == sign_in && kept.user == user && team == "Lender");
-    assert!(find(&code(), noon()).await.is_none());
-    assert!(find(&token, sign_in.expires_at).await.is_none(), "it ran out");
-    let later = noon() + TimeDelta::minutes(5);
-    find(&token, later).await.unwrap();
-    let all = backend.sign_ins.sign_ins(user.id, later).await.unwrap();
-    assert!(all.len() == 1 && all[0].seen_at == later);
-
-    let (fresh, until) = (code(), noon() + TimeDelta::hours(12));
-    assert!(backend.sign_ins.pass_sign_in(&token, &fresh, until).await.unwrap());
-    assert!(!backend.sign_ins.pass_sign_in(&token, &code(), until).await.unwrap());
-    assert!(find(&token, noon()).await.is_none(), "the token before");
-    assert!(find(&fresh, noon() + TimeDelta::hours(11)).await.unwrap().0.passed);
-
-    let (other, others) = signed_in(backend, &user).await;
-    let stranger = added(backend, home.team, Role::Owner).await;
-    assert!(!backend.sign_ins.end_sign_in(stranger.id, other.id).await.unwrap());
-    let ended = backend.sign_ins.end_other_sign_ins(user.id, Some(sign_in.id)).await.unwrap();
-    assert!(ended == 1 && find(&others, noon()).await.is_none());
-    assert!(backend.sign_ins.end_sign_in(user.id, sign_in.id).await.unwrap());
-    assert!(find(&fresh, noon()).await.is_none());
-    signed_in(backend, &user).await;
-    assert_eq!(backend.sign_ins.forget_sign_ins(noon()).await.unwrap(), 0);
-    let forgotten = backend.sign_ins.forget_sign_ins(noon() + TimeDelta::hours(1)).await;
-    assert_eq!(forgotten.unwrap(), 1);
-}
-
 pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Backend) {
     let (home, other) = (household(backend).await, household(backend).await);
     added(backend, home.team, Role::Owner).await;
@@ -176,7 +153,7 @@ pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Back
     let removed = backend.users.remove_user(other.team, user.id).await.unwrap();
     assert_eq!(removed, Change::Nobody, "another team's");
     assert_eq!(backend.users.remove_user(home.team, user.id).await.unwrap(), Change::Done);
-    assert!(backend.sign_ins.sign_in(&token, noon()).await.unwrap().is_none());
+    assert!(backend.sign_ins.sign_in(&token, IDLE, noon()).await.unwrap().is_none());
     assert!(backend.users.user(user.id).await.unwrap().is_none());
     let gone = backend.users.set_role(home.team, user.id, Role::Owner).await.unwrap();
     assert_eq!(gone, Change::Nobody);

@@ -1,0 +1,130 @@
+//! Delays of attempts to sign in, counted in memory, for one process.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::attempts::{Attempts, Delays};
+use ports::attempts::{AttemptLimiter, Target};
+
+use super::memory::network;
+
+/// Targets that are remembered before some are forgotten; some 10 MiB.
+const TARGETS: usize = 65_536;
+
+/// Attempts in memory, bounded: where too many targets come at once, those that protect least are
+/// forgotten.
+#[derive(Default)]
+pub struct MemoryAttempts {
+    all: Mutex<HashMap<Target, (Attempts, Delays)>>,
+}
+
+/// An IPv6 address as its /64 network: whoever has one address of it has all.
+pub(super) fn widened(target: Target) -> Target {
+    match target {
+        Target::Network(address) => Target::Network(network(address)),
+        Target::AccountFrom(account, address) => Target::AccountFrom(account, network(address)),
+        Target::Account(_) | Target::Browser(_) | Target::SignIn(_) => target,
+    }
+}
+
+/// Forgets as little as is needed, what protects least first. An account whose attempts are delayed
+/// stays so, and so does a browser or a sign-in: there are no more of those than were issued.
+fn make_room(all: &mut HashMap<Target, (Attempts, Delays)>, now: DateTime<Utc>) {
+    for step in 0..4 {
+        if all.len() < TARGETS {
+            return;
+        }
+        all.retain(|target, (attempts, delays)| match (step, target) {
+            (0, _) => now < attempts.forgotten_at,
+            (1, Target::AccountFrom(..) | Target::Network(_) | Target::Account(_)) => {
+                attempts.is_delayed(*delays)
+            }
+            (2, Target::AccountFrom(..)) | (3, Target::Network(_)) => false,
+            _ => true,
+        });
+    }
+}
+
+impl MemoryAttempts {
+    fn count(
+        &self,
+        target: Target,
+        delays: Delays,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
+        let target = widened(target);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = all.get(&target).map(|(attempts, _)| *attempts);
+        if before.is_none() && all.len() >= TARGETS {
+            make_room(&mut all, now);
+            if all.len() >= TARGETS {
+                // Whom nobody can count is not let in.
+                return Err(now + delays.after(u32::MAX));
+            }
+        }
+        let attempts = delays.count(before, now)?;
+        all.insert(target, (attempts, delays));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AttemptLimiter for MemoryAttempts {
+    async fn attempt(
+        &self,
+        target: Target,
+        delays: Delays,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
+        self.count(target, delays, now)
+    }
+
+    async fn forgive(&self, target: Target, now: DateTime<Utc>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((attempts, _)) = all.get_mut(&widened(target)) {
+            *attempts = attempts.forgiven(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use domain::attempts::{FROM_A_NETWORK, FROM_EVERYWHERE, OF_A_NETWORK};
+
+    use super::*;
+
+    #[test]
+    fn a_flood_ends_no_accounts_delay() {
+        let limiter = MemoryAttempts::default();
+        let mut now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let account = Target::Account([9; 16]);
+        let mut refused = false;
+        for _ in 0..30 {
+            match limiter.count(account, FROM_EVERYWHERE, now) {
+                Ok(()) => (),
+                Err(next) => (refused, now) = (true, next),
+            }
+        }
+        assert!(refused && limiter.count(account, FROM_EVERYWHERE, now).is_ok());
+        for number in 0..100_000_u32 {
+            let address = IpAddr::V4(number.into());
+            let mut hash = [0; 16];
+            hash[..4].copy_from_slice(&number.to_be_bytes());
+            for (target, delays) in [
+                (Target::Network(address), OF_A_NETWORK),
+                (Target::AccountFrom(hash, address), FROM_A_NETWORK),
+                (Target::Account(hash), FROM_EVERYWHERE),
+            ] {
+                assert!(limiter.count(target, delays, now).is_ok(), "{number}");
+            }
+        }
+        assert!(limiter.count(account, FROM_EVERYWHERE, now).is_err());
+        assert!(limiter.all.lock().unwrap().len() <= TARGETS);
+    }
+}

@@ -1,0 +1,34 @@
+//! How long people stay signed in to the portal, and what operators sign in with.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use super::values::{one_of, within};
+
+/// Bounds of sign-ins to the portal.
+#[derive(Debug, Clone, Copy)]
+pub struct SignIns {
+    /// Without a request for so long, somebody is signed out.
+    pub idle: TimeDelta,
+    /// So long after signing in, somebody is signed out whatever they do.
+    pub absolute: TimeDelta,
+    /// Whether operators have to have a second factor, whatever their team says.
+    pub operators_need_second_factor: bool,
+}
+
+pub(super) fn sign_ins(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> SignIns {
+    let text =
+        |key: &str, default: &str| values.get(key).map_or_else(|| default.to_owned(), Clone::clone);
+    let idle = text("portal_idle_minutes", "60");
+    let idle = within(&idle, "portal_idle_minutes", 5..=1440, faults);
+    let absolute = text("portal_sign_in_hours", "12");
+    let absolute = within(&absolute, "portal_sign_in_hours", 1..=24, faults);
+    let factor = text("operator_second_factor", "optional");
+    let required = one_of(&factor, "operator_second_factor", "required", "optional", faults);
+    SignIns {
+        idle: TimeDelta::minutes(i64::try_from(idle).unwrap_or(60)),
+        absolute: TimeDelta::hours(i64::try_from(absolute).unwrap_or(12)),
+        operators_need_second_factor: required,
+    }
+}

@@ -1,0 +1,25 @@
+//! What counts requests and attempts to sign in: in this process, or in Redis for all.
+
+use std::sync::Arc;
+
+use adapters::limiter::{MemoryAttempts, MemoryLimiter, RedisLimiter};
+use ports::{attempts::AttemptLimiter, rate_limiter::RateLimiter};
+
+use crate::{
+    config::Config,
+    kept::{Failure, explain},
+};
+
+/// Of requests, and of attempts to sign in.
+pub(crate) type Limiters = (Arc<dyn RateLimiter>, Arc<dyn AttemptLimiter>);
+
+pub(crate) fn limiters(config: &Config) -> Result<Limiters, Failure> {
+    let Some(server) = &config.redis else {
+        let own: Limiters =
+            (Arc::new(MemoryLimiter::default()), Arc::new(MemoryAttempts::default()));
+        return Ok(own);
+    };
+    let shared = Arc::new(RedisLimiter::open(server).map_err(explain)?);
+    let shared: Limiters = (shared.clone(), shared);
+    Ok(shared)
+}

@@ -1,0 +1,68 @@
+//! What people are told by mail when their account changes.
+
+use std::str::FromStr;
+
+use chrono::TimeDelta;
+
+/// How long such a mail is tried; what is older says nothing new.
+pub const TOLD_WITHIN: TimeDelta = TimeDelta::days(2);
+
+/// What happened to somebody's account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountEvent {
+    PasswordChanged,
+    CodesTurnedOn,
+    CodesTurnedOff,
+    PasskeyAdded,
+    PasskeyRemoved,
+    /// A sign-in from a browser that was not known, by somebody who has others.
+    NewBrowser,
+}
+
+impl AccountEvent {
+    pub const ALL: [Self; 6] = [
+        Self::PasswordChanged,
+        Self::CodesTurnedOn,
+        Self::CodesTurnedOff,
+        Self::PasskeyAdded,
+        Self::PasskeyRemoved,
+        Self::NewBrowser,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PasswordChanged => "password_changed",
+            Self::CodesTurnedOn => "codes_turned_on",
+            Self::CodesTurnedOff => "codes_turned_off",
+            Self::PasskeyAdded => "passkey_added",
+            Self::PasskeyRemoved => "passkey_removed",
+            Self::NewBrowser => "new_browser",
+        }
+    }
+}
+
+impl FromStr for AccountEvent {
+    type Err = UnknownEvent;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEvent> {
+        Self::ALL.into_iter().find(|event| event.as_str() == text).ok_or(UnknownEvent)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such event of an account")]
+pub struct UnknownEvent;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_is_read_back() {
+        for event in AccountEvent::ALL {
+            assert_eq!(event.as_str().parse(), Ok(event));
+        }
+        assert_eq!("".parse::<AccountEvent>(), Err(UnknownEvent));
+    }
+}

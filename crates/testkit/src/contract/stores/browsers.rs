@@ -1,0 +1,92 @@
+//! The contract of [`ports::known_browsers::KnownBrowserStore`].
+
+use chrono::TimeDelta;
+use domain::{
+    account::{Purpose, Role},
+    id::{AccountLinkId, UserId},
+};
+use ports::{
+    account_links::AccountLink,
+    account_store::{CodeHash, PasswordHash},
+    known_browsers::{KnownBrowser, MOST},
+};
+use uuid::Uuid;
+
+use super::{Backend, hash, household, people::added};
+use crate::sample::noon;
+
+fn token() -> CodeHash {
+    CodeHash(hash().0)
+}
+
+fn browser(user: UserId, minutes: i64) -> KnownBrowser {
+    let used_at = noon() + TimeDelta::minutes(minutes);
+    KnownBrowser { user, token: token(), used_at, expires_at: used_at + TimeDelta::days(90) }
+}
+
+async fn known(backend: &Backend, user: UserId, tokens: &[&CodeHash]) -> Option<CodeHash> {
+    let tokens: Vec<_> = tokens.iter().map(|token| (*token).clone()).collect();
+    backend.browsers.known_browser(user, &tokens, noon()).await.unwrap()
+}
+
+pub async fn knows_a_persons_browsers_until_they_run_out(backend: &Backend) {
+    let home = household(backend).await;
+    let user = added(backend, home.team, Role::Member).await;
+    let other = added(backend, home.team, Role::Member).await;
+    let one = browser(user.id, 0);
+    assert!(known(backend, user.id, &[&one.token]).await.is_none());
+    assert_eq!(backend.browsers.keep_browser(&one, None).await.unwrap(), 0);
+    assert!(known(backend, user.id, &[&token(), &one.token]).await == Some(one.token.clone()));
+    assert!(known(backend, user.id, &[&token()]).await.is_none());
+    assert!(known(backend, other.id, &[&one.token]).await.is_none(), "somebody else's");
+    let (tokens, late) = ([one.token.clone()], one.expires_at);
+    let later = backend.browsers.known_browser(user.id, &tokens, late).await.unwrap();
+    assert!(later.is_none(), "it ran out");
+
+    let anew = browser(user.id, 1);
+    let kept = backend.browsers.keep_browser(&anew, Some(&one.token)).await.unwrap();
+    assert_eq!(kept, 1);
+    assert!(known(backend, user.id, &[&one.token]).await.is_none(), "the token before");
+    assert!(known(backend, user.id, &[&anew.token]).await.is_some());
+    assert_eq!(backend.browsers.forget_browsers(noon()).await.unwrap(), 0);
+    assert_eq!(backend.browsers.forget_browsers(anew.expires_at).await.unwrap(), 1);
+}
+
+pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
+    let home = household(backend).await;
+    let user = added(backend, home.team, Role::Member).await;
+    let mut all = vec![];
+    for minutes in 0..=i64::try_from(MOST).unwrap() {
+        let one = browser(user.id, minutes);
+        backend.browsers.keep_browser(&one, None).await.unwrap();
+        all.push(one);
+    }
+    assert!(known(backend, user.id, &[&all[0].token]).await.is_none(), "the oldest");
+    for one in &all[1..] {
+        assert!(known(backend, user.id, &[&one.token]).await.is_some());
+    }
+    // One that is known already takes nobody's place.
+    let anew = browser(user.id, 60);
+    let had = backend.browsers.keep_browser(&anew, Some(&all[3].token)).await.unwrap();
+    assert_eq!(had, MOST);
+    assert!(known(backend, user.id, &[&all[1].token]).await.is_some());
+    assert!(known(backend, user.id, &[&all[3].token]).await.is_none());
+}
+
+pub async fn forgets_browsers_with_a_password_that_is_chosen_by_link(backend: &Backend) {
+    let home = household(backend).await;
+    let user = added(backend, home.team, Role::Member).await;
+    let one = browser(user.id, 0);
+    backend.browsers.keep_browser(&one, None).await.unwrap();
+    let link = AccountLink {
+        id: AccountLinkId::from_uuid(Uuid::new_v4()),
+        user: user.id,
+        purpose: Purpose::Reset,
+        created_at: noon(),
+        expires_at: noon() + TimeDelta::minutes(30),
+    };
+    backend.account_links.owe_link(&link).await.unwrap();
+    let password = PasswordHash("another".into());
+    assert!(backend.account_links.use_link(link.id, &password, noon()).await.unwrap());
+    assert!(known(backend, user.id, &[&one.token]).await.is_none());
+}

@@ -1,0 +1,152 @@
+//! Sensitive changes in the portal ask the person to confirm who they are (step-up authentication).
+
+use acceptance::{
+    database::Kind,
+    person::{Person, base, code_at, made_up, now, signed_in, user},
+    service::Deployment,
+};
+
+const ADA: &str = "ada@lender.example";
+const PHRASE: &str = "nine teapots under glass";
+const CONFIRM: &str = "/portal/confirm";
+const KEY: &[(&str, &str)] =
+    &[("label", "Night shift"), ("environment", "development"), ("expiry", "never")];
+
+/// Makes it an hour since anybody signed in or confirmed anything.
+async fn an_hour_passes(deployment: &Deployment) {
+    for column in ["created_at", "confirmed_at"] {
+        let sql = format!("UPDATE sign_ins SET {column} = {column} - interval '1 hour'");
+        deployment.database.execute(&sql).await;
+    }
+}
+
+/// A second factor, a passkey or another password, by somebody who has done no more than sign in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_signs_in_with_is_changed_after_a_confirmation_alone() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let ada = signed_in(&deployment, ADA, "owner").await;
+    let unknown = format!("/portal/account/passkeys/{}/drop", uuid::Uuid::new_v4());
+    for path in [
+        "/portal/account/second-factor",
+        "/portal/account/second-factor/drop",
+        "/portal/account/passkeys/new",
+        "/portal/account/password",
+        &unknown,
+    ] {
+        let answer = ada.fill_once("/portal/keys", path, &[("new", PHRASE), ("code", "0")]).await;
+        assert_eq!((answer.status, answer.header("location")), (303, CONFIRM), "{path}");
+    }
+    for path in ["/portal/account/second-factor", "/portal/account/passkeys/new"] {
+        assert_eq!(ada.get(path).await.header("location"), CONFIRM, "{path}");
+    }
+    // Nobody confirms with another password, and nothing goes on without.
+    let change = ("/portal/account/password", [("new", PHRASE)]);
+    ada.fill_once("/portal/account", change.0, &change.1).await;
+    assert_eq!(ada.get("/portal/confirm/continue").await.header("location"), CONFIRM);
+    let wrong = [("password", "wrong wrong wrong")];
+    assert_eq!(ada.fill_once(CONFIRM, CONFIRM, &wrong).await.status, 422);
+    assert_eq!(ada.get("/portal/confirm/continue").await.header("location"), CONFIRM);
+
+    // What was entered is there still, and a copy of the cookie is worth nothing from then on.
+    let thief = Person::new(&base(&deployment));
+    thief.set_cookie(&ada.cookie().unwrap());
+    assert_eq!(thief.get("/portal/keys").await.status, 200);
+    assert_eq!(ada.confirm(&[]).await.status, 303);
+    assert_eq!(thief.get("/portal/keys").await.status, 303, "another token");
+    let done = ada.go_on().await;
+    assert!(done.status == 200 && done.text.contains("Your password was changed"), "{}", done.text);
+    assert!(!done.text.contains(PHRASE));
+    assert_eq!(Person::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
+    // Confirmed a moment ago, and not an hour ago.
+    assert_eq!(ada.get("/portal/account/second-factor").await.status, 200);
+    an_hour_passes(&deployment).await;
+    assert_eq!(ada.get("/portal/account/second-factor").await.header("location"), CONFIRM);
+}
+
+/// Keys, members and webhooks, by a sign-in that is older.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_team_trusts_is_changed_by_a_fresh_sign_in_or_a_confirmation() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let ada = signed_in(&deployment, ADA, "owner").await;
+    signed_in(&deployment, "bob@lender.example", "member").await;
+    let first = |page: &acceptance::person::Page, before: &str| {
+        page.after(before).split('/').next().unwrap().to_owned()
+    };
+    let key = first(&ada.get("/portal/keys").await, "action=\"/portal/keys/");
+    let bob = first(&ada.get("/portal/members").await, "action=\"/portal/members/");
+    let listed = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
+    let hook = listed["webhooks"][0]["webhookId"].as_str().unwrap();
+    let text = async |path: &str| ada.get(path).await.text.matches("<tr>").count();
+    let before = (text("/portal/keys").await, text("/portal/members").await);
+    an_hour_passes(&deployment).await;
+    let fields = [
+        KEY,
+        &[("email", "eve@lender.example"), ("role", "owner"), ("overlap", "0")],
+        &[("url", "https://evil.example/"), ("timeout", "9"), ("retries", "1")],
+    ]
+    .concat();
+    for path in [
+        "/portal/keys".to_owned(),
+        format!("/portal/keys/{key}/rotate"),
+        format!("/portal/keys/{key}/revoke"),
+        "/portal/members".to_owned(),
+        format!("/portal/members/{bob}/invite"),
+        format!("/portal/members/{bob}/role"),
+        format!("/portal/members/{bob}/remove"),
+        "/portal/webhooks".to_owned(),
+        format!("/portal/webhooks/{hook}"),
+        format!("/portal/webhooks/{hook}/rotate"),
+    ] {
+        let answer = ada.fill_once("/portal/keys", &path, &fields).await;
+        assert_eq!((answer.status, answer.header("location")), (303, CONFIRM), "{path}");
+    }
+    assert_eq!((text("/portal/keys").await, text("/portal/members").await), before);
+    let after = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
+    assert_eq!(after, listed, "as before");
+
+    // What was held last goes on, once, to where it was headed and nowhere else.
+    ada.fill_once("/portal/keys", "/portal/keys", KEY).await;
+    assert_eq!(ada.confirm(&[]).await.status, 303);
+    let page = ada.get("/portal/confirm/continue?next=//evil.example/").await;
+    let resume = page.after("name=\"resume\" value=\"");
+    let other = ada.fill("/portal/keys", "/portal/webhooks", &[("resume", &resume)]).await;
+    assert_eq!(other.status, 403, "another form");
+    ada.fill_once("/portal/keys", "/portal/keys", KEY).await;
+    assert_eq!(ada.get("/portal/keys").await.text.matches("Night shift").count(), 3, "one key");
+    let made_up = [("resume", made_up())];
+    let made_up = [("resume", made_up[0].1.as_str())];
+    assert_eq!(ada.fill_once("/portal/keys", "/portal/keys", &made_up).await.status, 403);
+}
+
+/// A confirmation asks for all that a sign-in asks for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_confirmation_takes_the_second_factor_too() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let ada = Person::new(&base(&deployment));
+    ada.sign_in(ADA, &password).await;
+    ada.confirm(&[]).await;
+    let path = "/portal/account/second-factor";
+    let page = ada.get(path).await;
+    let secret = page.text.split_once("<code class=\"secret\">").unwrap().1;
+    let secret = secret.split('<').next().unwrap().to_owned();
+    let (offer, code) = (page.after("name=\"offer\" value=\""), code_at(&secret, now()));
+    let kept = ada.fill(path, path, &[("offer", &offer), ("code", &code)]).await;
+    assert_eq!(kept.status, 200);
+    let recovery = kept.text.split_once("<ul class=\"codes\">").map_or("", |(_, rest)| rest);
+    let recovery = recovery.split("<code>").nth(1).unwrap_or_default();
+    let recovery = recovery.split('<').next().unwrap_or_default().to_owned();
+    assert_eq!(recovery.len(), 19, "{}", kept.text);
+    let sql = "UPDATE sign_ins SET confirmed_at = confirmed_at - interval '1 hour'";
+    deployment.database.execute(sql).await;
+    let drop = "/portal/account/second-factor/drop";
+    let held = ada.fill_once("/portal/account", drop, &[]).await;
+    assert_eq!(held.header("location"), CONFIRM);
+    for more in [&[][..], &[("code", "")], &[("code", "000000")], &[("code", &code)]] {
+        assert_eq!(ada.confirm(more).await.status, 422, "{more:?}");
+    }
+    assert_eq!(ada.confirm(&[("code", &recovery)]).await.status, 303);
+    assert_eq!(ada.go_on().await.status, 303);
+    let again = Person::new(&base(&deployment));
+    assert_eq!(again.sign_in(ADA, &password).await.header("location"), "/portal/overview");
+}
