@@ -25,7 +25,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32])
     let key = secret_key(&config.data_dir.join("secret.key"))?;
     let seal = Seal::with(&derive(&key, "seal"), &config.seal_keys);
     let store = Store::open(&config.database_url, Arc::new(seal)).await.map_err(explain)?;
-    Ok((Arc::new(store), key))
+    Ok((Arc::new(store.with_encryption(config.encryption)), key))
 }
 
 /// Where recordings are kept, and the links to films that this process answers itself.

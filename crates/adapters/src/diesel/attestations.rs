@@ -106,7 +106,7 @@ impl AttestationStore for Store {
         row.map(|(proof, package)| {
             let proof = ProofHash::new(&proof);
             let proof = proof.ok_or_else(|| StoreError::new("read an attestation", "its hash"))?;
-            Ok((proof, self.opened(&package)?))
+            Ok((proof, self.read_package(&package)?))
         })
         .transpose()
     }
@@ -162,13 +162,15 @@ impl AttestationStore for Store {
                 .optional()
         });
         let row = row.map_err(failed("find an attestation"))?;
-        row.map(|(session, package)| Ok((SessionId::from_uuid(session.0), self.opened(&package)?)))
-            .transpose()
+        row.map(|(session, package)| {
+            Ok((SessionId::from_uuid(session.0), self.read_package(&package)?))
+        })
+        .transpose()
     }
 }
 
 impl Store {
-    fn opened(&self, package: &[u8]) -> Result<Package, StoreError> {
+    fn read_package(&self, package: &[u8]) -> Result<Package, StoreError> {
         let plain =
             self.seal.open_bytes(PACKAGE, package).map_err(failed("open an attestation"))?;
         let kept: Kept = serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;

@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::diesel::{ConnectionError, SqliteConnection};
+use ::diesel::{
+    ConnectionError, QueryResult, QueryableByName, SqliteConnection, sql_query, sql_types::Integer,
+};
 use diesel_async::{
-    AsyncConnection as _, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection as _,
+    AsyncConnection as _, AsyncMigrationHarness, AsyncPgConnection, RunQueryDsl as _,
+    SimpleAsyncConnection as _,
     pooled_connection::{
         AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool,
     },
@@ -13,7 +16,10 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _, embed_migrations};
 use ports::StoreError;
 
-use super::lane::Lane;
+use super::{
+    keyring::{Encryption, Keyring},
+    lane::Lane,
+};
 use crate::seal::Seal;
 
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
@@ -26,6 +32,10 @@ const POSTGRES_CONNECTIONS: usize = 16;
 /// What is deleted is overwritten with zeros (`secure_delete`).
 const SETTINGS: &str =
     "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
+/// The same as in [`SETTINGS`].
+const BUSY_PATIENCE: Duration = Duration::from_secs(10);
+/// For so long readers are waited for before the write-ahead log is left as it is.
+const LOG_PATIENCE: Duration = Duration::from_millis(200);
 const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 const MOST_ASKED: u32 = 500;
 const ASKED_EVERY: Duration = Duration::from_millis(20);
@@ -35,8 +45,16 @@ const ASKED_EVERY: Duration = Duration::from_millis(20);
 pub struct Store {
     pub(super) pool: Database,
     pub(super) seal: Arc<Seal>,
+    pub(super) keyring: Arc<Keyring>,
     /// Where single reads go, if not to the pool.
     pub(super) lane: Option<Arc<Lane>>,
+}
+
+/// What came of emptying the write-ahead log.
+#[derive(QueryableByName)]
+struct Checkpoint {
+    #[diesel(sql_type = Integer)]
+    busy: i32,
 }
 
 #[derive(Clone)]
@@ -155,7 +173,13 @@ impl Store {
             Some(path) => Database::Sqlite(sqlite(path).await?),
             None => Database::Postgres(postgres(url).await?),
         };
-        Ok(Self { pool, seal, lane: None })
+        Ok(Self { pool, seal, keyring: Arc::default(), lane: None })
+    }
+
+    /// The same store with another rule of what is encrypted.
+    #[must_use]
+    pub fn with_encryption(&self, mode: Encryption) -> Self {
+        Self { keyring: Arc::new(Keyring::new(mode)), ..self.clone() }
     }
 
     /// The same store for one worker's single reads: on PostgreSQL they share one connection, on
@@ -174,6 +198,21 @@ impl Store {
     #[must_use]
     pub const fn has_lane(&self) -> bool {
         self.lane.is_some()
+    }
+
+    /// Empties SQLite's write-ahead log into the file, so that nothing that was overwritten stays in
+    /// it. `false`: a reader held it back for [`LOG_PATIENCE`], and it is to be tried again. There is
+    /// nothing to be done on PostgreSQL.
+    pub(super) async fn truncate_log(&self) -> Result<bool, StoreError> {
+        let Database::Sqlite(pool) = &self.pool else { return Ok(true) };
+        let mut conn = pool.get().await.map_err(failed("connect"))?;
+        let unfit = failed("empty the write-ahead log");
+        let patience = |time: Duration| format!("PRAGMA busy_timeout = {}", time.as_millis());
+        conn.batch_execute(&patience(LOG_PATIENCE)).await.map_err(&unfit)?;
+        let done: QueryResult<Checkpoint> =
+            sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(&mut *conn).await;
+        conn.batch_execute(&patience(BUSY_PATIENCE)).await.map_err(&unfit)?;
+        Ok(done.map_err(&unfit)?.busy == 0)
     }
 
     /// Whether the database answers.

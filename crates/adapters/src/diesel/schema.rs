@@ -18,6 +18,12 @@ tables! {
         created_at -> SqlMoment,
         frame_ancestors -> Text,
     }
+    data_keys (number) {
+        number -> BigInt,
+        team -> SqlId,
+        wrapped -> Binary,
+        created_at -> SqlMoment,
+    }
     api_keys (id) {
         id -> SqlId,
         team -> SqlId,

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{recordings::Storage, seal::SealKeys};
+use adapters::{diesel::Encryption, recordings::Storage, seal::SealKeys};
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
@@ -37,8 +37,8 @@ use self::{
     mailing::mailing,
     regions::addresses,
     values::{
-        checked_url, database_url, limits, one_of, read_file, redis_url, roots, socket, storage,
-        within,
+        checked_url, database_url, encryption, limits, one_of, read_file, redis_url, roots,
+        seal_keys, socket, storage, within,
     },
     witness::attesting,
 };
@@ -52,6 +52,8 @@ pub struct Config {
     pub database_url: String,
     /// What closes secrets in the database, before the key in the data folder.
     pub seal_keys: SealKeys,
+    /// Whether data of applicants is encrypted in the database.
+    pub encryption: Encryption,
     /// Where recordings are kept.
     pub storage: Storage,
     pub browser: Browsers,
@@ -108,6 +110,7 @@ const KEYS: &[&str] = &[
     "data_dir",
     "database_url",
     "seal_keys",
+    "encryption",
     "storage_url",
     "browser",
     "browsers",
@@ -200,8 +203,6 @@ impl Config {
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
-        let seal_keys = text("seal_keys", "").parse::<SealKeys>();
-        let seal_keys = seal_keys.map_err(|error| faults.push(format!("seal_keys: {error}")));
         let browser = browsers(values, faults);
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
@@ -222,7 +223,8 @@ impl Config {
             addresses,
             data_dir,
             database_url,
-            seal_keys: seal_keys.unwrap_or_default(),
+            seal_keys: seal_keys(&text("seal_keys", ""), faults),
+            encryption: encryption(&text("encryption", "on"), faults),
             storage,
             browser,
             browsers: usize::try_from(most).unwrap_or(1),

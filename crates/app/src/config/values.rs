@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
-use adapters::recordings::Storage;
+use adapters::{
+    diesel::Encryption,
+    recordings::Storage,
+    seal::{BadKeys, SealKeys},
+};
 use domain::rate::Limit;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
@@ -36,6 +40,23 @@ pub(super) fn database_url(url: String, faults: &mut Vec<String>) -> String {
         faults.push("database_url must begin with sqlite:// or postgres://".into());
     }
     url
+}
+
+pub(super) fn seal_keys(text: &str, faults: &mut Vec<String>) -> SealKeys {
+    let keys = text.parse().map_err(|error: BadKeys| faults.push(format!("seal_keys: {error}")));
+    keys.unwrap_or_default()
+}
+
+pub(super) fn encryption(text: &str, faults: &mut Vec<String>) -> Encryption {
+    match text {
+        "prepare" => Encryption::Prepare,
+        "on" => Encryption::On,
+        "required" => Encryption::Required,
+        _ => {
+            faults.push("encryption must be prepare, on or required".into());
+            Encryption::default()
+        }
+    }
 }
 
 pub(super) fn storage(url: Option<&String>, data_dir: &Path, faults: &mut Vec<String>) -> Storage {
