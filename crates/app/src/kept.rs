@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use adapters::{
     diesel::Store,
-    recordings::{LocalLinks, ObjectVault, Storage},
+    recordings::{Films, LocalLinks, ObjectVault, Storage},
     seal::Seal,
 };
 use ports::clock::Clock;
@@ -28,25 +28,20 @@ pub(crate) async fn open_store(config: &Config) -> Result<(Arc<Store>, [u8; 32])
     Ok((Arc::new(store.with_encryption(config.encryption)), key))
 }
 
-/// Where recordings are kept, and the links to films that this process answers itself.
+/// Where recordings are kept, and the films for those who have a link.
 pub(crate) fn recordings(
     config: &Config,
     key: &[u8; 32],
     clock: Arc<dyn Clock>,
-) -> Result<(Arc<ObjectVault>, Option<LocalLinks>), Failure> {
-    let folder = match &config.storage {
-        Storage::Folder(folder) => Some(folder.clone()),
-        Storage::Bucket { .. } => None,
-    };
-    if let Some(folder) = &folder {
+) -> Result<(Arc<ObjectVault>, Films), Failure> {
+    if let Storage::Folder(folder) = &config.storage {
         private_folder(folder)?;
     }
-    let files = folder.clone().unwrap_or_default();
-    let links =
-        LocalLinks::new(files, config.addresses.public.clone(), &derive(key, "films"), clock);
-    let seal = Seal::new(&derive(key, "reels"));
+    let links = LocalLinks::new(config.addresses.public.clone(), &derive(key, "films"), clock);
+    let seal = Seal::with(&derive(key, "reels"), &config.seal_keys);
     let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
-    Ok((Arc::new(vault), folder.map(|_| links)))
+    let vault = Arc::new(vault);
+    Ok((vault.clone(), Films { vault, links }))
 }
 
 /// A key for one purpose alone.
