@@ -15,9 +15,12 @@ use adapters::{
 };
 use chrono::TimeDelta;
 use diesel::connection::SimpleConnection as _;
-use domain::id::SessionId;
+use domain::{id::SessionId, session::ProofHash, workflow::AttestMode};
 use ports::{
-    clock::Clock as _, receiver_store::ReceiverStore as _, session_store::SessionStore as _,
+    attestor::{AttestationStore as _, Issuer, Package},
+    clock::Clock as _,
+    receiver_store::ReceiverStore as _,
+    session_store::SessionStore as _,
 };
 use testkit::sample::noon;
 
@@ -190,6 +193,51 @@ async fn data_keys_are_replaced_and_destroyed() {
         assert_eq!(home.found(&anew).await.len(), 2);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attestation_of_another_session_is_refused() {
+    on_both(async |place: Place| {
+        let before = place.open(&seal(7)).await.with_encryption(Encryption::Prepare);
+        let home = Home::make(&before).await;
+        let (one, other) = (home.begun(&before).await, home.begun(&before).await);
+        for (session, byte) in [(one, 1), (other, 2)] {
+            let proof = ProofHash::new(&format!("{byte:02x}").repeat(32)).unwrap();
+            assert!(before.keep(session, &proof, &package(byte)).await.unwrap());
+        }
+        let store = place.open(&seal(7)).await;
+        let strict = store.with_encryption(Encryption::Required);
+        assert_eq!(store.attestation(one).await.unwrap().unwrap().1, package(1));
+        assert!(strict.attestation(one).await.is_err(), "sealed for no session");
+        for resealed in [2, 0] {
+            assert_eq!(store.reseal_attestations(None, 10).await.unwrap().changed, resealed);
+        }
+        assert_eq!(strict.attestation(one).await.unwrap().unwrap().1, package(1));
+        place
+            .execute(&format!(
+                "UPDATE attestations SET package = \
+                 (SELECT package FROM attestations WHERE session = '{other}') \
+                 WHERE session = '{one}'"
+            ))
+            .await;
+        for store in [&store, &strict] {
+            assert!(store.attestation(one).await.is_err());
+            assert!(store.attestation(other).await.is_ok());
+        }
+    })
+    .await;
+}
+
+fn package(byte: u8) -> Package {
+    Package {
+        mode: AttestMode::ZktlsRequest,
+        salt: [byte; 32],
+        attestation: vec![byte; 100],
+        disclosure: vec![byte],
+        evidence: None,
+        inclusion: None,
+        issuer: Issuer { public_key: [byte; 32], valid_from: 1, valid_to: u64::MAX },
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
