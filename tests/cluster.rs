@@ -103,7 +103,18 @@ impl Cluster {
         done(start.arg("-D").arg(self.data()));
     }
 
-    fn data(&self) -> PathBuf {
+    /// Everything that `pg_dump` writes of the database.
+    #[must_use]
+    pub fn dump(&self) -> Vec<u8> {
+        let mut dump = self.tool("pg_dump");
+        let output = dump.arg(&self.url).stdout(Stdio::piped()).output().expect("it runs");
+        assert!(output.status.success(), "pg_dump: {}", output.status);
+        output.stdout
+    }
+
+    /// The folder with its files.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 

@@ -10,6 +10,7 @@ use acceptance::{
 };
 use hyper::Method;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::lines;
 
@@ -91,9 +92,11 @@ async fn nobody_waits_long_for_a_connection_of_the_pool() {
     let locked = client.transaction().await.unwrap();
     // Ending a session writes there, over the pool; reads go on.
     locked.batch_execute("LOCK TABLE session_events IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    // Ends with the test, before the service does.
+    let mut waiting = JoinSet::new();
     for _ in 0..40 {
         let (partner, path) = (deployment.partner.clone(), path.clone());
-        tokio::spawn(async move { partner.delete(&path).await });
+        waiting.spawn(async move { partner.delete(&path).await });
     }
     let told = "no connection was free within 1 s";
     eventually("somebody to be told", Duration::from_secs(10), async || {
@@ -105,4 +108,5 @@ async fn nobody_waits_long_for_a_connection_of_the_pool() {
         (deployment.partner.delete(&path).await.status < 500).then_some(())
     })
     .await;
+    waiting.shutdown().await;
 }

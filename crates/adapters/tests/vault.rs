@@ -7,17 +7,17 @@ use std::{
     future::{Ready, ready},
     path::Path,
     sync::Arc,
-    time::Duration,
 };
 
 use adapters::{
-    recordings::{LocalLinks, ObjectVault, Storage},
+    recordings::{Films, LocalLinks, ObjectVault, Storage},
     seal::Seal,
     system::SystemClock,
 };
 use chrono::TimeDelta;
 use domain::id::SessionId;
-use ports::{clock::Clock, recording::RecordingVault as _};
+use futures_util::TryStreamExt as _;
+use ports::{StoreError, clock::Clock, recording::RecordingVault as _};
 use testkit::{clock::FakeClock, contract::recording_vault::Vault, s3::S3Server};
 use uuid::Uuid;
 
@@ -32,15 +32,14 @@ mod bucket {
 fn folder() -> Ready<Vault> {
     let folder = tempfile::tempdir().unwrap();
     let (storage, path) = (Storage::Folder(folder.path().to_owned()), folder.path().to_owned());
-    let vault = Arc::new(open(&storage, links(folder.path(), Arc::new(SystemClock))));
+    let vault = Arc::new(open(&storage, links(Arc::new(SystemClock))));
     ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(folder) })
 }
 
 fn bucket() -> Ready<Vault> {
     let server = S3Server::start();
     let path = server.bucket();
-    let links = links(&path, Arc::new(SystemClock));
-    let vault = Arc::new(open(&storage(&server), links));
+    let vault = Arc::new(open(&storage(&server), links(Arc::new(SystemClock))));
     ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(server) })
 }
 
@@ -53,8 +52,8 @@ fn open(storage: &Storage, links: LocalLinks) -> ObjectVault {
     ObjectVault::open(storage, Seal::new(&[7; 32]), links).unwrap()
 }
 
-fn links(folder: &Path, clock: Arc<dyn Clock>) -> LocalLinks {
-    LocalLinks::new(folder.to_owned(), "https://avouch.example".into(), &[8; 32], clock)
+fn links(clock: Arc<dyn Clock>) -> LocalLinks {
+    LocalLinks::new("https://avouch.example".into(), &[8; 32], clock)
 }
 
 /// Every file below a folder, but for a server's own notes.
@@ -75,64 +74,91 @@ fn session() -> SessionId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folders_link_opens_one_film_until_it_has_run_out() {
+async fn a_link_opens_one_film_until_it_has_run_out() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(FakeClock::at(testkit::sample::noon()));
-    let links = links(folder.path(), clock.clone());
+    let links = links(clock.clone());
     let vault = open(&Storage::Folder(folder.path().to_owned()), links.clone());
     let (one, other) = (session(), session());
-    for session in [one, other] {
-        vault.put_film(session, b"film".to_vec()).await.unwrap();
-    }
     let link = vault.link(one, TimeDelta::days(7)).await.unwrap();
     let link = url::Url::parse(&link).unwrap();
     let name = link.path_segments().unwrap().next_back().unwrap().to_owned();
     let query = |name| link.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned();
     let (expires, signature) = (query("expires").parse::<i64>().unwrap(), query("signature"));
-    let opened = links.open(&name, expires, &signature).unwrap();
-    assert_eq!(fs::read(opened).unwrap(), b"film");
+    assert_eq!(links.verify(&name, expires, &signature), Some(one));
 
-    assert_eq!(links.open(&format!("{other}.mp4"), expires, &signature), None);
-    assert_eq!(links.open(&name, expires + 1, &signature), None);
-    assert_eq!(links.open(&name, expires, &signature[1..]), None);
-    assert_eq!(links.open(&name, expires, ""), None);
+    assert_eq!(links.verify(&format!("{other}.mp4"), expires, &signature), None);
+    assert_eq!(links.verify(&name, expires + 1, &signature), None);
+    assert_eq!(links.verify(&name, expires, &signature[1..]), None);
+    assert_eq!(links.verify(&name, expires, ""), None);
     for name in ["..", "../secret.key", "", ".mp4", "x.mp4"] {
-        assert_eq!(links.open(name, expires, &signature), None, "{name}");
+        assert_eq!(links.verify(name, expires, &signature), None, "{name}");
     }
     clock.forward(TimeDelta::days(7) - TimeDelta::seconds(1));
-    assert!(links.open(&name, expires, &signature).is_some());
+    assert!(links.verify(&name, expires, &signature).is_some());
     clock.forward(TimeDelta::seconds(1));
-    assert_eq!(links.open(&name, expires, &signature), None);
+    assert_eq!(links.verify(&name, expires, &signature), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_buckets_link_opens_one_film_until_it_has_run_out() {
-    let server = S3Server::start();
-    let vault = open(&storage(&server), links(&server.bucket(), Arc::new(SystemClock)));
-    let (one, other) = (session(), session());
-    for session in [one, other] {
-        vault.put_film(session, b"film".to_vec()).await.unwrap();
-    }
-    let client = reqwest::Client::new();
-    let get = async |url: &str| {
-        let answer = client.get(url).send().await.unwrap();
-        (answer.status().as_u16(), answer.bytes().await.unwrap())
-    };
-    let link = vault.link(one, TimeDelta::days(7)).await.unwrap();
-    assert_eq!(get(&link).await, (200, "film".into()));
-    let part = client.get(&link).header("range", "bytes=1-2").send().await.unwrap();
-    assert_eq!((part.status().as_u16(), part.text().await.unwrap()), (206, "il".to_owned()));
+async fn films_of_a_folder_are_encrypted_and_read_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = Storage::Folder(folder.path().to_owned());
+    films_are_encrypted_and_read_in_parts(&storage, folder.path()).await;
+}
 
-    let elsewhere = link.replace(&one.to_string(), &other.to_string());
-    let longer = link.replace("X-Amz-Expires=604800", "X-Amz-Expires=604799");
-    let (unsigned, _) = link.split_once('?').unwrap();
-    assert_ne!(longer, link);
-    for tampered in [elsewhere.as_str(), &longer, unsigned] {
-        let (status, _) = get(tampered).await;
-        assert_eq!(status, 403, "{tampered}");
+#[tokio::test(flavor = "multi_thread")]
+async fn films_of_a_bucket_are_encrypted_and_read_in_parts() {
+    let server = S3Server::start();
+    films_are_encrypted_and_read_in_parts(&storage(&server), &server.bucket()).await;
+}
+
+async fn films_are_encrypted_and_read_in_parts(storage: &Storage, path: &Path) {
+    const CHUNK: usize = 64 * 1024;
+    let links = links(Arc::new(SystemClock));
+    let vault = Arc::new(open(storage, links.clone()));
+    let films = Films { vault: vault.clone(), links };
+    for length in [1, CHUNK, 2 * CHUNK + 7, 40 * CHUNK - 1] {
+        let session = session();
+        let mp4: Vec<u8> = (0..length).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
+        vault.put_film(session, mp4.clone()).await.unwrap();
+        for range in [0..length, 0..1, length / 2..length, length - 1..length] {
+            assert_eq!(part(&films, session, range.clone()).await.unwrap(), mp4[range]);
+        }
+        let (_, object) = files(path).remove(0);
+        let plain = length > 64 && object.windows(64).any(|seen| *seen == mp4[..64]);
+        assert!(!plain, "it can be read");
+        vault.forget(session).await.unwrap();
     }
-    let short = vault.link(one, TimeDelta::seconds(1)).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(2500)).await;
-    let (status, _) = get(&short).await;
-    assert!((400..500).contains(&status), "it has run out: {status}");
+    let (one, other) = (session(), session());
+    vault.put_film(one, vec![7; 3 * CHUNK]).await.unwrap();
+    let (name, mut object) = files(path).remove(0);
+    let moved = name.replace(&one.to_string(), &other.to_string());
+    fs::copy(&name, &moved).unwrap();
+    assert!(part(&films, other, 0..1).await.is_err(), "the film of another session");
+    let size = object.len();
+    object[size - CHUNK] ^= 1;
+    fs::write(&name, &object).unwrap();
+    assert!(part(&films, one, 0..1).await.is_ok());
+    assert!(part(&films, one, 2 * CHUNK..2 * CHUNK + 1).await.is_err(), "it was changed");
+    fs::write(&name, &object[..size - CHUNK - 41]).unwrap();
+    assert!(part(&films, one, 0..1).await.is_err(), "it was cut off");
+    fs::write(&name, b"a film from before").unwrap();
+    assert_eq!(part(&films, one, 2..6).await.unwrap(), b"film");
+}
+
+/// Some bytes of a film, over a link to it.
+async fn part(
+    films: &Films,
+    session: SessionId,
+    range: std::ops::Range<usize>,
+) -> Result<Vec<u8>, StoreError> {
+    let link = films.vault.link(session, TimeDelta::days(7)).await?;
+    let link = url::Url::parse(&link).unwrap();
+    let query = |name| link.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned();
+    let (name, expires) = (format!("{session}.mp4"), query("expires").parse().unwrap());
+    let film = films.open(&name, expires, &query("signature")).await?.unwrap();
+    let range = range.start.try_into().unwrap()..range.end.try_into().unwrap();
+    let parts: Vec<_> = film.stream(range).try_collect().await?;
+    Ok(parts.concat())
 }

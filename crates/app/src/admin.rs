@@ -16,12 +16,9 @@ use domain::{
     workflow::{Definition, check},
 };
 use ports::{
-    account_store::UserStore as _,
-    attestor::AttestationStore as _,
     catalogue::Catalogue as _,
     clock::{Chance as _, Clock as _},
     key_store::KeyStore as _,
-    webhook_store::WebhookStore as _,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -30,11 +27,12 @@ mod attestations;
 mod header;
 mod people;
 mod receivers;
+mod reseal;
 mod templates;
 mod webhooks;
 
 use self::{
-    attestations::export, receivers::ReceiverCommand, templates::TemplateCommand,
+    attestations::export, receivers::ReceiverCommand, reseal::reseal, templates::TemplateCommand,
     webhooks::WebhookCommand,
 };
 use crate::{
@@ -47,9 +45,6 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Who the log says that it was.
 const ADMIN: &str = "avouch admin";
-const RESEAL_BATCH: u16 = 200;
-/// Attestations are some hundred kilobytes each.
-const RESEAL_FEW: u16 = 10;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
@@ -105,8 +100,13 @@ pub(crate) enum Admin {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Encrypts anew, with the first of the configured keys, what other keys closed; prints {"resealed"}
-    Reseal,
+    /// Encrypts anew, with the first of the configured keys, what other keys closed, and rows that
+    /// are not encrypted yet; prints {"resealed","rewrapped","encrypted","destroyed"}
+    Reseal {
+        /// Gives each team a new data key first, and encrypts every row with it
+        #[arg(long)]
+        new_data_keys: bool,
+    },
     /// Makes a new secret.key and keeps the one before as secret.key.old; prints
     /// {"fingerprint","earlier"}
     RotateSecretKey,
@@ -166,8 +166,8 @@ impl Admin {
             Self::ExportAttestation { session_id, out } => {
                 export(config, &store, session_id, &out).await
             }
-            Self::Reseal => {
-                let resealed = reseal(&store).await?;
+            Self::Reseal { new_data_keys } => {
+                let resealed = reseal(&store, new_data_keys, now).await?;
                 keys.settle(&store, &lasting).await?;
                 Ok(resealed)
             }
@@ -203,44 +203,6 @@ async fn set_ancestors(
     known(store.set_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
     let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(json!({ "teamId": team, "origins": origins }))
-}
-
-async fn reseal(store: &Store) -> Result<Value, Failure> {
-    let (mut resealed, mut unreadable, mut after) = (0, vec![], None);
-    loop {
-        let done = store.reseal(after, RESEAL_BATCH).await.map_err(explain)?;
-        resealed += done.changed;
-        unreadable.extend(done.unreadable.iter().map(|id| format!("webhook {id}")));
-        after = done.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    let mut after = None;
-    loop {
-        let done = store.reseal_attestations(after, RESEAL_FEW).await.map_err(explain)?;
-        resealed += done.changed;
-        unreadable.extend(done.unreadable.iter().map(|id| format!("the attestation of {id}")));
-        after = done.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    let mut after = None;
-    loop {
-        let done = store.reseal_users(after, RESEAL_BATCH).await.map_err(explain)?;
-        resealed += done.changed;
-        unreadable.extend(done.unreadable.iter().map(|id| format!("the codes of {id}")));
-        after = done.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    if unreadable.is_empty() {
-        return Ok(json!({ "resealed": resealed }));
-    }
-    let which = unreadable.join(", ");
-    Err(format!("{resealed} resealed, but no key opens what these have: {which}").into())
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

@@ -4,8 +4,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use adapters::{
     diesel::Store,
-    recordings::{LocalLinks, ObjectVault, Storage},
-    seal::SealKeys,
+    recordings::{Films, LocalLinks, ObjectVault, Storage},
 };
 use ports::clock::Clock;
 
@@ -38,7 +37,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<Kept, Failure> {
         let mut keys = Keys::read(&config.data_dir)?;
         let seal = Arc::new(keys.seal("seal", &config.seal_keys));
         let store = Store::connect(&config.database_url, config.timeouts, seal).await;
-        let store = Arc::new(store.map_err(explain)?);
+        let store = Arc::new(store.map_err(explain)?.with_encryption(config.encryption));
         if let Some(lasting) = keys.agree(&store).await? {
             return Ok(Kept { store, keys, lasting });
         }
@@ -46,25 +45,20 @@ pub(crate) async fn open_store(config: &Config) -> Result<Kept, Failure> {
     Err("secret.key comes and goes: something else changes the data folder".into())
 }
 
-/// Where recordings are kept, and the links to films that this process answers itself.
+/// Where recordings are kept, and the films for those who have a link.
 pub(crate) fn recordings(
     config: &Config,
     keys: &Keys,
     clock: Arc<dyn Clock>,
-) -> Result<(Arc<ObjectVault>, Option<LocalLinks>), Failure> {
-    let folder = match &config.storage {
-        Storage::Folder(folder) => Some(folder.clone()),
-        Storage::Bucket { .. } => None,
-    };
-    if let Some(folder) = &folder {
+) -> Result<(Arc<ObjectVault>, Films), Failure> {
+    if let Storage::Folder(folder) = &config.storage {
         private_folder(folder)?;
     }
-    let files = folder.clone().unwrap_or_default();
-    let links =
-        LocalLinks::new(files, config.addresses.public.clone(), &keys.derive("films"), clock);
-    let seal = keys.seal("reels", &SealKeys::default());
+    let links = LocalLinks::new(config.addresses.public.clone(), &keys.derive("films"), clock);
+    let seal = keys.seal("reels", &config.seal_keys);
     let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
-    Ok((Arc::new(vault), folder.map(|_| links)))
+    let vault = Arc::new(vault);
+    Ok((vault.clone(), Films { vault, links }))
 }
 
 /// The whole chain of causes in one line.

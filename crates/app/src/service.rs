@@ -15,7 +15,7 @@ use adapters::{
     http::{self, Services, TrustedProxies},
     metrics::Metrics,
     outbound::HyperWebhookSender,
-    recordings::{Ffmpeg, LocalLinks},
+    recordings::{Ffmpeg, Films},
     sandbox,
     system::{KeyedTokens, SystemChance, SystemClock},
 };
@@ -88,7 +88,7 @@ struct Shared {
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
-    films: Option<LocalLinks>,
+    films: Films,
 }
 
 impl Shared {
@@ -129,7 +129,7 @@ impl Shared {
             watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
             mails: Whole::new(runtime, Arc::new(mailboxes)),
             ready: Whole::new(runtime, self.store.clone()),
-            films: self.films.clone(),
+            films: Some(self.films.clone()),
             portal: Some(People::pages(runtime, &self.people, &self.config)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),

@@ -127,6 +127,13 @@ pub trait SessionStore: Send + Sync {
         limit: u16,
     ) -> Result<Vec<SessionId>, StoreError>;
 
+    /// Removes what was overwritten from a log that the store keeps beside its data, where it has
+    /// one that can be emptied. Waits for readers for less than a second; `false`: one of them held
+    /// it back, and it is to be tried again.
+    async fn scrub(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     /// Forgets idempotency keys that were used before `before`. Answers how many.
     async fn forget_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
 

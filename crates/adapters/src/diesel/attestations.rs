@@ -1,4 +1,4 @@
-//! What belongs to attestations; sealed.
+//! What belongs to attestations; sealed for their sessions.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -18,10 +18,17 @@ use serde::{Deserialize, Serialize};
 use super::{
     column::Id,
     database::{Store, failed, with_conn, with_transaction},
+    keyring::Encryption,
     schema::{attestations, sessions},
 };
+use crate::seal::Broken;
 
+/// What packages of earlier releases are sealed for, whichever session they are of.
 const PACKAGE: &str = "attestations.package";
+
+fn place(session: Id) -> String {
+    format!("{PACKAGE}/{}", session.0)
+}
 
 #[derive(Insertable)]
 #[diesel(table_name = attestations)]
@@ -69,8 +76,9 @@ impl AttestationStore for Store {
         let unfit = failed("seal an attestation");
         let plain =
             serde_json::to_vec(&Kept::of(package)).map_err(failed("write an attestation"))?;
-        let package = self.seal.close_bytes(PACKAGE, &plain).map_err(unfit)?;
-        let row = Row { session: Id(*session.as_uuid()), proof: proof.as_str(), package };
+        let session = Id(*session.as_uuid());
+        let package = self.seal.close_bytes(&self.place(session), &plain).map_err(unfit)?;
+        let row = Row { session, proof: proof.as_str(), package };
         let open = sessions::table
             .select(sessions::id)
             .filter(sessions::id.eq(row.session))
@@ -106,7 +114,7 @@ impl AttestationStore for Store {
         row.map(|(proof, package)| {
             let proof = ProofHash::new(&proof);
             let proof = proof.ok_or_else(|| StoreError::new("read an attestation", "its hash"))?;
-            Ok((proof, self.opened(&package)?))
+            Ok((proof, self.read_package(Id(*session.as_uuid()), &package)?))
         })
         .transpose()
     }
@@ -128,14 +136,17 @@ impl AttestationStore for Store {
         });
         let rows = rows.map_err(failed("read attestations"))?;
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
-        for (session, sealed) in
-            rows.iter().filter(|(_, sealed)| !self.seal.is_current(PACKAGE, sealed))
-        {
-            let Ok(plain) = self.seal.open_bytes(PACKAGE, sealed) else {
+        for (session, sealed) in &rows {
+            let place = self.place(*session);
+            if self.seal.is_current(&place, sealed) && self.seal.open_bytes(&place, sealed).is_ok()
+            {
+                continue;
+            }
+            let Ok(plain) = self.open_package(*session, sealed) else {
                 done.unreadable.push(SessionId::from_uuid(session.0));
                 continue;
             };
-            let anew = self.seal.close_bytes(PACKAGE, &plain);
+            let anew = self.seal.close_bytes(&place, &plain);
             let anew = anew.map_err(failed("seal an attestation"))?;
             let this = attestations::table.find(*session).filter(attestations::package.eq(sealed));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {
@@ -164,15 +175,32 @@ impl AttestationStore for Store {
                 .optional()
         });
         let row = row.map_err(failed("find an attestation"))?;
-        row.map(|(session, package)| Ok((SessionId::from_uuid(session.0), self.opened(&package)?)))
-            .transpose()
+        row.map(|(session, package)| {
+            Ok((SessionId::from_uuid(session.0), self.read_package(session, &package)?))
+        })
+        .transpose()
     }
 }
 
 impl Store {
-    fn opened(&self, package: &[u8]) -> Result<Package, StoreError> {
-        let plain =
-            self.seal.open_bytes(PACKAGE, package).map_err(failed("open an attestation"))?;
+    /// What a session's package is sealed for from now on.
+    fn place(&self, session: Id) -> String {
+        match self.keyring.mode {
+            Encryption::Prepare => PACKAGE.to_owned(),
+            Encryption::On | Encryption::Required => place(session),
+        }
+    }
+
+    fn open_package(&self, session: Id, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
+        let bound = self.seal.open_bytes(&place(session), sealed);
+        bound.or_else(|error| match self.keyring.mode {
+            Encryption::Required => Err(error),
+            Encryption::Prepare | Encryption::On => self.seal.open_bytes(PACKAGE, sealed),
+        })
+    }
+
+    fn read_package(&self, session: Id, package: &[u8]) -> Result<Package, StoreError> {
+        let plain = self.open_package(session, package).map_err(failed("open an attestation"))?;
         let kept: Kept = serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;
         kept.package().ok_or_else(|| StoreError::new("read an attestation", "it is none"))
     }

@@ -139,6 +139,7 @@ pub(super) struct Taken {
     pub(super) id: Id,
     pub(super) webhook: Id,
     session: Id,
+    notice: Id,
     body: String,
     since: Moment,
     due: Moment,
@@ -148,13 +149,18 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    pub(super) fn read(self, webhook: Arc<Webhook>, ailing: bool) -> Delivery {
+    /// Where its body is, as it is stored.
+    pub(super) fn body(&mut self) -> (Id, String) {
+        (self.notice, std::mem::take(&mut self.body))
+    }
+
+    pub(super) fn read(self, webhook: Arc<Webhook>, ailing: bool, body: String) -> Delivery {
         Delivery {
             id: DeliveryId::from_uuid(self.id.0),
             session: SessionId::from_uuid(self.session.0),
             webhook,
             ailing,
-            body: self.body,
+            body,
             tries: u32::try_from(self.tries).unwrap_or(u32::MAX),
             single: self.single,
             since: self.since.0,
@@ -191,7 +197,7 @@ impl QueryId for Claim {
 }
 
 impl Query for Claim {
-    type SqlType = (SqlId, SqlId, SqlId, Text, SqlMoment, SqlMoment, Bool, Integer, Integer);
+    type SqlType = (SqlId, SqlId, SqlId, SqlId, Text, SqlMoment, SqlMoment, Bool, Integer, Integer);
 }
 
 impl QueryFragment<Pg> for Claim {
@@ -218,7 +224,7 @@ impl QueryFragment<Pg> for Claim {
         out.push_bind_param::<BigInt, _>(&self.limit)?;
         out.push_sql(
             ")) AND shares.webhook = q.webhook AND n.id = q.notice \
-             RETURNING q.delivery, q.webhook, q.session, n.body, q.since, q.due, q.single, q.tries, \
+             RETURNING q.delivery, q.webhook, q.session, n.id, n.body, q.since, q.due, q.single, q.tries, \
              q.claim",
         );
         Ok(())

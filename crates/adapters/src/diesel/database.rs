@@ -4,24 +4,30 @@
 use std::{sync::Arc, time::Duration};
 
 use ::diesel::{
-    SqliteConnection,
+    QueryResult, QueryableByName, SqliteConnection,
     result::{DatabaseErrorKind, Error},
+    sql_query,
+    sql_types::Integer,
 };
 use diesel_async::{
-    AsyncPgConnection, SimpleAsyncConnection as _,
+    AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
     pooled_connection::deadpool::{Object, Pool},
     sync_connection_wrapper::SyncConnectionWrapper,
 };
 use ports::StoreError;
 
 use super::{
+    keyring::{Encryption, Keyring},
     lane::Lane,
-    pools,
+    pools::{self, BUSY_PATIENCE},
     server::{DatabaseUrl, Server, Timeouts},
 };
 use crate::seal::Seal;
 
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
+
+/// For so long readers are waited for before the write-ahead log is left as it is.
+const LOG_PATIENCE: Duration = Duration::from_millis(200);
 
 /// All that the service keeps, in PostgreSQL or SQLite.
 #[derive(Clone)]
@@ -29,8 +35,16 @@ pub struct Store {
     pub(super) pool: Database,
     pub(super) seal: Arc<Seal>,
     pub(super) timeouts: Timeouts,
+    pub(super) keyring: Arc<Keyring>,
     /// Where single reads go, if not to the pool.
     pub(super) lane: Option<Arc<Lane>>,
+}
+
+/// What came of emptying the write-ahead log.
+#[derive(QueryableByName)]
+struct Checkpoint {
+    #[diesel(sql_type = Integer)]
+    busy: i32,
 }
 
 #[derive(Clone)]
@@ -227,7 +241,13 @@ impl Store {
                 Database::Postgres(pools::postgres(&server).await?, server)
             }
         };
-        Ok(Self { pool, seal, timeouts, lane: None })
+        Ok(Self { pool, seal, timeouts, keyring: Arc::default(), lane: None })
+    }
+
+    /// The same store with another rule of what is encrypted.
+    #[must_use]
+    pub fn with_encryption(&self, mode: Encryption) -> Self {
+        Self { keyring: Arc::new(Keyring::new(mode)), ..self.clone() }
     }
 
     /// The same store for one worker's single reads: on PostgreSQL they share one connection, on
@@ -248,6 +268,21 @@ impl Store {
     #[must_use]
     pub const fn has_lane(&self) -> bool {
         self.lane.is_some()
+    }
+
+    /// Empties SQLite's write-ahead log into the file, so that nothing that was overwritten stays in
+    /// it. `false`: a reader held it back for [`LOG_PATIENCE`], and it is to be tried again. There is
+    /// nothing to be done on PostgreSQL.
+    pub(super) async fn truncate_log(&self) -> Result<bool, StoreError> {
+        let Database::Sqlite(pool) = &self.pool else { return Ok(true) };
+        let mut conn = checkout(pool.get(), self.timeouts.pool).await?;
+        let unfit = failed("empty the write-ahead log");
+        let patience = |time: Duration| format!("PRAGMA busy_timeout = {}", time.as_millis());
+        conn.batch_execute(&patience(LOG_PATIENCE)).await.map_err(&unfit)?;
+        let done: QueryResult<Checkpoint> =
+            sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(&mut *conn).await;
+        conn.batch_execute(&patience(BUSY_PATIENCE)).await.map_err(&unfit)?;
+        Ok(done.map_err(&unfit)?.busy == 0)
     }
 
     /// Whether the database answers.

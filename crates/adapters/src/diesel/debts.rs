@@ -12,7 +12,9 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use super::{
     column::{Id, Moment},
+    data_key::BODY,
     database::SqliteConn,
+    keyring::Writer,
     outbox::NewEntry,
     reads::EventRow,
     schema::{deliveries, delivery_queue, notices},
@@ -64,8 +66,9 @@ pub(super) struct Notice<'a> {
 }
 
 impl<'a> Notice<'a> {
-    pub(super) fn of(session: Id, body: &'a str, test: bool, at: Moment) -> Self {
-        Self { row: NewNotice { id: id_at(at), test, body }, session, at }
+    /// `body` is encrypted for the notice that is called `id`.
+    pub(super) fn of(id: Id, session: Id, body: &'a str, test: bool, at: Moment) -> Self {
+        Self { row: NewNotice { id, test, body }, session, at }
     }
 
     /// Owes it to a webhook.
@@ -117,10 +120,10 @@ impl InsertOwed for SqliteConn {
 /// What a change writes besides the session itself.
 pub(super) struct Debts {
     pub(super) entries: Vec<NewEntry>,
-    /// The body of the deliveries, and from when on they are due.
-    pub(super) notice: Option<(String, Moment)>,
-    /// What is left for the bodies of deliveries once the session is erased.
-    pub(super) erased: Option<String>,
+    /// The notice of the deliveries with its encrypted body, and from when on they are due.
+    pub(super) notice: Option<(Id, String, Moment)>,
+    /// What is left for the bodies of deliveries once the session is erased, and what encrypts it.
+    pub(super) erased: Option<(String, Writer)>,
     /// From when on the applicant is to be sent the link.
     pub(super) link: Option<Moment>,
     /// From when on a film of the session is due.
@@ -129,7 +132,7 @@ pub(super) struct Debts {
 }
 
 impl Debts {
-    pub(super) fn of(change: &Change) -> Result<Self, StoreError> {
+    pub(super) fn of(change: &Change, writer: Writer) -> Result<Self, StoreError> {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = EventRow::of(change);
@@ -138,10 +141,14 @@ impl Debts {
         for effect in &change.effects {
             match effect {
                 Effect::NotifyPartner => {
-                    debts.notice = body().map(|body| (body, Moment(change.at)));
+                    if let Some(body) = body() {
+                        let id = id_at(Moment(change.at));
+                        let body = writer.close(BODY, id, &body)?;
+                        debts.notice = Some((id, body, Moment(change.at)));
+                    }
                 }
                 Effect::SendLink => debts.link = Some(Moment(change.at)),
-                Effect::EraseCopies => debts.erased = body(),
+                Effect::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
                 // The last of what was recorded may be on its way still.
                 Effect::KeepRecording => debts.film = Some(Moment(change.at + LAST_SHOTS)),
                 Effect::StartBrowser { .. }
@@ -163,23 +170,29 @@ impl Debts {
     }
 }
 
+/// Ends a transaction in which a value could not be encrypted.
+pub(super) fn unwritten(error: StoreError) -> ::diesel::result::Error {
+    ::diesel::result::Error::SerializationError(Box::new(error))
+}
+
 /// Saves what is owed, within the transaction of `$conn`.
 macro_rules! owe {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::diesel::{
-            debts::{InsertOwed as _, MOST_AT_ONCE, Notice},
+            data_key::BODY,
+            debts::{InsertOwed as _, MOST_AT_ONCE, Notice, unwritten},
             notifications::NewNotification,
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
-                api_keys, attestations, deliveries, notices, notifications, outbox, recordings,
-                session_events, webhook_keys, webhooks,
+                api_keys, attestations, deliveries, delivery_attempts, notices, notifications,
+                outbox, recordings, session_events, webhook_keys, webhooks,
             },
         };
         ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
         for entry in &$debts.entries {
             ::diesel::insert_into(outbox::table).values(entry).execute($conn).await?;
         }
-        if let Some((body, due)) = &$debts.notice {
+        if let Some((id, body, due)) = &$debts.notice {
             let team = api_keys::table
                 .filter(api_keys::id.eq($row.owner))
                 .select(api_keys::team)
@@ -194,7 +207,7 @@ macro_rules! owe {
                 .select(webhooks::id)
                 .load::<Id>($conn)
                 .await?;
-            let notice = Notice::of($row.id, body, false, *due);
+            let notice = Notice::of(*id, $row.id, body, false, *due);
             if !told.is_empty() {
                 ::diesel::insert_into(notices::table).values(&notice.row).execute($conn).await?;
             }
@@ -203,10 +216,19 @@ macro_rules! owe {
                 $conn.insert_owed(owed).await?;
             }
         }
-        if let Some(body) = &$debts.erased {
-            let told = deliveries::table.filter(deliveries::session.eq($row.id));
-            let copy = notices::table.filter(notices::id.eq_any(told.select(deliveries::notice)));
-            ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
+        if let Some((body, writer)) = &$debts.erased {
+            let told = || deliveries::table.filter(deliveries::session.eq($row.id));
+            let copies: Vec<Id> = told().select(deliveries::notice).distinct().load($conn).await?;
+            for copy in copies {
+                let body = writer.close(BODY, copy, body).map_err(unwritten)?;
+                let copy = notices::table.find(copy);
+                ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
+            }
+            // The partner's server may have repeated what it was sent.
+            let answers = delivery_attempts::table
+                .filter(delivery_attempts::delivery.eq_any(told().select(deliveries::id)));
+            let none = delivery_attempts::answer.eq(None::<String>);
+            ::diesel::update(answers).set(none).execute($conn).await?;
             let film = recordings::table.filter(recordings::session.eq($row.id));
             ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;
             let proved = attestations::table.filter(attestations::session.eq($row.id));

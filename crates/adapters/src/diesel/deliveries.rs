@@ -18,9 +18,10 @@ use ports::{
 use super::{
     claims::{Claim, Line, Lines, Share, Taken, next, shares},
     column::{Id, Moment},
+    data_key::{ANSWER, BODY},
     database::{SqliteConn, Store, failed, with_conn, with_due, with_lane},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
-    settles::{AttemptRow, Settles, due},
+    settles::{AttemptRow, Settles, answer, due},
 };
 
 /// As `with_conn`, over the lane where this store has one. For statements that are carried out whole
@@ -47,18 +48,19 @@ impl DeliveryQueue for Store {
         let shares = shares(ask, &lines);
         let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
         let next = next(ask, &lines, &taken);
-        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines), next })
+        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines).await, next })
     }
 
     async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError> {
+        let answers = self.closed_answers(settled).await?;
         let held: QueryResult<Vec<Id>> = with_queue!(
             self,
-            postgres | conn | Settles::of(settled).load(conn).await,
+            postgres | conn | Settles::of(settled, &answers).load(conn).await,
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
                     let mut held = vec![];
-                    for one in settled {
-                        held.extend(settle_one(conn, one).await?);
+                    for (one, answer) in settled.iter().zip(&answers) {
+                        held.extend(settle_one(conn, one, answer.as_deref()).await?);
                     }
                     Ok(held)
                 })
@@ -97,7 +99,11 @@ impl DeliveryQueue for Store {
 }
 
 /// Writes one attempt down; nothing where its claim was lost.
-async fn settle_one(conn: &mut SqliteConn, one: &Settled) -> QueryResult<Option<Id>> {
+async fn settle_one(
+    conn: &mut SqliteConn,
+    one: &Settled,
+    answer: Option<&str>,
+) -> QueryResult<Option<Id>> {
     let id = Id(*one.delivery.as_uuid());
     let held = || {
         delivery_queue::table
@@ -126,7 +132,7 @@ async fn settle_one(conn: &mut SqliteConn, one: &Settled) -> QueryResult<Option<
         let at = deliveries::exhausted_at.eq(Moment(one.attempt.at));
         ::diesel::update(this).set(at).execute(conn).await?;
     }
-    let mut row = AttemptRow::of(one);
+    let mut row = AttemptRow::of(one, answer);
     row.attempt = made.saturating_add(1);
     ::diesel::insert_into(delivery_attempts::table).values(row).execute(conn).await?;
     Ok(Some(id))
@@ -152,7 +158,7 @@ impl Store {
         taken.map_err(failed("claim deliveries"))
     }
 
-    fn read_deliveries(&self, taken: Vec<Taken>, lines: &[Line]) -> Vec<Delivery> {
+    async fn read_deliveries(&self, taken: Vec<Taken>, lines: &[Line]) -> Vec<Delivery> {
         let given: HashSet<_> = taken.iter().map(|row| row.webhook).collect();
         let mut webhooks: HashMap<Id, (Arc<Webhook>, bool)> = HashMap::new();
         for (row, _) in lines.iter().filter(|(row, _)| given.contains(&row.id)) {
@@ -169,11 +175,35 @@ impl Store {
             }
         }
         // Only what was looked at is given something.
-        let whole = taken.into_iter().filter_map(|row| {
-            let (webhook, ailing) = webhooks.get(&row.webhook)?.clone();
-            Some(row.read(webhook, ailing))
-        });
-        whole.collect()
+        let mut whole = Vec::with_capacity(taken.len());
+        for mut row in taken {
+            let Some((webhook, ailing)) = webhooks.get(&row.webhook).cloned() else { continue };
+            let (notice, body) = row.body();
+            match self.opened(Id(*webhook.team.as_uuid()), BODY, notice, body).await {
+                Ok(body) => whole.push(row.read(webhook, ailing, body)),
+                Err(error) => {
+                    let (delivery, error): (_, &dyn std::error::Error) = (row.id.0, &error);
+                    tracing::error!(delivery.id = %delivery, error, "the body of delivery {delivery} cannot be read");
+                }
+            }
+        }
+        whole
+    }
+
+    /// What partners' servers answered, encrypted for the log; in the order of the attempts.
+    async fn closed_answers(&self, settled: &[Settled]) -> Result<Vec<Option<String>>, StoreError> {
+        let mut answers = Vec::with_capacity(settled.len());
+        for one in settled {
+            answers.push(match answer(one) {
+                Some(text) => {
+                    let team = self.team_of_webhook(Id(*one.webhook.as_uuid())).await?;
+                    let delivery = Id(*one.delivery.as_uuid());
+                    Some(self.writer(team).await?.close(ANSWER, delivery, text)?)
+                }
+                None => None,
+            });
+        }
+        Ok(answers)
     }
 }
 
@@ -210,6 +240,7 @@ async fn take_one(
             delivery_queue::delivery,
             delivery_queue::webhook,
             delivery_queue::session,
+            notices::id,
             notices::body,
             delivery_queue::since,
             delivery_queue::due,

@@ -17,8 +17,9 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
+    data_key::{ANSWER, BODY},
     database::{Store, failed, with_conn, with_transaction},
-    debts::{NewTask, Notice},
+    debts::{NewTask, Notice, id_at},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
 };
 
@@ -139,7 +140,14 @@ impl DeliveryLog for Store {
             row.and_then(|row| Ok((row, attempts?)))
         });
         let (row, attempts) = found.map_err(failed("read a delivery"))?;
-        Ok(row.map(|row| (kept(row), attempts.into_iter().map(attempt).collect())))
+        let Some(row) = row else { return Ok(None) };
+        let team = self.team_of_webhook(row.1).await?;
+        let mut read = Vec::with_capacity(attempts.len());
+        for mut row in attempts {
+            row.5 = self.opened_some(team, ANSWER, id, row.5).await?;
+            read.push(attempt(row));
+        }
+        Ok(Some((kept(row), read)))
     }
 
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
@@ -183,7 +191,10 @@ impl DeliveryLog for Store {
         body: &str,
         now: DateTime<Utc>,
     ) -> Result<DeliveryId, StoreError> {
-        let notice = Notice::of(Id(*session.as_uuid()), body, true, Moment(now));
+        let team = self.team_of_webhook(Id(*webhook.as_uuid())).await?;
+        let id = id_at(Moment(now));
+        let body = self.writer(team).await?.close(BODY, id, body)?;
+        let notice = Notice::of(id, Id(*session.as_uuid()), &body, true, Moment(now));
         let (delivery, task) = notice.owed_to(Id(*webhook.as_uuid()));
         let id = DeliveryId::from_uuid(delivery.id.0);
         let written: QueryResult<()> = with_transaction!(self, |conn| {

@@ -26,7 +26,7 @@ use super::{
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
 pub(super) struct KeyRow {
     id: Id,
-    team: Id,
+    pub(super) team: Id,
     environment: String,
     pub(super) hash: Vec<u8>,
     created_at: Moment,

@@ -10,6 +10,8 @@ mod brands;
 mod catalogue;
 mod claims;
 mod column;
+mod data_key;
+mod data_keys;
 mod database;
 mod debts;
 mod deliveries;
@@ -20,6 +22,7 @@ mod health;
 mod inserts;
 mod invitations;
 mod joins;
+mod keyring;
 mod keys;
 mod known_browsers;
 mod lane;
@@ -34,6 +37,7 @@ mod probe;
 mod reads;
 mod receivers;
 mod recordings;
+mod rewrite;
 mod schema;
 mod server;
 mod session_row;
@@ -52,6 +56,8 @@ mod webhooks;
 pub use self::{
     database::Store,
     deployment_key::DeploymentKey,
+    keyring::Encryption,
     probe::Probe,
+    rewrite::Table,
     server::{BadDatabaseUrl, BadTls, DatabaseUrl, SslMode, Timeouts},
 };

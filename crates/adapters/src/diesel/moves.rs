@@ -99,7 +99,7 @@ impl Store {
         opening: &Change,
         once: Option<&IdempotencyKey>,
     ) -> Result<Inserted, StoreError> {
-        let (row, debts) = (SessionRow::of(&opening.session)?, Debts::of(opening)?);
+        let (row, debts) = self.written(opening).await?;
         let key = once.map(|once| NewKey {
             owner: row.owner,
             key: once.key.clone(),
@@ -123,8 +123,15 @@ impl Store {
             Found::Nothing => Inserted::Fresh,
             Found::InFlight => Inserted::InFlight,
             Found::Other => Inserted::OtherRequest,
-            Found::Before(row) => Inserted::Before(Box::new(row.read()?)),
+            Found::Before(row) => Inserted::Before(Box::new(self.read_session(*row).await?)),
         })
+    }
+
+    /// What a change writes, encrypted with a key of the session's team.
+    async fn written(&self, change: &Change) -> Result<(SessionRow, Debts), StoreError> {
+        let team = self.team_of_key(Id(*change.session.owner.as_uuid())).await?;
+        let writer = self.writer(team).await?;
+        Ok((SessionRow::of(&change.session, &writer)?, Debts::of(change, writer)?))
     }
 
     async fn insert_plainly(
@@ -167,7 +174,7 @@ impl Store {
         change: &Change,
         alive_until: DateTime<Utc>,
     ) -> Result<(), CommitError> {
-        let (row, debts) = (SessionRow::of(&change.session)?, Debts::of(change)?);
+        let (row, debts) = self.written(change).await?;
         let lease = change.session.state.lease();
         let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
         let starts = matches!(change.session.state, State::Initializing { .. });
@@ -191,7 +198,13 @@ impl Store {
             Ok(true)
         });
         match written {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                if debts.erased.is_some() {
+                    // It is erased either way; where this fails it is tried again within a minute.
+                    let _ = self.truncate_log().await;
+                }
+                Ok(())
+            }
             Ok(false) => Err(CommitError::Stale),
             Err(error) => Err(failed("commit a change")(error).into()),
         }

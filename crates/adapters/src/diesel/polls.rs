@@ -50,14 +50,10 @@ impl CardRow {
     }
 }
 
-type Found = (KeyRow, Option<SessionRow>, Option<CardRow>);
+/// A key, its session as it is stored, and the session's platform.
+pub(super) type Found = (KeyRow, Option<SessionRow>, Option<CardRow>);
 type Columns =
     (AsSelect<KeyRow, Pg>, AsSelect<Option<SessionRow>, Pg>, AsSelect<Option<CardRow>, Pg>);
-
-fn read((key, session, card): Found) -> Result<Polled, StoreError> {
-    let session = session.map(SessionRow::read).transpose()?;
-    Ok((key.read()?, session.map(|session| (session, card.map(CardRow::read)))))
-}
 
 /// A key with the catalogue's revision; none would mean that the migration did not run.
 type KeyFound = (KeyRow, Option<i64>);
@@ -132,20 +128,20 @@ impl QueryFragment<Pg> for Polls {
 }
 
 impl Ask for PollAsk {
-    type Answer = Option<Polled>;
+    type Answer = Option<Found>;
 
     fn waiting(lane: &Lane) -> &Waiting<Self> {
         &lane.polls
     }
 
-    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Option<Polled>>, StoreError> {
+    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
         let found: QueryResult<Vec<(i64, Found)>> =
             with_lane!(lane, |conn| Polls::of(asks).load(conn).await);
         let mut answers: Vec<_> = asks.iter().map(|_| None).collect();
         for (number, found) in found.map_err(failed("poll a session"))? {
             let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
             if let Some(answer) = answers.get_mut(place) {
-                *answer = Some(read(found)?);
+                *answer = Some(found);
             }
         }
         Ok(answers)
@@ -185,7 +181,8 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<Polled>, StoreError> {
         if let Some(lane) = &self.lane {
-            return lane.ask(PollAsk { key: key.clone(), session: id }).await;
+            let found = lane.ask(PollAsk { key: key.clone(), session: id }).await?;
+            return self.read_polled(found).await;
         }
         let id = Id(*id.as_uuid());
         let found: QueryResult<Option<Found>> = with_conn!(self, |conn| {
@@ -205,7 +202,16 @@ impl Store {
                 .await
                 .optional()
         });
-        found.map_err(failed("poll a session"))?.map(read).transpose()
+        self.read_polled(found.map_err(failed("poll a session"))?).await
+    }
+
+    async fn read_polled(&self, found: Option<Found>) -> Result<Option<Polled>, StoreError> {
+        let Some((key, session, card)) = found else { return Ok(None) };
+        let session = match session {
+            Some(row) => Some(self.read_session_of(key.team, row).await?),
+            None => None,
+        };
+        Ok(Some((key.read()?, session.map(|session| (session, card.map(CardRow::read))))))
     }
 
     pub(super) async fn find_key(

@@ -25,6 +25,8 @@ const POSTGRES_CONNECTIONS: usize = 16;
 /// What is deleted is overwritten with zeros (`secure_delete`).
 const SETTINGS: &str =
     "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
+/// The same as in [`SETTINGS`].
+pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(10);
 const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 const MOST_ASKED: u32 = 500;
 const ASKED_EVERY: Duration = Duration::from_millis(20);

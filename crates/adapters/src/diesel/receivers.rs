@@ -1,4 +1,4 @@
-//! People whom teams have registered.
+//! People whom teams have registered; their names and addresses are encrypted.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -14,7 +14,9 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
+    data_key::{EMAIL, NAME, PHONE},
     database::{Store, failed, with_conn},
+    keyring::Writer,
     schema::receivers,
 };
 
@@ -31,29 +33,51 @@ struct ReceiverRow {
     created_at: Moment,
 }
 
-impl From<ReceiverRow> for KeptReceiver {
-    fn from(row: ReceiverRow) -> Self {
-        let ReceiverRow { name, email, phone, locale, .. } = row;
-        Self {
-            id: ReceiverId::from_uuid(row.id.0),
-            team: TeamId::from_uuid(row.team.0),
+/// A person's name, address and number, encrypted.
+struct Closed {
+    name: Option<String>,
+    email: Option<String>,
+    phone: Option<String>,
+}
+
+impl Closed {
+    fn of(writer: &Writer, id: Id, contact: &Receiver) -> Result<Self, StoreError> {
+        Ok(Self {
+            name: writer.close_some(NAME, id, contact.name.as_deref())?,
+            email: writer.close_some(EMAIL, id, contact.email.as_deref())?,
+            phone: writer.close_some(PHONE, id, contact.phone.as_deref())?,
+        })
+    }
+}
+
+impl Store {
+    async fn read_receiver(&self, row: ReceiverRow) -> Result<KeptReceiver, StoreError> {
+        let ReceiverRow { id, team, name, email, phone, locale, created_at } = row;
+        let name = self.opened_some(team, NAME, id, name).await?;
+        let email = self.opened_some(team, EMAIL, id, email).await?;
+        let phone = self.opened_some(team, PHONE, id, phone).await?;
+        Ok(KeptReceiver {
+            id: ReceiverId::from_uuid(id.0),
+            team: TeamId::from_uuid(team.0),
             contact: Receiver { name, email, phone, locale, ..Receiver::default() },
-            created_at: row.created_at.0,
-        }
+            created_at: created_at.0,
+        })
     }
 }
 
 #[async_trait]
 impl ReceiverStore for Store {
     async fn add_receiver(&self, receiver: &KeptReceiver) -> Result<(), StoreError> {
-        let contact = receiver.contact.clone();
+        let (id, team) = (Id(*receiver.id.as_uuid()), Id(*receiver.team.as_uuid()));
+        let Closed { name, email, phone } =
+            Closed::of(&self.writer(team).await?, id, &receiver.contact)?;
         let row = ReceiverRow {
-            id: Id(*receiver.id.as_uuid()),
-            team: Id(*receiver.team.as_uuid()),
-            name: contact.name,
-            email: contact.email,
-            phone: contact.phone,
-            locale: contact.locale,
+            id,
+            team,
+            name,
+            email,
+            phone,
+            locale: receiver.contact.locale.clone(),
             created_at: Moment(receiver.created_at),
         };
         let added = with_conn!(self, |conn| {
@@ -69,7 +93,11 @@ impl ReceiverStore for Store {
         let rows: QueryResult<Vec<ReceiverRow>> =
             with_conn!(self, |conn| theirs.select(ReceiverRow::as_select()).load(conn).await);
         let rows = rows.map_err(failed("read a team's receivers"))?;
-        Ok(rows.into_iter().map(KeptReceiver::from).collect())
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            read.push(self.read_receiver(row).await?);
+        }
+        Ok(read)
     }
 
     async fn receiver(
@@ -83,7 +111,10 @@ impl ReceiverStore for Store {
         let row: QueryResult<Option<ReceiverRow>> = with_conn!(self, |conn| {
             this.select(ReceiverRow::as_select()).first(conn).await.optional()
         });
-        Ok(row.map_err(failed("find a receiver"))?.map(KeptReceiver::from))
+        match row.map_err(failed("find a receiver"))? {
+            Some(row) => self.read_receiver(row).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn change_receiver(
@@ -92,13 +123,13 @@ impl ReceiverStore for Store {
         id: ReceiverId,
         contact: &Receiver,
     ) -> Result<bool, StoreError> {
-        let this = receivers::table
-            .filter(receivers::id.eq(Id(*id.as_uuid())))
-            .filter(receivers::team.eq(Id(*team.as_uuid())));
+        let (id, team) = (Id(*id.as_uuid()), Id(*team.as_uuid()));
+        let closed = Closed::of(&self.writer(team).await?, id, contact)?;
+        let this = receivers::table.filter(receivers::id.eq(id)).filter(receivers::team.eq(team));
         let change = (
-            receivers::name.eq(&contact.name),
-            receivers::email.eq(&contact.email),
-            receivers::phone.eq(&contact.phone),
+            receivers::name.eq(&closed.name),
+            receivers::email.eq(&closed.email),
+            receivers::phone.eq(&closed.phone),
             receivers::locale.eq(&contact.locale),
         );
         let changed =

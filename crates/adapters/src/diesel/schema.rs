@@ -30,6 +30,12 @@ tables! {
         fingerprint -> Binary,
         lasting -> Binary,
     }
+    data_keys (number) {
+        number -> BigInt,
+        team -> SqlId,
+        wrapped -> Binary,
+        created_at -> SqlMoment,
+    }
     api_keys (id) {
         id -> SqlId,
         team -> SqlId,

@@ -1,4 +1,4 @@
-//! A session as a row of its table.
+//! A session as a row of its table, in which what is known of the applicant is encrypted.
 
 use ::diesel::prelude::*;
 use domain::{
@@ -9,9 +9,14 @@ use ports::StoreError;
 
 use super::{
     column::{Id, Moment},
-    database::failed,
+    data_key::{STATE, TERMS},
+    database::{Store, failed},
+    keyring::Writer,
     schema::sessions,
 };
+
+/// The column by which sessions are looked up, and what is hashed for it.
+pub(super) const REFERENCE: &str = "sessions.reference";
 
 /// A session as its table has it.
 #[derive(Queryable, Selectable, Insertable, AsChangeset)]
@@ -35,14 +40,18 @@ pub(super) struct SessionRow {
 }
 
 impl SessionRow {
-    pub(super) fn of(session: &Session) -> Result<Self, StoreError> {
+    pub(super) fn of(session: &Session, writer: &Writer) -> Result<Self, StoreError> {
         let unfit = failed("write a session down");
+        let id = Id(*session.id.as_uuid());
+        let terms = serde_json::to_string(&session.order).map_err(&unfit)?;
+        let state = serde_json::to_string(&session.state).map_err(&unfit)?;
+        let reference = session.order.external_reference.as_deref();
         let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
         Ok(Self {
-            id: Id(*session.id.as_uuid()),
+            id,
             owner: Id(*session.owner.as_uuid()),
-            terms: serde_json::to_string(&session.order).map_err(&unfit)?,
-            state: serde_json::to_string(&session.state).map_err(&unfit)?,
+            terms: writer.close(TERMS, id, &terms)?,
+            state: writer.close(STATE, id, &state)?,
             status: session.status().to_string(),
             progress: session.progress.percent().into(),
             workflow: workflow.map_err(&unfit)?,
@@ -52,11 +61,11 @@ impl SessionRow {
             closed_at: session.closed_at.map(Moment),
             platform: session.order.platform.0,
             erased_at: session.erased_at.map(Moment),
-            reference: session.order.external_reference.clone(),
+            reference: reference.map(|reference| writer.index(REFERENCE, reference)),
         })
     }
 
-    pub(super) fn read(self) -> Result<Session, StoreError> {
+    fn read(self) -> Result<Session, StoreError> {
         let unfit = failed("read a session back");
         let workflow = self.workflow.map(|text| serde_json::from_str(&text)).transpose();
         let progress = u8::try_from(self.progress).ok().and_then(Progress::new);
@@ -74,5 +83,24 @@ impl SessionRow {
             closed_at: self.closed_at.map(|moment| moment.0),
             erased_at: self.erased_at.map(|moment| moment.0),
         })
+    }
+}
+
+impl Store {
+    /// Decrypts and reads a session of which the team is not known yet.
+    pub(super) async fn read_session(&self, row: SessionRow) -> Result<Session, StoreError> {
+        let team = self.team_of_key(row.owner).await?;
+        self.read_session_of(team, row).await
+    }
+
+    /// As [`Store::read_session`], for the session of a key whose team is known.
+    pub(super) async fn read_session_of(
+        &self,
+        team: Id,
+        row: SessionRow,
+    ) -> Result<Session, StoreError> {
+        let terms = self.opened(team, TERMS, row.id, row.terms).await?;
+        let state = self.opened(team, STATE, row.id, row.state).await?;
+        SessionRow { terms, state, ..row }.read()
     }
 }

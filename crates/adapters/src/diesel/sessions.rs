@@ -51,7 +51,7 @@ impl SessionStore for Store {
                 .await
                 .optional()
         });
-        found.map_err(failed("find a session"))?.map(SessionRow::read).transpose()
+        self.read_found(found.map_err(failed("find a session"))?).await
     }
 
     async fn open(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
@@ -63,7 +63,7 @@ impl SessionStore for Store {
                 .await
                 .optional()
         });
-        found.map_err(failed("open a session"))?.map(SessionRow::read).transpose()
+        self.read_found(found.map_err(failed("open a session"))?).await
     }
 
     async fn ancestors(&self, id: SessionId) -> Result<Vec<Ancestor>, StoreError> {
@@ -134,6 +134,10 @@ impl SessionStore for Store {
         Ok(found.into_iter().map(|id| SessionId::from_uuid(id.0)).collect())
     }
 
+    async fn scrub(&self) -> Result<bool, StoreError> {
+        self.truncate_log().await
+    }
+
     async fn forget_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
         let old = idempotency_keys::table.filter(idempotency_keys::created_at.lt(Moment(before)));
         let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
@@ -184,14 +188,23 @@ impl SessionStore for Store {
         let (expired, lapsed) = read.map_err(failed("find sessions that are due"))?;
         let mut due = Vec::new();
         for row in expired {
-            due.push((row.read()?, Due::Expired));
+            due.push((self.read_session(row).await?, Due::Expired));
         }
         for row in lapsed {
-            let session = row.read()?;
+            let session = self.read_session(row).await?;
             if let Some(lease) = session.state.lease() {
                 due.push((session, Due::BrowserLapsed(lease.browser)));
             }
         }
         Ok(due)
+    }
+}
+
+impl Store {
+    async fn read_found(&self, row: Option<SessionRow>) -> Result<Option<Session>, StoreError> {
+        match row {
+            Some(row) => self.read_session(row).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

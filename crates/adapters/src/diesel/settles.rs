@@ -29,13 +29,11 @@ pub(super) struct AttemptRow<'a> {
 }
 
 impl<'a> AttemptRow<'a> {
-    /// The number of the attempt is the store's to say.
-    pub(super) fn of(settled: &'a Settled) -> Self {
-        let (status, error, answer) = match &settled.attempt.call.answer {
-            Answer::Status { code, body, .. } => {
-                (Some(i32::from(*code)), None, Some(body.as_str()).filter(|body| !body.is_empty()))
-            }
-            Answer::Failed(class) => (None, Some(class.as_str()), None),
+    /// `answer` is encrypted. The number of the attempt is the store's to say.
+    pub(super) fn of(settled: &'a Settled, answer: Option<&'a str>) -> Self {
+        let (status, error) = match &settled.attempt.call.answer {
+            Answer::Status { code, .. } => (Some(i32::from(*code)), None),
+            Answer::Failed(class) => (None, Some(class.as_str())),
         };
         Self {
             delivery: Id(*settled.delivery.as_uuid()),
@@ -47,6 +45,14 @@ impl<'a> AttemptRow<'a> {
             answer,
             sent: &settled.attempt.call.sent,
         }
+    }
+}
+
+/// What the partner's server answered, if it was anything.
+pub(super) fn answer(settled: &Settled) -> Option<&str> {
+    match &settled.attempt.call.answer {
+        Answer::Status { body, .. } => Some(body.as_str()).filter(|body| !body.is_empty()),
+        Answer::Failed(_) => None,
     }
 }
 
@@ -74,8 +80,11 @@ pub(super) struct Settles<'a> {
 }
 
 impl<'a> Settles<'a> {
-    pub(super) fn of(settled: &'a [Settled]) -> Self {
-        let rows: Vec<_> = settled.iter().map(AttemptRow::of).collect();
+    /// `answers` are encrypted, one for each attempt.
+    pub(super) fn of(settled: &'a [Settled], answers: &'a [Option<String>]) -> Self {
+        let rows = settled.iter().zip(answers);
+        let rows: Vec<_> =
+            rows.map(|(one, answer)| AttemptRow::of(one, answer.as_deref())).collect();
         let verdicts = || settled.iter().map(|one| one.verdict);
         Self {
             ids: rows.iter().map(|row| row.delivery).collect(),

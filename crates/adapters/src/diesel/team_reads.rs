@@ -18,6 +18,7 @@ use super::{
     database::{Store, failed, with_conn},
     reads::SummaryRow,
     schema::{api_keys, session_events, sessions},
+    session_row::REFERENCE,
 };
 
 /// What came of a session, as rows have it.
@@ -31,6 +32,10 @@ impl Store {
         reference: Option<&str>,
     ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
         let team = Id(*team.as_uuid());
+        let marks = match reference {
+            Some(reference) => Some(self.indexed(team, REFERENCE, reference).await?),
+            None => None,
+        };
         let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |status| vec![status]);
         let statuses: Vec<_> = statuses.into_iter().map(Status::as_str).collect();
         let rows: QueryResult<Vec<(Id, SummaryRow)>> = with_conn!(self, |conn| {
@@ -43,8 +48,8 @@ impl Store {
                 .offset(query.page.offset)
                 .select((sessions::owner, SummaryRow::as_select()))
                 .into_boxed();
-            if let Some(reference) = reference {
-                found = found.filter(sessions::reference.eq(reference));
+            if let Some(marks) = &marks {
+                found = found.filter(sessions::reference.eq_any(marks));
             }
             found.load(conn).await
         });

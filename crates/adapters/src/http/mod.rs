@@ -30,7 +30,7 @@ use portal::Portal;
 use ports::driving::{ApplicantService, Gate, Lookups, MailService, SessionService, WatchService};
 
 pub use self::caller::TrustedProxies;
-use crate::{metrics::Metrics, recordings::LocalLinks};
+use crate::{metrics::Metrics, recordings::Films};
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -55,8 +55,8 @@ pub struct Services {
     pub https: bool,
     /// The partner portal; none: it is not served.
     pub portal: Option<Portal>,
-    /// For films that are files of the service's own.
-    pub films: Option<LocalLinks>,
+    /// For links to films; none: they lead nowhere.
+    pub films: Option<Films>,
     /// For `/metrics`; `None` where they are served elsewhere.
     pub metrics: Option<Metrics>,
 }

@@ -1,17 +1,24 @@
-//! Films that are files of the service's own, for whoever has a link that it signed.
+//! Films, for those who have a link that the service signed.
 
-use actix_files::NamedFile;
+use std::ops::Range;
+
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::header::{
-        CACHE_CONTROL, ContentDisposition, DispositionParam, DispositionType, HeaderValue,
+    body::SizedStream,
+    http::{
+        StatusCode,
+        header::{
+            self, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE,
+            ContentDisposition, DispositionParam, DispositionType, Header as _,
+        },
     },
     web,
 };
+use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 
 use super::{error::ApiError, methods::reading};
-use crate::recordings::LocalLinks;
+use crate::recordings::Films;
 
 #[derive(Deserialize)]
 struct Signed {
@@ -23,22 +30,53 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
     config.route("/recordings/{name}", reading().to(recording));
 }
 
-/// Answers ranges (RFC 9110, section 14), so that a player can begin anywhere.
+/// Answers one range of bytes (RFC 9110, section 14), so that a player can begin anywhere.
 async fn recording(
-    links: web::Data<LocalLinks>,
+    films: web::Data<Films>,
     request: HttpRequest,
     name: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let signed = web::Query::<Signed>::from_query(request.query_string());
     let signed = signed.map_err(|_| ApiError::NotFound)?.into_inner();
-    let found = links.open(&name, signed.expires, &signed.signature);
-    let path = found.ok_or(ApiError::NotFound)?;
-    let file = NamedFile::open(path).map_err(|_| ApiError::NotFound)?;
+    let film = films.open(&name, signed.expires, &signed.signature).await?;
+    let film = film.ok_or(ApiError::NotFound)?;
     let filename = DispositionParam::Filename(name.into_inner());
     let shown =
         ContentDisposition { disposition: DispositionType::Inline, parameters: vec![filename] };
-    let mut response = file.set_content_disposition(shown).into_response(&request);
-    let private = HeaderValue::from_static("private, no-store");
-    response.headers_mut().insert(CACHE_CONTROL, private);
-    Ok(response)
+    let length = film.length;
+    let Some((status, range)) = asked(&request, length) else {
+        let mut response = HttpResponse::RangeNotSatisfiable();
+        return Ok(response.insert_header((CONTENT_RANGE, format!("bytes */{length}"))).finish());
+    };
+    let mut response = HttpResponse::build(status);
+    response
+        .content_type("video/mp4")
+        .insert_header((CONTENT_DISPOSITION, shown))
+        .insert_header((ACCEPT_RANGES, "bytes"))
+        .insert_header((CACHE_CONTROL, "private, no-store"));
+    if status == StatusCode::PARTIAL_CONTENT {
+        let last = range.end.saturating_sub(1);
+        let part = format!("bytes {}-{last}/{length}", range.start);
+        response.insert_header((CONTENT_RANGE, part));
+    }
+    let size = range.end - range.start;
+    let bytes = film.stream(range).map_err(|error| {
+        let cause: &dyn std::error::Error = &error;
+        tracing::error!(error = cause, "a film could not be read");
+        error
+    });
+    Ok(response.body(SizedStream::new(size, Box::pin(bytes))))
+}
+
+/// What is asked for; `None` where the film has nothing of it. Several ranges are answered with the
+/// whole, as is what cannot be read.
+fn asked(request: &HttpRequest, length: u64) -> Option<(StatusCode, Range<u64>)> {
+    let whole = Some((StatusCode::OK, 0..length));
+    if !request.headers().contains_key(header::RANGE) {
+        return whole;
+    }
+    let Ok(header::Range::Bytes(ranges)) = header::Range::parse(request) else { return whole };
+    let [range] = ranges.as_slice() else { return whole };
+    let (first, last) = range.to_satisfiable_range(length)?;
+    Some((StatusCode::PARTIAL_CONTENT, first..last.saturating_add(1)))
 }

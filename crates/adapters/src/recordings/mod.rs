@@ -1,6 +1,7 @@
 //! Where recordings are kept: objects of a bucket or files of a folder; and how films are made.
 
 mod ffmpeg;
+mod film;
 mod links;
 mod reel;
 
@@ -23,8 +24,11 @@ use object_store::{
 use ports::{StoreError, recording::RecordingVault};
 use uuid::Uuid;
 
-use self::links::Links;
-pub use self::{ffmpeg::Ffmpeg, links::LocalLinks};
+pub use self::{
+    ffmpeg::Ffmpeg,
+    film::{Films, OpenFilm},
+    links::LocalLinks,
+};
 use crate::seal::Seal;
 
 /// What a session's browser showed, until it has ended.
@@ -60,26 +64,21 @@ pub struct ObjectVault {
     objects: Arc<dyn ObjectStore>,
     prefix: Path,
     seal: Seal,
-    links: Links,
+    links: LocalLinks,
 }
 
 impl ObjectVault {
-    /// Opens the storage; `seal` closes what is kept while a session runs.
+    /// Opens the storage; `seal` closes everything that is kept.
     ///
     /// # Errors
     /// The folder cannot be made, or what is said of the bucket is not enough to reach it.
-    pub fn open(storage: &Storage, seal: Seal, local: LocalLinks) -> Result<Self, StoreError> {
+    pub fn open(storage: &Storage, seal: Seal, links: LocalLinks) -> Result<Self, StoreError> {
         match storage {
             Storage::Folder(folder) => {
                 let opened = LocalFileSystem::new_with_prefix(folder);
                 let objects = opened.map_err(failed("open the folder of recordings"))?;
                 let objects = Arc::new(objects.with_automatic_cleanup(true));
-                Ok(Self {
-                    objects,
-                    prefix: Path::default(),
-                    seal,
-                    links: Links::Local(Box::new(local)),
-                })
+                Ok(Self { objects, prefix: Path::default(), seal, links })
             }
             Storage::Bucket { url, variables } => {
                 // Does nothing where the process has chosen already.
@@ -95,7 +94,7 @@ impl ObjectVault {
                 let parsed = url::Url::parse(url).map_err(failed("read the bucket's URL"))?;
                 let prefix = Path::from_url_path(parsed.path());
                 let prefix = prefix.map_err(failed("read the bucket's URL"))?;
-                Ok(Self { objects: bucket.clone(), prefix, seal, links: Links::Bucket(bucket) })
+                Ok(Self { objects: bucket, prefix, seal, links })
             }
         }
     }
@@ -202,7 +201,8 @@ impl RecordingVault for ObjectVault {
     }
 
     async fn put_film(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
-        self.put(&self.film(session), mp4).await
+        let sealed = film::seal(&self.seal, session, &mp4);
+        self.put(&self.film(session), sealed.map_err(failed("encrypt a film"))?).await
     }
 
     async fn drop_reels(&self, session: SessionId) -> Result<(), StoreError> {
@@ -220,7 +220,7 @@ impl RecordingVault for ObjectVault {
     }
 
     async fn link(&self, session: SessionId, lifetime: TimeDelta) -> Result<String, StoreError> {
-        self.links.to(&self.film(session), session, lifetime).await
+        Ok(self.links.to(session, lifetime))
     }
 
     async fn unfinished(&self, limit: usize) -> Result<Vec<SessionId>, StoreError> {

@@ -6,6 +6,7 @@ mod files;
 mod identity;
 mod mailing;
 mod messages;
+mod names;
 mod regions;
 mod sign_ins;
 mod values;
@@ -18,7 +19,7 @@ use std::{
 };
 
 use adapters::{
-    diesel::{DatabaseUrl, Timeouts},
+    diesel::{DatabaseUrl, Encryption, Timeouts},
     limiter::Redis,
     recordings::Storage,
     seal::SealKeys,
@@ -32,6 +33,7 @@ use domain::{
     webhook::Backoff,
 };
 
+pub(crate) use self::names::is_setting;
 pub use self::{
     browsers::{Browsers, FleetAddress},
     mailing::Mailing,
@@ -45,9 +47,13 @@ use self::{
     connections::{database_url, redis, timeouts},
     identity::identity,
     mailing::mailing,
+    names::{KEYS, SECRETS},
     regions::addresses,
     sign_ins::sign_ins,
-    values::{checked_url, limits, one_of, read_file, roots, socket, storage, within},
+    values::{
+        checked_url, encryption, limits, one_of, read_file, roots, seal_keys, socket, storage,
+        within,
+    },
     witness::attesting,
 };
 
@@ -62,6 +68,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// What closes secrets in the database, before the key in the data folder.
     pub seal_keys: SealKeys,
+    /// Whether data of applicants is encrypted in the database.
+    pub encryption: Encryption,
     /// Where recordings are kept.
     pub storage: Storage,
     pub browser: Browsers,
@@ -110,99 +118,6 @@ pub struct Limits {
     pub team_creations: Option<Limit>,
     /// Of links that a team sends to one address or number.
     pub recipient: Option<Limit>,
-}
-
-/// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
-const KEYS: &[&str] = &[
-    "listen",
-    "public_url",
-    "region",
-    "regions",
-    "data_dir",
-    "database_url",
-    "database_pool_seconds",
-    "database_connect_seconds",
-    "database_statement_seconds",
-    "seal_keys",
-    "storage_url",
-    "browser",
-    "browsers",
-    "browsers_warm",
-    "browsers_per_team",
-    "browsers_development",
-    "browser_queue_seconds",
-    "browser_memory_mb",
-    "browser_jail",
-    "browser_proxy_listen",
-    "browser_proxy_address",
-    "egress_allow",
-    "egress_roots",
-    "egress_proxy",
-    "egress_check_url",
-    "attestor_url",
-    "attestor_key",
-    "proofs",
-    "sandbox_listen",
-    "webhook_backoff",
-    "smtp_url",
-    "smtp_roots",
-    "mail_from",
-    "notification_backoff",
-    "whatsapp_url",
-    "whatsapp_token",
-    "whatsapp_template",
-    "sms_url",
-    "sms_key",
-    "sms_from",
-    "oidc_issuer",
-    "oidc_client_id",
-    "oidc_client_secret",
-    "oidc_name",
-    "portal_idle_minutes",
-    "portal_sign_in_hours",
-    "operator_second_factor",
-    "countries",
-    "redis_url",
-    "redis_roots",
-    "redis_cert",
-    "redis_key",
-    "rate_limit",
-    "create_limit",
-    "team_create_limit",
-    "recipient_limit",
-    "trusted_proxies",
-    "retention_days",
-    "metrics_listen",
-    "log",
-    "log_format",
-];
-
-/// Those of the keys whose values are secrets, or have one in them: each can be in a file of its own,
-/// named by the key with `_file` at its end.
-const SECRETS: &[&str] = &[
-    "database_url",
-    "seal_keys",
-    "browser",
-    "egress_proxy",
-    "attestor_url",
-    "smtp_url",
-    "whatsapp_token",
-    "sms_key",
-    "oidc_client_secret",
-    "redis_url",
-];
-
-/// Whether a variable of the environment is a setting of ours, or none that was meant to be one:
-/// Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` where a service is called avouch.
-pub(crate) fn is_setting(variable: &str) -> bool {
-    let Some(name) = variable.strip_prefix("AVOUCH_") else { return true };
-    let key = name.to_lowercase();
-    let in_file = key.strip_suffix("_file").is_some_and(|key| SECRETS.contains(&key));
-    let theirs = ["PORT", "SERVICE_HOST"].contains(&name)
-        || ["PORT_", "SERVICE_PORT", "ATTESTOR_OPEN_TO_EVERYONE", "ATTESTOR_CONFIG"]
-            .iter()
-            .any(|start| name.starts_with(start));
-    name == "CONFIG" || theirs || in_file || KEYS.contains(&key.as_str())
 }
 
 /// Everything that is wrong with a configuration.
@@ -263,8 +178,6 @@ impl Config {
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
-        let seal_keys = text("seal_keys", "").parse::<SealKeys>();
-        let seal_keys = seal_keys.map_err(|error| faults.push(format!("seal_keys: {error}")));
         let browser = browsers(values, faults);
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
@@ -286,7 +199,8 @@ impl Config {
             data_dir,
             database_url,
             timeouts: timeouts(values, faults),
-            seal_keys: seal_keys.unwrap_or_default(),
+            seal_keys: seal_keys(&text("seal_keys", ""), faults),
+            encryption: encryption(&text("encryption", "on"), faults),
             storage,
             browser,
             browsers: usize::try_from(most).unwrap_or(1),

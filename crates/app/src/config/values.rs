@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
-use adapters::recordings::Storage;
+use adapters::{
+    diesel::Encryption,
+    recordings::Storage,
+    seal::{BadKeys, SealKeys},
+};
 use domain::rate::Limit;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
@@ -28,6 +32,23 @@ pub(super) fn within(
         faults.push(format!("{key} must be {} to {}", range.start(), range.end()));
         *range.start()
     })
+}
+
+pub(super) fn seal_keys(text: &str, faults: &mut Vec<String>) -> SealKeys {
+    let keys = text.parse().map_err(|error: BadKeys| faults.push(format!("seal_keys: {error}")));
+    keys.unwrap_or_default()
+}
+
+pub(super) fn encryption(text: &str, faults: &mut Vec<String>) -> Encryption {
+    match text {
+        "prepare" => Encryption::Prepare,
+        "on" => Encryption::On,
+        "required" => Encryption::Required,
+        _ => {
+            faults.push("encryption must be prepare, on or required".into());
+            Encryption::default()
+        }
+    }
 }
 
 pub(super) fn storage(url: Option<&String>, data_dir: &Path, faults: &mut Vec<String>) -> Storage {

@@ -1,0 +1,130 @@
+//! Films as objects: encrypted in chunks, so that a part of one is read without the rest.
+//!
+//! An object is a mark, the length of the film (64 bits, little endian) and its chunks of 64 KiB,
+//! each sealed for its place: session, number, and length of the whole. Films from before are
+//! plaintext and are read as they are.
+
+use std::{ops::Range, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use domain::id::SessionId;
+use futures_util::Stream;
+use object_store::ObjectStoreExt as _;
+use ports::StoreError;
+
+use super::{LocalLinks, ObjectVault, failed};
+use crate::seal::{Broken, Seal};
+
+const MARK: &[u8; 8] = b"avfilm1\n";
+const HEAD: u64 = 16;
+const CHUNK: u64 = 64 * 1024;
+/// What sealing adds to a chunk: the number of the key, nonce and tag.
+const GROWTH: u64 = 1 + 24 + 16;
+/// So much of a film is in memory for one reader.
+const STRIDE: u64 = 16 * CHUNK;
+
+/// Films, for those who have a link.
+#[derive(Clone)]
+pub struct Films {
+    pub vault: Arc<ObjectVault>,
+    pub links: LocalLinks,
+}
+
+/// A film that is there.
+pub struct OpenFilm {
+    vault: Arc<ObjectVault>,
+    session: SessionId,
+    pub length: u64,
+    sealed: bool,
+}
+
+fn place(session: SessionId, chunk: u64, length: u64) -> String {
+    format!("films/{session}/{chunk}/{length}")
+}
+
+/// How long the object of a film is.
+fn object_size(length: u64) -> u64 {
+    HEAD + length + length.div_ceil(CHUNK) * GROWTH
+}
+
+/// The object of a film.
+pub(super) fn seal(seal: &Seal, session: SessionId, mp4: &[u8]) -> Result<Vec<u8>, Broken> {
+    let length = u64::try_from(mp4.len()).unwrap_or(u64::MAX);
+    let size = usize::try_from(CHUNK).unwrap_or(usize::MAX);
+    let mut object = [MARK.as_slice(), &length.to_le_bytes()].concat();
+    for (number, chunk) in (0..).zip(mp4.chunks(size)) {
+        object.extend(seal.close_bytes(&place(session, number, length), chunk)?);
+    }
+    Ok(object)
+}
+
+impl Films {
+    /// The film that a link leads to; `None` where it was not signed by us, has run out, or there is
+    /// no film.
+    ///
+    /// # Errors
+    /// The storage does not answer.
+    pub async fn open(
+        &self,
+        name: &str,
+        expires: i64,
+        signature: &str,
+    ) -> Result<Option<OpenFilm>, StoreError> {
+        let Some(session) = self.links.verify(name, expires, signature) else { return Ok(None) };
+        let (vault, path) = (self.vault.clone(), self.vault.film(session));
+        let size = match vault.objects.head(&path).await {
+            Ok(meta) => meta.size,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(failed("look for a film")(error)),
+        };
+        let head = vault.objects.get_range(&path, 0..HEAD.min(size)).await;
+        let head = head.map_err(failed("read a film"))?;
+        let sealed = head.strip_prefix(MARK).and_then(|length| length.try_into().ok());
+        let length = sealed.map_or(size, u64::from_le_bytes);
+        if sealed.is_some() && (length > size || object_size(length) != size) {
+            return Err(StoreError::new("read a film", "its length is wrong"));
+        }
+        Ok(Some(OpenFilm { vault, session, length, sealed: sealed.is_some() }))
+    }
+}
+
+impl OpenFilm {
+    /// Some of its bytes, a stride after the other.
+    pub fn stream(self, range: Range<u64>) -> impl Stream<Item = Result<Bytes, StoreError>> {
+        futures_util::stream::try_unfold((self, range), async |(film, range)| {
+            if range.is_empty() {
+                return Ok(None);
+            }
+            // Up to the end of a chunk, so that none is read twice.
+            let until = ((range.start / CHUNK) * CHUNK + STRIDE).min(range.end);
+            let bytes = film.read(range.start..until).await?;
+            Ok(Some((bytes, (film, until..range.end))))
+        })
+    }
+
+    async fn read(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let path = self.vault.film(self.session);
+        if !self.sealed {
+            let read = self.vault.objects.get_range(&path, range).await;
+            return read.map_err(failed("read a film"));
+        }
+        let (first, last) = (range.start / CHUNK, range.end.div_ceil(CHUNK));
+        let size = object_size(self.length);
+        let at = |chunk: u64| (HEAD + chunk * (CHUNK + GROWTH)).min(size);
+        let read = self.vault.objects.get_range(&path, at(first)..at(last)).await;
+        let mut sealed = read.map_err(failed("read a film"))?;
+        let mut plain = BytesMut::new();
+        for chunk in first..last {
+            let size = usize::try_from(at(chunk + 1) - at(chunk)).unwrap_or(usize::MAX);
+            let part = sealed.split_to(size.min(sealed.len()));
+            let opened =
+                self.vault.seal.open_bytes(&place(self.session, chunk, self.length), &part);
+            plain.extend_from_slice(&opened.map_err(failed("decrypt a film"))?);
+        }
+        let skipped = usize::try_from(range.start - first * CHUNK).unwrap_or(usize::MAX);
+        let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let plain = plain.freeze();
+        let end = skipped.saturating_add(wanted).min(plain.len());
+        Ok(plain.slice(skipped.min(end)..end))
+    }
+}

@@ -1,0 +1,95 @@
+//! The names of all settings.
+
+/// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
+pub(super) const KEYS: &[&str] = &[
+    "listen",
+    "public_url",
+    "region",
+    "regions",
+    "data_dir",
+    "database_url",
+    "database_pool_seconds",
+    "database_connect_seconds",
+    "database_statement_seconds",
+    "seal_keys",
+    "encryption",
+    "storage_url",
+    "browser",
+    "browsers",
+    "browsers_warm",
+    "browsers_per_team",
+    "browsers_development",
+    "browser_queue_seconds",
+    "browser_memory_mb",
+    "browser_jail",
+    "browser_proxy_listen",
+    "browser_proxy_address",
+    "egress_allow",
+    "egress_roots",
+    "egress_proxy",
+    "egress_check_url",
+    "attestor_url",
+    "attestor_key",
+    "proofs",
+    "sandbox_listen",
+    "webhook_backoff",
+    "smtp_url",
+    "smtp_roots",
+    "mail_from",
+    "notification_backoff",
+    "whatsapp_url",
+    "whatsapp_token",
+    "whatsapp_template",
+    "sms_url",
+    "sms_key",
+    "sms_from",
+    "oidc_issuer",
+    "oidc_client_id",
+    "oidc_client_secret",
+    "oidc_name",
+    "portal_idle_minutes",
+    "portal_sign_in_hours",
+    "operator_second_factor",
+    "countries",
+    "redis_url",
+    "redis_roots",
+    "redis_cert",
+    "redis_key",
+    "rate_limit",
+    "create_limit",
+    "team_create_limit",
+    "recipient_limit",
+    "trusted_proxies",
+    "retention_days",
+    "metrics_listen",
+    "log",
+    "log_format",
+];
+
+/// Those of the keys whose values are secrets, or have one in them: each can be in a file of its own,
+/// named by the key with `_file` at its end.
+pub(super) const SECRETS: &[&str] = &[
+    "database_url",
+    "seal_keys",
+    "browser",
+    "egress_proxy",
+    "attestor_url",
+    "smtp_url",
+    "whatsapp_token",
+    "sms_key",
+    "oidc_client_secret",
+    "redis_url",
+];
+
+/// Whether a variable of the environment is a setting of ours, or none that was meant to be one:
+/// Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` where a service is called avouch.
+pub(crate) fn is_setting(variable: &str) -> bool {
+    let Some(name) = variable.strip_prefix("AVOUCH_") else { return true };
+    let key = name.to_lowercase();
+    let in_file = key.strip_suffix("_file").is_some_and(|key| SECRETS.contains(&key));
+    let theirs = ["PORT", "SERVICE_HOST"].contains(&name)
+        || ["PORT_", "SERVICE_PORT", "ATTESTOR_OPEN_TO_EVERYONE", "ATTESTOR_CONFIG"]
+            .iter()
+            .any(|start| name.starts_with(start));
+    name == "CONFIG" || theirs || in_file || KEYS.contains(&key.as_str())
+}
