@@ -10,6 +10,7 @@ use acceptance::{
 };
 
 const ADA: &str = "ada@lender.example";
+const EVE: &str = "eve@lender.example";
 const PHRASE: &str = "nine teapots under glass";
 const SOON: Duration = Duration::from_secs(40);
 
@@ -128,7 +129,6 @@ async fn an_invitation_says_nothing_of_other_teams() {
         let answer = mal.fill(members, members, &[("email", email), ("role", "member")]).await;
         (answer.status, answer.header("location").to_owned(), answer.text)
     };
-    const EVE: &str = "eve@lender.example";
     let (taken, free) = (invite(ADA).await, invite(EVE).await);
     assert_eq!(taken, free);
     assert_eq!(taken.0, 303);

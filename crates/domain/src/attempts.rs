@@ -16,14 +16,14 @@ pub struct Delays {
     pub forgotten_after: u32,
 }
 
-/// For one account from one network: at most 120 attempts a day.
+/// For one account from one network: at most 125 attempts a day.
 pub const FROM_A_NETWORK: Delays =
     Delays { free: 5, first: 15, longest: 900, forgotten_after: 7200 };
 /// For one account from all browsers that it does not know: at most 360 attempts a day, from however
 /// many networks.
 pub const FROM_EVERYWHERE: Delays =
     Delays { free: 20, first: 1, longest: 300, forgotten_after: 7200 };
-/// For one account from one browser that it knows, or in one sign-in: at most 120 attempts a day.
+/// For one account from one browser that it knows, or in one sign-in: at most 125 attempts a day.
 pub const FROM_A_KNOWN_BROWSER: Delays = FROM_A_NETWORK;
 /// For all accounts from one network: at most 1,800 attempts a day.
 pub const OF_A_NETWORK: Delays = Delays { free: 50, first: 1, longest: 60, forgotten_after: 7200 };
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn guesses_in_a_day_are_bounded_however_they_are_spread() {
         for (delays, most) in [
-            (FROM_A_NETWORK, 120),
+            (FROM_A_NETWORK, 125),
             (FROM_EVERYWHERE, 360),
-            (FROM_A_KNOWN_BROWSER, 120),
+            (FROM_A_KNOWN_BROWSER, 125),
             (OF_A_NETWORK, 1800),
         ] {
             let rounds = (1..100).chain([u32::MAX]);

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use calls::Caller;
 use domain::secret::Secret;
 use identity::{Account, Provider};
-use ports::identity::{Arrival, Identity, IdentityProvider as _, Unidentified};
+use ports::identity::{Arrival, Identity, IdentityProvider as _, Prompt, Unidentified};
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
@@ -104,7 +104,7 @@ impl World {
     async fn sign_in(&self, change: impl FnOnce(&mut Script)) -> Result<Identity, Unidentified> {
         let account = Account::new(&self.issuer, "avouch", "hush", "Test").unwrap();
         let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-        let departure = provider.depart().await.unwrap();
+        let departure = provider.depart(Prompt::Any).await.unwrap();
         let url = url::Url::parse(&departure.url).unwrap();
         let asked = |name: &str| {
             let mut pairs = url.query_pairs();
@@ -137,7 +137,8 @@ async fn one_wrong_thing_is_enough() {
     let world = provider().await;
     let right = world.sign_in(|_| ()).await.unwrap();
     let email = "ada@lender.example".parse().unwrap();
-    assert_eq!(right, Identity { subject: format!("{} ada", world.issuer), email });
+    let subject = format!("{} ada", world.issuer);
+    assert_eq!(right, Identity { subject, email, authenticated_at: None });
     for (what, name, value) in [
         ("another issuer", "iss", json!("https://evil.example")),
         ("for another client", "aud", json!("another")),
@@ -158,6 +159,22 @@ async fn one_wrong_thing_is_enough() {
         let answer = world.sign_in(|script| script.claims["email_verified"] = verified).await;
         assert!(matches!(answer, Err(Unidentified::NoAddress)), "{answer:?}");
     }
+}
+
+/// A provider that is to ask anew says when it did.
+#[tokio::test]
+async fn a_provider_is_told_to_ask_anew() {
+    let world = provider().await;
+    let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
+    let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
+    let asked = async |prompt| provider.depart(prompt).await.unwrap().url;
+    let (any, login) = (asked(Prompt::Any).await, asked(Prompt::Login).await);
+    for part in ["prompt=login", "max_age=0"] {
+        assert!(login.contains(part) && !any.contains(part), "{login}");
+    }
+    let identity = world.sign_in(|script| script.claims["auth_time"] = json!(1_800_000_000));
+    let at = identity.await.unwrap().authenticated_at.unwrap();
+    assert_eq!(at.timestamp(), 1_800_000_000);
 }
 
 #[tokio::test]
@@ -181,7 +198,7 @@ async fn an_answer_is_to_its_own_question() {
     let world = provider().await;
     let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
     let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-    let departure = provider.depart().await.unwrap();
+    let departure = provider.depart(Prompt::Any).await.unwrap();
     for (kept, state) in [(departure.kept, "another"), (Secret::new(String::new()), "")] {
         let arrival = Arrival { state: state.into(), code: Secret::new("code".into()) };
         let answer = provider.arrive(&kept, &arrival).await;
@@ -189,5 +206,5 @@ async fn an_answer_is_to_its_own_question() {
     }
     let gone = Account::new("http://127.0.0.1:1", "avouch", "hush", "Test").unwrap();
     let gone = Provider::new(gone, BACK, Caller::new().unwrap()).unwrap();
-    assert!(matches!(gone.depart().await.err(), Some(Unidentified::Unreachable(_))));
+    assert!(matches!(gone.depart(Prompt::Any).await.err(), Some(Unidentified::Unreachable(_))));
 }

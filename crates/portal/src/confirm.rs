@@ -142,7 +142,7 @@ async fn form(portal: &Portal, visitor: &Visitor, asked: &str) -> Result<Page, P
     };
     Ok(Page::of_team("confirm.html", "Confirm it is you", "", visitor)
         .with("purpose", purpose(held.as_ref()))
-        .with("provider", if visitor.by_provider { identity::name(portal) } else { "" })
+        .with("provider", if visitor.is_by_provider() { identity::name(portal) } else { "" })
         .with("asked_there", asked)
         .with("has_codes", visitor.has_codes)
         .with("has_second", visitor.has_second_factor())
@@ -180,7 +180,7 @@ async fn confirm(
     sent: SentFirst,
 ) -> Result<HttpResponse, Failure> {
     let Sent { visitor, fields } = sent.0;
-    let first = if visitor.by_provider {
+    let first = if visitor.is_by_provider() {
         FirstFactor::Provider(fields.secret("asked_there"))
     } else {
         FirstFactor::Password(fields.secret("password"))

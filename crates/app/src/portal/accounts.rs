@@ -85,7 +85,6 @@ impl AccountService for People {
             passed: sign_in.passed,
             has_codes: kept.totp.is_some(),
             has_passkey: kept.passkeys > 0,
-            by_provider: sign_in.by_provider,
             authenticated: Authenticated {
                 signed_in_at: Some(sign_in.created_at).filter(|_| !sign_in.by_provider),
                 confirmed_at: sign_in.confirmed_at,

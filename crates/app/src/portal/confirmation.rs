@@ -143,13 +143,13 @@ impl People {
     ) -> Result<(), PortalError> {
         match first {
             // An old password is not worth what their provider asks for.
-            FirstFactor::Password(password) if !visitor.by_provider => {
+            FirstFactor::Password(password) if !visitor.is_by_provider() => {
                 let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
                 let hash = kept.password.clone().filter(|_| sane);
                 let fits = self.passwords.fits(password, hash).await;
                 if fits { Ok(()) } else { Err(PortalError::WrongPassword) }
             }
-            FirstFactor::Provider(asked) if visitor.by_provider => {
+            FirstFactor::Provider(asked) if visitor.is_by_provider() => {
                 let now = self.core.clock.now().timestamp();
                 let sealed = URL_SAFE_NO_PAD.decode(asked.expose()).ok();
                 let until = sealed.and_then(|it| self.seal.open(&asked_of(visitor), &it).ok());

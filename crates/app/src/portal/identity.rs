@@ -96,9 +96,11 @@ impl IdentityService for People {
 
     async fn depart_to_confirm(&self, visitor: &Visitor) -> Result<(String, Secret), PortalError> {
         passed(visitor)?;
-        if !visitor.by_provider {
+        if !visitor.is_by_provider() {
             return Err(PortalError::Forbidden);
         }
+        let address = visitor.from.address;
+        self.charge_one(Subject::SignIns(address), FROM_AN_ADDRESS).await?;
         self.send_away(&confirming(visitor), Prompt::Login).await
     }
 

@@ -55,8 +55,6 @@ pub struct Visitor {
     pub has_codes: bool,
     /// Whether a passkey is.
     pub has_passkey: bool,
-    /// Whether a provider of identities signed them in.
-    pub by_provider: bool,
     pub authenticated: Authenticated,
     /// What they have to do before anything else is open to them.
     pub duty: Option<Duty>,
@@ -84,6 +82,12 @@ impl Visitor {
 }
 
 impl Visitor {
+    /// Whether a provider of identities signed them in.
+    #[must_use]
+    pub const fn is_by_provider(&self) -> bool {
+        self.authenticated.signed_in_at.is_none()
+    }
+
     /// # Errors
     /// [`PortalError::Unconfirmed`]: they have to confirm first who they are.
     pub fn must_have_confirmed(
