@@ -132,7 +132,7 @@ pub(super) struct Debts {
 }
 
 impl Debts {
-    pub(super) fn of(change: &Change, writer: Writer) -> Result<Self, StoreError> {
+    pub(super) fn of(change: &Change, writer: &Writer) -> Result<Self, StoreError> {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = EventRow::of(change);

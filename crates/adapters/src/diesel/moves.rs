@@ -131,7 +131,7 @@ impl Store {
     async fn written(&self, change: &Change) -> Result<(SessionRow, Debts), StoreError> {
         let team = self.team_of_key(Id(*change.session.owner.as_uuid())).await?;
         let writer = self.writer(team).await?;
-        Ok((SessionRow::of(&change.session, &writer)?, Debts::of(change, writer)?))
+        Ok((SessionRow::of(&change.session, &writer)?, Debts::of(change, &writer)?))
     }
 
     async fn insert_plainly(

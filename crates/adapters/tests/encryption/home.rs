@@ -28,30 +28,30 @@ use ports::{
 use testkit::sample::{self, noon};
 use uuid::Uuid;
 
-pub const CANARY: &str = "canary-7f3a";
-pub const REFERENCE: &str = "application-1";
+pub(crate) const CANARY: &str = "canary-7f3a";
+pub(crate) const REFERENCE: &str = "application-1";
 
-pub fn data(state: &State) -> String {
+pub(crate) fn data(state: &State) -> String {
     let collected = state.outcome().and_then(Outcome::data);
     collected.map_or_else(String::new, |data| data["secret"].as_str().unwrap().to_owned())
 }
 
-pub async fn claim(store: &Store, now: DateTime<Utc>) -> Vec<ports::delivery::Delivery> {
+pub(crate) async fn claim(store: &Store, now: DateTime<Utc>) -> Vec<ports::delivery::Delivery> {
     let ask = Ask { now, after: None, limit: 10, each: 10, room: vec![] };
     store.claim_deliveries(&ask).await.unwrap().deliveries
 }
 
 /// A team with a session that was completed, of which all that is personal has the canary in it.
-pub struct Home {
-    pub team: TeamId,
-    pub owner: ApiKeyId,
-    pub hash: KeyHash,
+pub(crate) struct Home {
+    pub(crate) team: TeamId,
+    pub(crate) owner: ApiKeyId,
+    pub(crate) hash: KeyHash,
     platform: PlatformId,
-    pub session: SessionId,
+    pub(crate) session: SessionId,
 }
 
 impl Home {
-    pub async fn make(store: &Store) -> Self {
+    pub(crate) async fn make(store: &Store) -> Self {
         let team = TeamId::from_uuid(Uuid::new_v4());
         store.add_team(team, "Lender", noon()).await.unwrap();
         let (key, parts) = (sample::key(team), [Uuid::new_v4(), Uuid::new_v4()]);
@@ -66,7 +66,7 @@ impl Home {
     }
 
     /// A session that has just begun.
-    pub async fn begun(&self, store: &Store) -> SessionId {
+    pub(crate) async fn begun(&self, store: &Store) -> SessionId {
         let mut opening = sample::opening(self.owner, self.platform);
         opening.session.order.receiver = Some(contact());
         store.insert(&opening, None).await.unwrap();
@@ -74,7 +74,7 @@ impl Home {
     }
 
     /// Another session, completed.
-    pub async fn another(&self, store: &Store) -> SessionId {
+    pub(crate) async fn another(&self, store: &Store) -> SessionId {
         let begun = self.begun(store).await;
         let mut ended = store.open(begun).await.unwrap().unwrap();
         let data = serde_json::json!({ "secret": format!("{CANARY}-data") });
@@ -90,7 +90,7 @@ impl Home {
     }
 
     /// Registers somebody, and tells a webhook of one more session; it answers with the canary.
-    pub async fn told(&self, store: &Store) {
+    pub(crate) async fn told(&self, store: &Store) {
         let id = ReceiverId::from_uuid(Uuid::new_v4());
         let (team, contact) = (self.team, Receiver { metadata: BTreeMap::new(), ..contact() });
         let receiver = KeptReceiver { id, team, contact: contact.clone(), created_at: noon() };
@@ -118,13 +118,13 @@ impl Home {
         assert_eq!(attempts[0].answer, format!("{CANARY}-answer"));
     }
 
-    pub async fn read(&self, store: &Store) -> String {
+    pub(crate) async fn read(&self, store: &Store) -> String {
         let session = store.open(self.session).await.unwrap().unwrap();
         assert_eq!(session.order.receiver, Some(contact()));
         data(&session.state)
     }
 
-    pub async fn found(&self, store: &Store) -> Vec<SessionId> {
+    pub(crate) async fn found(&self, store: &Store) -> Vec<SessionId> {
         let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
         let found = store.team_sessions(self.team, query, Some(REFERENCE)).await.unwrap();
         assert_eq!(store.team_sessions(self.team, query, Some("application-")).await.unwrap(), []);
@@ -143,8 +143,8 @@ fn contact() -> Receiver {
 }
 
 /// A database of a test's own.
-pub struct Place {
-    pub url: String,
+pub(crate) struct Place {
+    pub(crate) url: String,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -155,13 +155,13 @@ struct Line {
 }
 
 impl Place {
-    pub fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("store.db").display());
         Self { url, _folder: Some(folder) }
     }
 
-    pub async fn postgres() -> Self {
+    pub(crate) async fn postgres() -> Self {
         let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
             panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
         });
@@ -172,18 +172,18 @@ impl Place {
         Self { url: url.to_string(), _folder: None }
     }
 
-    pub async fn open(&self, seal: &Arc<Seal>) -> Store {
+    pub(crate) async fn open(&self, seal: &Arc<Seal>) -> Store {
         Store::open(&self.url, seal.clone()).await.unwrap()
     }
 
-    pub async fn execute(&self, statement: &str) {
+    pub(crate) async fn execute(&self, statement: &str) {
         match self.url.strip_prefix("sqlite://") {
             Some(path) => sqlite(path).batch_execute(statement).unwrap(),
             None => connect(&self.url).await.batch_execute(statement).await.unwrap(),
         }
     }
 
-    pub async fn texts(&self, query: &str) -> Vec<String> {
+    pub(crate) async fn texts(&self, query: &str) -> Vec<String> {
         if let Some(path) = self.url.strip_prefix("sqlite://") {
             let lines: Vec<Line> = sql_query(query).load(&mut sqlite(path)).unwrap();
             return lines.into_iter().map(|line| line.line).collect();
@@ -193,7 +193,7 @@ impl Place {
     }
 
     /// Every column that may be personal.
-    pub async fn stored(&self) -> String {
+    pub(crate) async fn stored(&self) -> String {
         let all = "SELECT terms || state || coalesce(reference, '') AS line FROM sessions \
                    UNION ALL SELECT body FROM notices \
                    UNION ALL SELECT answer FROM delivery_attempts WHERE answer IS NOT NULL \
@@ -203,7 +203,7 @@ impl Place {
     }
 }
 
-pub fn sqlite(path: &str) -> SqliteConnection {
+pub(crate) fn sqlite(path: &str) -> SqliteConnection {
     let mut conn = SqliteConnection::establish(path).unwrap();
     conn.batch_execute("PRAGMA busy_timeout = 10000").unwrap();
     conn
