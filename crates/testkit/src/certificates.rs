@@ -28,7 +28,7 @@ impl Authority {
 
     /// For these hosts, and valid now.
     pub fn valid(&self, hosts: &[&str]) -> Certified {
-        self.certify(params(hosts))
+        self.certify(&params(hosts))
     }
 
     /// For these hosts, until 2021.
@@ -36,17 +36,17 @@ impl Authority {
         let mut params = params(hosts);
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
-        self.certify(params)
+        self.certify(&params)
     }
 
     /// For a client that PostgreSQL knows by this name.
     pub fn client(&self, name: &str) -> Certified {
         let mut params = params(&[]);
         params.distinguished_name.push(DnType::CommonName, name);
-        self.certify(params)
+        self.certify(&params)
     }
 
-    fn certify(&self, params: CertificateParams) -> Certified {
+    fn certify(&self, params: &CertificateParams) -> Certified {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         Certified { certificate: certificate.pem(), key: key.serialize_pem() }
