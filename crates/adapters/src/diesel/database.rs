@@ -177,13 +177,11 @@ pub(super) async fn checkout<T, E: Into<Box<dyn std::error::Error + Send + Sync>
     got: impl Future<Output = Result<T, E>>,
     within: Duration,
 ) -> Result<T, StoreError> {
-    match tokio::time::timeout(within, got).await {
-        Ok(object) => object.map_err(failed("connect")),
-        Err(_) => {
-            let waited = format!("no connection was free within {} s", within.as_secs());
-            Err(failed("connect")(waited))
-        }
-    }
+    let Ok(got) = tokio::time::timeout(within, got).await else {
+        let waited = format!("no connection was free within {} s", within.as_secs());
+        return Err(failed("connect")(waited));
+    };
+    got.map_err(failed("connect"))
 }
 
 /// Closes a connection whose server may still be at work on what was given up.

@@ -17,7 +17,7 @@ pub enum DatabaseUrl {
     /// The path of a file.
     Sqlite(String),
     /// Server, user and database, and how the connection is secured.
-    Postgres(PostgresUrl),
+    Postgres(Box<PostgresUrl>),
 }
 
 #[derive(Clone)]
@@ -83,7 +83,7 @@ impl FromStr for DatabaseUrl {
             return Err(BadDatabaseUrl::NoHost);
         }
         let tls = Tls::new(ours, &config)?;
-        Ok(Self::Postgres(PostgresUrl { config, tls }))
+        Ok(Self::Postgres(Box::new(PostgresUrl { config, tls })))
     }
 }
 
