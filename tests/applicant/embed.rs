@@ -61,14 +61,21 @@ impl Embed<'_> {
         status.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks in the middle of an element that is shown, where need be further down.
+    /// Clicks in the middle of an element that is shown, where need be further down. The page may
+    /// give way to another one meanwhile, which then has to show it.
     pub async fn click(&self, selector: &str) {
         let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
         self.until(&format!("{selector} to be shown"), &shown).await;
-        let there =
-            format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'nearest' }})");
-        self.evaluate(&there).await;
-        let inner = self.evaluate(&middle(selector)).await;
+        let place = format!(
+            "(() => {{ const e = document.querySelector({selector:?}); \
+             if (!e?.getClientRects().length) return null; e.scrollIntoView({{ block: 'nearest' }}); \
+             return {}; }})()",
+            middle(selector)
+        );
+        let inner = eventually(&format!("{selector} to stay"), PATIENCE, async || {
+            Some(self.evaluate(&place).await).filter(Value::is_object)
+        });
+        let inner = inner.await;
         let (x, y) = self.outside(number(&inner["x"]), number(&inner["y"])).await;
         self.applicant.click_at(x, y).await;
     }
