@@ -38,6 +38,7 @@ impl Table {
     }
 }
 
+type AttemptRow = (Id, i32, Option<String>, Id);
 type ReceiverRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
 /// Begins an answer with what comes after these rows.
@@ -154,7 +155,7 @@ impl Store {
         let ids: QueryResult<Vec<Id>> = with_conn!(self, |conn| page_of.load(conn).await);
         let ids = ids.map_err(failed("read attempts"))?;
         let mut done = page(&ids, limit);
-        let rows: QueryResult<Vec<(Id, i32, Option<String>, Id)>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<AttemptRow>> = with_conn!(self, |conn| {
             delivery_attempts::table
                 .inner_join(deliveries::table.on(deliveries::id.eq(delivery_attempts::delivery)))
                 .filter(answered)
