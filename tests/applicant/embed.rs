@@ -72,10 +72,11 @@ impl Embed<'_> {
              return {}; }})()",
             middle(selector)
         );
-        let inner = eventually(&format!("{selector} to stay"), PATIENCE, async || {
+        let what = format!("{selector} to stay");
+        let inner = eventually(&what, PATIENCE, async || {
             Some(self.evaluate(&place).await).filter(Value::is_object)
-        });
-        let inner = inner.await;
+        })
+        .await;
         let (x, y) = self.outside(number(&inner["x"]), number(&inner["y"])).await;
         self.applicant.click_at(x, y).await;
     }

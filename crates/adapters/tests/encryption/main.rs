@@ -128,7 +128,7 @@ async fn the_deployments_key_is_rotated_while_polls_run() {
     on_both(async |place: Place| {
         let old = place.open(&seal(7)).await;
         let home = Home::make(&old).await;
-        let laned = old.with_lane(&place.url);
+        let laned = old.with_lane();
         let (stop, id, hash) = (Arc::new(AtomicBool::new(false)), home.session, home.hash.clone());
         let stops = stop.clone();
         let polls = tokio::spawn(async move {
