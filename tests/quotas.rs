@@ -93,9 +93,9 @@ async fn many_keys_of_a_team_send_one_receiver_no_more_links_than_allowed() {
     deployment.set("AVOUCH_RECIPIENT_LIMIT", "3/3600");
     deployment.run().await;
     let invited = |address: &str| json!({ "notificationPlatformId": 1, "receiverData": { "email": address } });
+    let keys: Vec<_> = (0..5).map(|_| key(&deployment, &deployment.team)).collect();
     let mut created = vec![];
-    for number in 0..5 {
-        let partner = key(&deployment, &deployment.team);
+    for (number, partner) in keys.iter().enumerate() {
         let address = if number % 2 == 0 { "ada@example.com" } else { "ADA@example.com" };
         created.push(partner.create(&invited(address)).await);
     }
@@ -104,11 +104,14 @@ async fn many_keys_of_a_team_send_one_receiver_no_more_links_than_allowed() {
     assert_eq!(last.status, 429, "{}", last.body);
     assert!(last.body.to_string().contains("receiver"), "{}", last.body);
     assert!(last.headers.contains_key("retry-after"));
-    // Sending again counts too.
+    // Sending again counts too: what it has to wait for is the receiver's window, an hour, and not
+    // the minute after the link before.
     let id = text(created[0].at("/data"), "sessionId");
-    let path = format!("/partner/browser-session/{id}/resend-notification");
-    let again = deployment.partner.send(Method::POST, &path, String::new()).await;
+    let path = format!("browser-session/{id}/resend-notification");
+    let again = keys[0].post(&path, &Value::Null).await;
     assert_eq!(again.status, 429, "{}", again.body);
+    let wait: u64 = again.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!(wait > 60, "{wait}");
     // Another receiver, a session without a link, and another team are not held up.
     assert_eq!(deployment.partner.create(&invited("eve@example.com")).await.status, 201);
     assert_eq!(deployment.partner.create(&json!({})).await.status, 201);

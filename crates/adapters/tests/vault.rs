@@ -1,6 +1,6 @@
 //! Where recordings are kept, against the contract: a folder, and a bucket of a server that checks
 //! signatures; and links to films against both.
-#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
     fs,

@@ -108,7 +108,7 @@ async fn serve(listener: TcpListener) {
         tokio::spawn(async move {
             let mut request = [0; 4096];
             let length = stream.read(&mut request).await.unwrap_or_default();
-            let head = String::from_utf8_lossy(&request[..length]);
+            let head = String::from_utf8_lossy(request.get(..length).unwrap_or_default());
             let frame = format!(
                 "<!doctype html><style>body{{margin:0}}iframe{{border:0;width:400px;height:150px}}\
                  </style><iframe src=http://{FRAME_HOST}/fields></iframe>{SAID}"

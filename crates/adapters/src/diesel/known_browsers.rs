@@ -56,7 +56,6 @@ impl KnownBrowserStore for Store {
         let before = before.map_or(vec![], |before| before.0.to_vec());
         let kept: QueryResult<usize> = with_transaction!(self, |conn| {
             let all: Vec<Vec<u8>> = theirs
-                .clone()
                 .order((known_browsers::used_at.desc(), known_browsers::token))
                 .select(known_browsers::token)
                 .load(conn)

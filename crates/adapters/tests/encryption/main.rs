@@ -1,5 +1,5 @@
 //! Encrypted columns: what is stored, what is refused, and how keys are rotated.
-#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod home;
 

@@ -59,18 +59,6 @@ fn refusals_name_the_field() {
             "externalReferenceId must not contain control characters",
         ),
         (
-            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "Your bank https://evil.example/x"}),
-            "senderName must be a name, without links or addresses",
-        ),
-        (
-            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "WWW.evil.example"}),
-            "senderName must be a name, without links or addresses",
-        ),
-        (
-            json!({"platformId": 1, "location": {"country": "US"}, "senderName": "bank\u{202e}elpmaxe"}),
-            "senderName must not contain bidirectional control characters",
-        ),
-        (
             json!({"platformId": 1, "location": {"country": "US"}, "attestationChallenge": 7}),
             "attestationChallenge must be a string",
         ),
@@ -89,6 +77,23 @@ fn refusals_name_the_field() {
     ];
     for (body, message) in table {
         assert_eq!(refusal(&body), message, "{body}");
+    }
+}
+
+#[test]
+fn a_senders_name_is_no_link_and_turns_no_text_around() {
+    let body =
+        |name: &str| json!({"platformId": 1, "location": {"country": "US"}, "senderName": name});
+    for name in ["Your bank https://evil.example/x", "WWW.evil.example", "pay@evil.example"] {
+        let message = "senderName must be a name, without links or addresses";
+        assert_eq!(refusal(&body(name)), message, "{name}");
+    }
+    assert_eq!(
+        refusal(&body("bank\u{202e}elpmaxe")),
+        "senderName must not contain bidirectional control characters"
+    );
+    for name in ["Müller & Söhne", "Booking.com", "بنك المثال"] {
+        assert!(NewSession::read(&body(name)).is_ok(), "{name}");
     }
 }
 
