@@ -7,7 +7,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{enter, heading, no_barrier, sign_in, text},
+    pages::{confirm, enter, heading, no_barrier, sign_in, text},
     partner::Partner,
     person::{base, code_at, mailed_link, now, signed_in, status_with},
     receiver::{Receiver, Reply},
@@ -86,6 +86,7 @@ async fn come_in(page: &Embed<'_>) {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
     page.click("a.primary").await;
+    confirm(page, PHRASE).await;
     heading(page, "One-time codes").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;
     enter(page, "code", &code_at(&secret, now())).await;

@@ -39,6 +39,7 @@ use crate::{
     config::Config,
     kept::{Kept, explain, open_store},
     keys::ApiKeyText,
+    secret_key::Keys,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -171,10 +172,7 @@ impl Admin {
                 keys.settle(&store, &lasting).await?;
                 Ok(resealed)
             }
-            Self::RotateSecretKey => {
-                let (new, earlier) = keys.rotate()?;
-                Ok(json!({ "fingerprint": new, "earlier": earlier }))
-            }
+            Self::RotateSecretKey => rotate(&keys),
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
                 let (id, pinned) = store.publish(&definition, now).await.map_err(explain)?;
@@ -203,6 +201,11 @@ async fn set_ancestors(
     known(store.set_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
     let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(json!({ "teamId": team, "origins": origins }))
+}
+
+fn rotate(keys: &Keys) -> Result<Value, Failure> {
+    let (fingerprint, earlier) = keys.rotate()?;
+    Ok(json!({ "fingerprint": fingerprint, "earlier": earlier }))
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

@@ -216,8 +216,7 @@ impl Service {
         let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
         let (vault, films) = recordings(config, &keys, core.clock.clone())?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners =
-            Arc::new(Partners::open(config, &core, &store, vault.clone(), limiters.0.clone()));
+        let partners = Arc::new(Partners::open(config, &core, &store, vault.clone(), &limiters));
         let people = People::open(&keys, &core, config, &store, &limiters, partners.clone())?;
         let workers = Workers {
             core: core.clone(),

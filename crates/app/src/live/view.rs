@@ -15,7 +15,7 @@ use domain::{
 };
 use ports::{
     browser::Input,
-    driving::{Act, Handover, Joining, Prompt, Show, View, Viewing},
+    driving::{Act, Handover, Joining, Show, View, Viewing},
 };
 use tokio::time::Instant;
 
@@ -106,11 +106,8 @@ impl OneView {
 
     /// Takes an answer to the question for consent, where this view was shown that question.
     async fn answer(&self, number: u32, agreed: bool) {
-        let asked = |prompt: &Option<Prompt>| {
-            let prompt = prompt.as_ref();
-            prompt.is_some_and(|p| p.kind == AskKind::Consent && p.number == number)
-        };
-        let shown = self.seen().view.is_some_and(|view| asked(&view.prompt));
+        let prompt = self.seen().view.and_then(|view| view.prompt);
+        let shown = prompt.is_some_and(|p| p.kind == AskKind::Consent && p.number == number);
         let mut accepted = false;
         if shown {
             self.room.inside.send_if_modified(|inside| {

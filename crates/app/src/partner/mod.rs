@@ -21,7 +21,7 @@ use ports::{
 };
 
 pub(crate) use self::gate::Gatekeeper;
-use crate::{advance::Core, channels, config::Config};
+use crate::{advance::Core, channels, config::Config, limiters::Limiters};
 
 /// What partners can choose from.
 pub(crate) struct Offers {
@@ -54,7 +54,7 @@ impl Partners {
         core: &Arc<Core>,
         store: &Arc<Store>,
         vault: Arc<dyn RecordingVault>,
-        limiter: Arc<dyn RateLimiter>,
+        (limiter, _): &Limiters,
     ) -> Self {
         Self {
             core: core.clone(),
@@ -65,7 +65,7 @@ impl Partners {
             vault,
             places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
             channels: channels::active(&config.mailing.messages).into(),
-            limiter,
+            limiter: limiter.clone(),
             recipient_limit: config.limits.recipient,
         }
     }
