@@ -17,7 +17,7 @@ use self::common::{options, spec};
 
 const HOST: &str = "page.localhost";
 const FRAME_HOST: &str = "frame.localhost";
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Two fields, and the text of both where the test can read it. The page is busy half of the time.
