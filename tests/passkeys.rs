@@ -106,6 +106,7 @@ async fn a_passkey_is_added_shown_and_removed() {
     no_barrier(&page, "a confirmation with a passkey").await;
     enter(&page, "code", &other).await;
     confirm(&page, &password).await;
+    heading(&page, "Your account").await;
     page.until("it is gone", "document.querySelector('.rows') === null").await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
