@@ -152,6 +152,30 @@ async fn a_link_is_sent_again_when_asked_and_not_too_often() {
     }
 }
 
+/// Fifty links to mailboxes that take eight seconds each, eight at once, would delay the fifty-first
+/// by 50 s; another team's link waits for those alone that are on their way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_of_one_team_hold_up_no_other_teams() {
+    let server = Server::start().await;
+    let deployment = mailing(Kind::Postgres, &server).await;
+    for number in 0..50 {
+        deployment.create(&invited(&format!("slow+{number}@example.com"))).await;
+    }
+    let other = deployment.admin(&["create-team", "Marketplace"]);
+    let other = other["teamId"].as_str().unwrap();
+    let key = deployment.admin(&["create-key", "--team", other, "--environment", "development"]);
+    let late = deployment.partner.with_key(key["apiKey"].as_str());
+    let created = late.create(&invited("ada@example.com")).await;
+    let id = created.at("/data/sessionId").as_str().unwrap().to_owned();
+    eventually("the other team's link", Duration::from_secs(120), async || {
+        late.told(&id).await.iter().any(|(event, _)| event == "NotificationSent").then_some(())
+    })
+    .await;
+    let before = server.mails().len() - 1;
+    println!("{before} links of the first team came before the other team's");
+    assert!(before <= 24, "{before}");
+}
+
 /// `MAILS` says how many; the server dies three times on the way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_applicant_has_one_mail_though_the_server_dies() {

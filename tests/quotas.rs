@@ -6,7 +6,8 @@ use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 use acceptance::{
     database::Kind,
     partner::Partner,
-    person::base,
+    person::{base, signed_in},
+    receiver::{Receiver, Reply},
     service::Deployment,
     viewer::{Viewer, secret},
 };
@@ -62,6 +63,133 @@ async fn fifty_sessions_of_one_team_delay_another_team_by_one_turn() {
     // The next one is the crowd's again.
     late.say(&json!({ "t": "cancel" })).await;
     crowd[2].until("state", |state| state["status"] == "AWAITING_USER").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_team_has_so_many_sessions_that_wait() {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_BROWSERS", "1");
+    deployment.set("AVOUCH_BROWSER_QUEUE_PER_TEAM", "2");
+    deployment.set("AVOUCH_CREATE_LIMIT", "60/60");
+    deployment.run().await;
+    let mut running = opened(&deployment.partner, 'a').await;
+    running.until("state", |state| state["status"] == "AWAITING_USER").await;
+    for _ in 0..2 {
+        let mut waits = opened(&deployment.partner, 'a').await;
+        waits.until("state", |state| state["place"].is_number()).await;
+    }
+    let created = deployment.create(&json!({})).await;
+    let mut refused = Viewer::open(&text(&created, "embedUrl"), &secret('a')).await;
+    refused.until("state", |state| state["status"] == "ERROR").await;
+    let session = deployment.session(&text(&created, "sessionId")).await;
+    assert_eq!(session["errorCode"], "BROWSER_UNAVAILABLE", "{session}");
+    // The team sees what it may have, and has.
+    let ada = signed_in(&deployment, "ada@lender.example", "member").await;
+    let page = ada.get("/portal/overview").await.text;
+    for shown in ["<dd>1 of 1</dd>", "<dd>2 of 2</dd>", "60 a minute", "20 a day"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
+    let mut late = opened(&key(&deployment, &other), 'b').await;
+    let waits = late.until("state", |state| state["place"].is_number()).await;
+    assert_eq!(waits["place"], 1, "{waits}");
+}
+
+/// Five hundred deliveries of ten webhooks to a receiver that says nothing, and one of another team.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_of_one_team_hold_up_no_other_teams() {
+    let hangs = Receiver::start(|_| Reply::Hang(Duration::from_secs(60))).await;
+    let answers = Receiver::start(|_| Reply::Status(200)).await;
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
+    deployment.set("AVOUCH_CREATE_LIMIT", "off");
+    for number in 0..10 {
+        let url = hangs.url(&number.to_string());
+        deployment.admin(&["create-webhook", "--team", &deployment.team, "--url", &url]);
+    }
+    let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
+    deployment.admin(&["create-webhook", "--team", &other, "--url", &answers.url("hook")]);
+    deployment.run().await;
+    let ends = async |partner: &Partner| {
+        let created = partner.create(&json!({})).await;
+        let id = text(created.at("/data"), "sessionId");
+        partner.delete(&format!("browser-session/{id}")).await;
+    };
+    let late = key(&deployment, &other);
+    for _ in 0..50 {
+        ends(&deployment.partner).await;
+    }
+    acceptance::eventually("calls that hang", Duration::from_secs(20), async || {
+        (hangs.count() >= 20).then_some(())
+    })
+    .await;
+    let began = std::time::Instant::now();
+    ends(&late).await;
+    acceptance::eventually("the other team's delivery", Duration::from_secs(8), async || {
+        (answers.count() == 1).then_some(())
+    })
+    .await;
+    println!("delivered after {:?}, with {} calls that hang", began.elapsed(), hangs.count());
+}
+
+/// A session that is to be attested, whose applicant has signed in and is asked for consent; with
+/// the number of that question.
+async fn asked_for_consent(partner: &Partner) -> (String, Viewer, u64) {
+    let created = partner.create(&json!({ "generateAttestation": true })).await;
+    let link = text(created.at("/data"), "embedUrl");
+    let mut viewer = Viewer::open(&link, &secret('a')).await;
+    viewer.until("scene", |scene| scene["fields"].as_array().is_some_and(|it| it.len() > 1)).await;
+    for (name, code) in [("ok", "Tab"), ("any", "Tab"), ("", "Enter")] {
+        let number = if code == "Tab" { 9 } else { 13 };
+        for down in [true, false] {
+            viewer
+                .say(&json!({ "t": "key", "down": down, "key": code, "code": code,
+                    "keyCode": number, "repeat": false, "modifiers": 0 }))
+                .await;
+        }
+        if !name.is_empty() {
+            viewer.say(&json!({ "t": "text", "text": name })).await;
+        }
+    }
+    let state = viewer.until("state", |state| state["prompt"]["kind"] == "consent").await;
+    let number = state["prompt"]["number"].as_u64().unwrap();
+    (text(created.at("/data"), "sessionId"), viewer, number)
+}
+
+async fn status(partner: &Partner, id: &str) -> Value {
+    partner.get(&format!("browser-session/{id}")).await.at("/data/status").clone()
+}
+
+/// One proof at once. Four sessions of one team have consented before one of another team.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proofs_of_one_team_hold_up_no_other_teams() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
+    let late = key(&deployment, &other);
+    let mut asked = vec![];
+    for partner in [&deployment.partner; 4].into_iter().chain([&late]) {
+        asked.push((partner, asked_for_consent(partner).await));
+    }
+    for (partner, (id, viewer, prompt)) in &mut asked {
+        viewer.say(&json!({ "t": "share", "prompt": *prompt, "share": true })).await;
+        acceptance::eventually("the proof to be made", Duration::from_secs(20), async || {
+            (status(partner, id).await == "VERIFYING").then_some(())
+        })
+        .await;
+    }
+    let mut ended = vec![];
+    acceptance::eventually("all proofs", Duration::from_secs(400), async || {
+        for (at, (partner, (id, ..))) in asked.iter().enumerate() {
+            if !ended.contains(&at) && status(partner, id).await == "COMPLETED" {
+                ended.push(at);
+            }
+        }
+        (ended.len() == asked.len()).then_some(())
+    })
+    .await;
+    println!("in the order of their end: {ended:?}");
+    let place = ended.iter().position(|at| *at == 4).unwrap();
+    assert!(place <= 2, "{ended:?}: two were under way, and the other team was next");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,13 @@
 //! Moves a session: read, decide, save; once more when somebody else was quicker.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta};
 use domain::{
+    fairness::BrowserQueue,
     id::{BrowserId, NodeId, SessionId},
     session::{Event, Rejected, Session, State},
 };
@@ -44,6 +48,8 @@ pub(crate) struct Core {
     pub(crate) chance: Arc<dyn Chance>,
     pub(crate) tokens: Arc<dyn Tokens>,
     pub(crate) rooms: Rooms,
+    /// Sessions that have a browser of this process, or wait for one.
+    pub(crate) queue: Mutex<BrowserQueue>,
     pub(crate) witness: Witness,
     /// Rung when effects were saved.
     pub(crate) effects: Notify,
@@ -83,6 +89,10 @@ impl From<Stuck> for SessionError {
 }
 
 impl Core {
+    pub(crate) fn queue(&self) -> MutexGuard<'_, BrowserQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Moves a session by an event; with `from`, only while that browser is still its own.
     pub(crate) async fn advance(
         &self,

@@ -25,6 +25,7 @@ mod service;
 mod site;
 mod templates;
 mod trial;
+mod turns;
 mod webhooks;
 mod whole;
 mod witness;

@@ -158,6 +158,7 @@ fn core(
         chance: Arc::new(SystemChance),
         tokens: Arc::new(tokens),
         rooms: Rooms::default(),
+        queue: Mutex::new(BrowserQueue::new(config.quotas)),
         effects: Notify::new(),
         deliveries: Notify::new(),
     }
@@ -212,7 +213,8 @@ impl Service {
         let address = socket.local_addr()?;
         let laned = Arc::new(store.with_lane());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let attestor = attestor(config, &parts.program, &site, stop.clone(), &tasks).await?;
+        let clock = parts.clock.clone();
+        let attestor = attestor(config, &parts.program, &site, clock, stop.clone(), &tasks).await?;
         let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
         let (vault, films) = recordings(config, &keys, core.clock.clone())?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
@@ -224,7 +226,6 @@ impl Service {
             log: store.clone(),
             courier: courier(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
-            queue: Arc::new(Mutex::new(BrowserQueue::new(config.quotas))),
             queue_patience: config.queue_patience,
             places: partners.places.clone(),
             recordings: store.clone(),

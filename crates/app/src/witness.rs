@@ -11,17 +11,24 @@ use async_trait::async_trait;
 use attestor::{
     Attestor as Embedded, Bounds, Clients, LogError, Settings, StartError, new_key, now,
 };
-use domain::egress::Egress;
-use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
+use domain::{
+    egress::Egress,
+    fairness::{MAX_WAITING, Quotas},
+};
+use ports::{
+    attestor::{AttestError, AttestOrder, Attested, Attestor, Reached},
+    clock::Clock,
+};
 use prover::{Address, Prover, descriptor};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    config::Config,
+    config::{Attesting, Config},
     folders::private_folder,
     kept::{Failure, explain},
     site::SandboxSite,
+    turns::FairAttestor,
 };
 
 /// How long the embedded attestor's key may sign.
@@ -33,6 +40,7 @@ pub(crate) async fn attestor(
     config: &Config,
     program: &Path,
     site: &SandboxSite,
+    clock: Arc<dyn Clock>,
     stop: CancellationToken,
     tasks: &TaskTracker,
 ) -> Result<Arc<dyn Attestor>, Failure> {
@@ -47,8 +55,17 @@ pub(crate) async fn attestor(
             }
         },
     };
-    let prover = Prover::new(address, roots, program.to_owned(), config.attesting.proofs);
-    Ok(Arc::new(prover.map_err(explain)?))
+    let Attesting { proofs, proofs_per_team, .. } = config.attesting;
+    let prover = Prover::new(address, roots, program.to_owned(), proofs).map_err(explain)?;
+    // While one is proved another is recorded.
+    let total = proofs.saturating_mul(2);
+    let quotas = Quotas {
+        total,
+        per_team: proofs_per_team.saturating_mul(2),
+        development: total,
+        waiting_per_team: MAX_WAITING,
+    };
+    Ok(Arc::new(FairAttestor::new(Arc::new(prover), quotas, clock)))
 }
 
 async fn embedded(

@@ -1,10 +1,10 @@
-//! Who gets the next browser: a weighted fair queue over teams and environments.
+//! Who gets the next turn at something scarce: a weighted fair queue over teams and environments.
 //!
-//! A browser that becomes free goes to the team that has the fewest, so that a team with many
-//! sessions delays another team by one session at most. Development counts
-//! [`DEVELOPMENT_WEIGHT`] times: it does not crowd out production, and is not starved by it.
+//! A turn that becomes free goes to the team that has the fewest, so that a team with many
+//! sessions delays another team by one turn at most. Development counts [`DEVELOPMENT_WEIGHT`]
+//! times: it does not crowd out production, and is not starved by it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,12 +13,17 @@ use crate::{
     id::{BrowserId, TeamId},
 };
 
-/// As how many browsers one of development counts.
+/// As how many turns one of development counts.
 pub const DEVELOPMENT_WEIGHT: usize = 4;
-/// A session that has not asked for so long no longer waits.
+/// What has not asked for so long no longer waits.
 pub const WAITING_TTL: TimeDelta = TimeDelta::seconds(10);
+/// How many may wait in one queue, of all teams together; a team of which none waits may have one
+/// more.
+pub const MAX_WAITING: usize = 2000;
+/// Places in the queue are computed anew after this time at the latest.
+const PLACES_TTL: TimeDelta = TimeDelta::seconds(1);
 
-/// For whom a browser runs.
+/// For whom something is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tenant {
     pub team: TeamId,
@@ -38,23 +43,27 @@ impl Tenant {
     }
 }
 
-/// How many browsers may run at once.
+/// How many may have a turn at once, and how many may wait for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BrowserQuotas {
+pub struct Quotas {
     pub total: usize,
     /// Of one team, both environments together.
     pub per_team: usize,
     /// Of all teams' development sessions together.
     pub development: usize,
+    /// Of one team, both environments together; [`MAX_WAITING`] bounds all teams.
+    pub waiting_per_team: usize,
 }
 
-/// The answer to a session that asks for a browser.
+/// The answer to one who asks for a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It may start one now, and counts as running from then on.
+    /// It has one now, and counts as running from then on.
     Now,
-    /// It waits; its place among those who wait, from 1.
-    Wait { place: usize },
+    /// It waits since then; its place among those who wait, from 1, may be a second old.
+    Wait { place: usize, since: DateTime<Utc> },
+    /// As many wait already as may: it has no place.
+    Full,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -64,120 +73,210 @@ struct Waiting {
     asked_at: DateTime<Utc>,
 }
 
-/// The browsers of one process and the sessions that wait for one.
+/// Those who have a turn and those who wait for one, in one process.
 #[derive(Debug)]
-pub struct BrowserQueue {
-    quotas: BrowserQuotas,
+pub struct TurnQueue<Id> {
+    quotas: Quotas,
     /// With the moment since which each had waited.
-    running: BTreeMap<BrowserId, (Tenant, DateTime<Utc>)>,
-    waiting: BTreeMap<BrowserId, Waiting>,
+    running: BTreeMap<Id, (Tenant, DateTime<Utc>)>,
+    waiting: BTreeMap<Id, Waiting>,
+    /// Of those who wait, the longest waiting first.
+    lines: BTreeMap<Tenant, BTreeSet<(DateTime<Utc>, Id)>>,
+    places: BTreeMap<Id, usize>,
+    places_from: DateTime<Utc>,
 }
 
-/// How many browsers each tenant has, while turns are given out.
+/// Turns at browsers.
+pub type BrowserQueue = TurnQueue<BrowserId>;
+
+/// How many turns each tenant has, while more are given out.
+#[derive(Default)]
 struct Shares {
     by_tenant: BTreeMap<Tenant, usize>,
+    by_team: BTreeMap<TeamId, usize>,
+    development: usize,
     total: usize,
 }
 
 impl Shares {
-    fn of(&self, tenant: Tenant) -> usize {
-        self.by_tenant.get(&tenant).copied().unwrap_or_default()
-    }
-
-    fn sum(&self, counted: impl Fn(&Tenant) -> bool) -> usize {
-        self.by_tenant.iter().filter(|(tenant, _)| counted(tenant)).map(|(_, count)| count).sum()
-    }
-
-    fn may_have_more(&self, tenant: Tenant, quotas: BrowserQuotas) -> bool {
+    fn may_have_more(&self, tenant: Tenant, quotas: Quotas) -> bool {
+        let of_team = self.by_team.get(&tenant.team).copied().unwrap_or_default();
         self.total < quotas.total
-            && self.sum(|other| other.team == tenant.team) < quotas.per_team
-            && (!tenant.is_development()
-                || self.sum(|other| other.is_development()) < quotas.development)
+            && of_team < quotas.per_team
+            && (!tenant.is_development() || self.development < quotas.development)
     }
 
     /// The lower, the sooner.
     fn rank(&self, tenant: Tenant) -> usize {
-        self.of(tenant).saturating_add(1).saturating_mul(tenant.weight())
+        let has = self.by_tenant.get(&tenant).copied().unwrap_or_default();
+        has.saturating_add(1).saturating_mul(tenant.weight())
     }
 
     fn add(&mut self, tenant: Tenant) {
-        let count = self.by_tenant.entry(tenant).or_default();
-        *count = count.saturating_add(1);
+        let of_tenant = self.by_tenant.entry(tenant).or_default();
+        *of_tenant = of_tenant.saturating_add(1);
+        let of_team = self.by_team.entry(tenant.team).or_default();
+        *of_team = of_team.saturating_add(1);
+        self.development = self.development.saturating_add(usize::from(tenant.is_development()));
         self.total = self.total.saturating_add(1);
     }
 }
 
-impl BrowserQueue {
+impl<Id: Copy + Ord> TurnQueue<Id> {
     #[must_use]
-    pub const fn new(quotas: BrowserQuotas) -> Self {
-        Self { quotas, running: BTreeMap::new(), waiting: BTreeMap::new() }
+    pub const fn new(quotas: Quotas) -> Self {
+        Self {
+            quotas,
+            running: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            places: BTreeMap::new(),
+            places_from: DateTime::UNIX_EPOCH,
+        }
     }
 
-    /// Asks for a browser. A session that is told to wait asks again, sooner than
-    /// [`WAITING_TTL`], or loses its place. One that is running already may go on.
-    pub fn ask(&mut self, id: BrowserId, tenant: Tenant, now: DateTime<Utc>) -> Turn {
-        self.waiting.retain(|_, waiting| now - waiting.asked_at < WAITING_TTL);
+    /// Asks for a turn. Who is told to wait asks again, sooner than [`WAITING_TTL`], or loses the
+    /// place. One who has a turn already may go on.
+    pub fn ask(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Turn {
+        self.forget_the_absent(now);
         if self.running.contains_key(&id) {
             return Turn::Now;
         }
-        let since = self.waiting.get(&id).map_or(now, |waiting| waiting.since);
-        self.waiting.insert(id, Waiting { tenant, since, asked_at: now });
-        let (now, place) = self.place(id);
-        if now {
-            self.waiting.remove(&id);
+        if !self.waiting.contains_key(&id) {
+            if self.is_full(tenant) {
+                return Turn::Full;
+            }
+            self.join(id, tenant, now, now);
+        }
+        let since = self.waiting.get_mut(&id).map_or(now, |waiting| {
+            waiting.asked_at = now;
+            waiting.since
+        });
+        if self.is_next(id) {
+            self.leave(id);
             self.running.insert(id, (tenant, since));
             return Turn::Now;
         }
-        Turn::Wait { place }
+        Turn::Wait { place: self.place(id, now), since }
     }
 
-    /// The browser could not be started for want of room: the session waits as before, and what
-    /// runs is as much as there is room for.
-    pub fn refused(&mut self, id: BrowserId, tenant: Tenant, now: DateTime<Utc>) -> Turn {
+    /// The turn could not be used for want of room: it waits as before, and what runs is as much
+    /// as there is room for.
+    pub fn refused(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Turn {
         let since = self.running.remove(&id).map_or(now, |(_, since)| since);
-        self.waiting.insert(id, Waiting { tenant, since, asked_at: now });
-        Turn::Wait { place: self.place(id).1 }
+        self.leave(id);
+        self.join(id, tenant, since, now);
+        Turn::Wait { place: self.place(id, now), since }
     }
 
-    /// The browser has ended, or its session no longer wants one.
-    pub fn ended(&mut self, id: BrowserId) {
+    /// The turn has ended, or is no longer wanted.
+    pub fn ended(&mut self, id: Id) {
         self.running.remove(&id);
-        self.waiting.remove(&id);
+        self.leave(id);
     }
 
-    /// How many sessions wait.
+    /// How many wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether a session would get one of the browsers that are free, and its place in the queue.
-    fn place(&self, id: BrowserId) -> (bool, usize) {
-        let mut shares = Shares { by_tenant: BTreeMap::new(), total: 0 };
-        for (tenant, _) in self.running.values() {
-            shares.add(*tenant);
-        }
-        let mut left: Vec<_> = self.waiting.iter().collect();
-        let mut place = 0_usize;
-        // Each turn goes to one who waits. Those who would be over a quota come last.
-        while !left.is_empty() {
-            place = place.saturating_add(1);
-            let next = left.iter().enumerate().min_by_key(|(_, (id, waiting))| {
-                let tenant = waiting.tenant;
-                let held = !shares.may_have_more(tenant, self.quotas);
-                let full = shares.total >= self.quotas.total;
-                (held && !full, shares.rank(tenant), waiting.since, **id)
-            });
-            let Some((at, (next, waiting))) = next.map(|(at, entry)| (at, *entry)) else { break };
-            let free = shares.may_have_more(waiting.tenant, self.quotas);
-            if *next == id {
-                return (free, place);
-            }
-            shares.add(waiting.tenant);
-            left.swap_remove(at);
-        }
-        (false, place)
+    /// How many of a team have a turn, and how many wait for one.
+    #[must_use]
+    pub fn of_team(&self, team: TeamId) -> (usize, usize) {
+        let running = self.running.values().filter(|(tenant, _)| tenant.team == team).count();
+        (running, self.waiting_of(team))
     }
+
+    fn waiting_of(&self, team: TeamId) -> usize {
+        let lines = self.lines.iter().filter(|(tenant, _)| tenant.team == team);
+        lines.map(|(_, line)| line.len()).sum()
+    }
+
+    /// Whether there is no place to wait for one more of this tenant. A team of which none waits
+    /// has one where others have taken all, until there are twice as many.
+    fn is_full(&self, tenant: Tenant) -> bool {
+        let (own, all) = (self.waiting_of(tenant.team), self.waiting.len());
+        let most = if own == 0 { MAX_WAITING.saturating_mul(2) } else { MAX_WAITING };
+        own >= self.quotas.waiting_per_team || all >= most
+    }
+
+    fn join(&mut self, id: Id, tenant: Tenant, since: DateTime<Utc>, now: DateTime<Utc>) {
+        self.waiting.insert(id, Waiting { tenant, since, asked_at: now });
+        self.lines.entry(tenant).or_default().insert((since, id));
+    }
+
+    fn leave(&mut self, id: Id) {
+        self.places.remove(&id);
+        let Some(Waiting { tenant, since, .. }) = self.waiting.remove(&id) else { return };
+        if let Some(line) = self.lines.get_mut(&tenant) {
+            line.remove(&(since, id));
+            if line.is_empty() {
+                self.lines.remove(&tenant);
+            }
+        }
+    }
+
+    fn forget_the_absent(&mut self, now: DateTime<Utc>) {
+        let absent = |waiting: &Waiting| now - waiting.asked_at >= WAITING_TTL;
+        let gone = self.waiting.iter().filter(|(_, waiting)| absent(waiting));
+        for id in gone.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.leave(id);
+        }
+    }
+
+    fn shares(&self) -> Shares {
+        let mut shares = Shares::default();
+        self.running.values().for_each(|(tenant, _)| shares.add(*tenant));
+        shares
+    }
+
+    /// Whether it would get one of the turns that are free now.
+    fn is_next(&self, id: Id) -> bool {
+        let shares = self.shares();
+        let free = self.quotas.total.saturating_sub(shares.total);
+        self.turns(shares).take(free).take_while(|turn| turn.is_free).any(|turn| turn.id == id)
+    }
+
+    fn place(&mut self, id: Id, now: DateTime<Utc>) -> usize {
+        let old = now - self.places_from >= PLACES_TTL || now < self.places_from;
+        if old || !self.places.contains_key(&id) {
+            let order = self.turns(self.shares()).zip(1..);
+            self.places = order.map(|(turn, place)| (turn.id, place)).collect();
+            self.places_from = now;
+        }
+        self.places.get(&id).copied().unwrap_or(self.waiting.len())
+    }
+
+    /// All who wait, in the order of their turns.
+    fn turns(&self, shares: Shares) -> impl Iterator<Item = NextTurn<Id>> {
+        let lines = self.lines.iter().map(|(tenant, line)| (*tenant, line.iter().peekable()));
+        let mut lines: Vec<_> = lines.collect();
+        let (mut shares, quotas) = (shares, self.quotas);
+        std::iter::from_fn(move || {
+            let full = shares.total >= quotas.total;
+            let heads = lines.iter_mut().enumerate().filter_map(|(at, (tenant, line))| {
+                let head = line.peek()?;
+                // Those who would be over a quota come last.
+                let over_quota = !full && !shares.may_have_more(*tenant, quotas);
+                Some(((over_quota, shares.rank(*tenant), **head), at, *tenant))
+            });
+            let ((_, _, (_, id)), at, tenant) = heads.min_by_key(|(rank, _, _)| *rank)?;
+            if let Some((_, line)) = lines.get_mut(at) {
+                line.next();
+            }
+            let is_free = shares.may_have_more(tenant, quotas);
+            shares.add(tenant);
+            Some(NextTurn { id, is_free })
+        })
+    }
+}
+
+/// A turn of one who waits.
+struct NextTurn<Id> {
+    id: Id,
+    /// Whether it can be had now.
+    is_free: bool,
 }
 
 #[cfg(test)]

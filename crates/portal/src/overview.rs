@@ -1,8 +1,8 @@
 //! What came of the team's sessions lately, in figures and a picture.
 
 use actix_web::{HttpResponse, web};
-use domain::session::Status;
-use ports::driving::{Day, FailingNode, Overview};
+use domain::{rate::Limit, session::Status};
+use ports::driving::{Day, FailingNode, Overview, TeamQuotas};
 use serde::Serialize;
 
 use crate::{Portal, failure::Failure, page::Page, signed::Signed};
@@ -84,6 +84,49 @@ impl From<FailingNode> for FailedAt {
     }
 }
 
+/// What a team may have, in words.
+#[derive(Serialize)]
+struct Shown {
+    requests: String,
+    creations: String,
+    team_creations: String,
+    recipient: String,
+    running: usize,
+    browsers: usize,
+    development: usize,
+    waiting: usize,
+    queue: usize,
+}
+
+impl From<TeamQuotas> for Shown {
+    fn from(quotas: TeamQuotas) -> Self {
+        let browsers = quotas.browsers.per_team.min(quotas.browsers.total);
+        Self {
+            requests: rate(quotas.requests),
+            creations: rate(quotas.creations),
+            team_creations: rate(quotas.team_creations),
+            recipient: rate(quotas.recipient),
+            running: quotas.running,
+            browsers,
+            development: quotas.browsers.development.min(browsers),
+            waiting: quotas.waiting,
+            queue: quotas.browsers.waiting_per_team,
+        }
+    }
+}
+
+/// A limit as people read it, such as `60 in a minute`.
+fn rate(limit: Option<Limit>) -> String {
+    let Some(Limit { count, seconds }) = limit else { return "no limit".into() };
+    match seconds {
+        1 => format!("{count} a second"),
+        60 => format!("{count} a minute"),
+        3600 => format!("{count} an hour"),
+        86_400 => format!("{count} a day"),
+        _ => format!("{count} in {seconds} seconds"),
+    }
+}
+
 /// The days as bars, one on another. A kind that there is at all can be seen.
 fn bars(lines: &[Line]) -> Vec<Bar> {
     let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
@@ -106,6 +149,7 @@ async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
     let overview = portal.sessions.overview(&signed.0).await?;
     let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
     let lines: Vec<_> = days.iter().map(Line::from).collect();
+    let quotas = portal.sessions.quotas(&signed.0).await?;
     let rate = (completed * 100).checked_div(ended);
     Ok(Page::of_team("overview.html", "Overview", "overview", &signed.0)
         .with("bars", bars(&lines))
@@ -120,12 +164,22 @@ async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
         .with("failures", failures)
         .with("nodes", nodes.into_iter().map(FailedAt::from).collect::<Vec<_>>())
         .with("cut", cut)
+        .with("quotas", Shown::from(quotas))
         .shown())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_read_as_people_say_them() {
+        let limit = |count, seconds| rate(Some(Limit { count, seconds }));
+        assert_eq!(limit(120, 60), "120 a minute");
+        assert_eq!(limit(20, 86_400), "20 a day");
+        assert_eq!(limit(5, 90), "5 in 90 seconds");
+        assert_eq!(rate(None), "no limit");
+    }
 
     #[test]
     fn bars_stand_on_each_other_and_within_the_picture() {

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use domain::{
-    id::{ApiKeyId, SessionId, TeamId},
+    fairness::Tenant,
+    id::{ApiKeyId, SessionId},
     secret::Secret,
     session::{Certifying, ExtractedData, ProofHash},
     workflow::{Attest, AttestMode},
@@ -14,7 +15,7 @@ use crate::{Resealed, StoreError};
 pub struct AttestOrder {
     pub session: SessionId,
     /// The team for whose key the session was created. The witness sees a salted hash of it.
-    pub partner: TeamId,
+    pub tenant: Tenant,
     /// Repeated in the attestation, up to 64 bytes; empty if the partner gave none.
     pub challenge: Vec<u8>,
     /// The request's, from the definition.

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     account::{Email, Purpose},
     branding::Brand,
-    id::{AccountLinkId, NoticeId, NotificationId, SessionId},
+    id::{AccountLinkId, NoticeId, NotificationId, SessionId, TeamId},
     notice::AccountEvent,
     notification::{Channel, Undelivered},
     secret::Secret,
@@ -17,12 +17,16 @@ use crate::{StoreError, account_store::Whence};
 /// The queue of links to be sent, filled by the session store in its own writes.
 #[async_trait]
 pub trait NotificationQueue: Send + Sync {
-    /// Leases up to `limit` links that are due. A lease that runs out is handed out again.
+    /// Leases up to `limit` links that are due, of one team after the other in the order of their
+    /// identifiers, as many of each, and the oldest of each first. Begins with the team after
+    /// `after`, so that one with many links holds up no other. A lease that runs out is handed out
+    /// again.
     async fn claim_notifications(
         &self,
         now: DateTime<Utc>,
         lease: TimeDelta,
         limit: u16,
+        after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError>;
 
     /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one.
@@ -45,6 +49,7 @@ pub trait NotificationQueue: Send + Sync {
 pub struct NotificationClaim {
     pub id: NotificationId,
     pub session: SessionId,
+    pub team: TeamId,
     /// Counts from 1; also the fence against a lost claim.
     pub attempt: i32,
 }

@@ -69,7 +69,7 @@ impl Prover {
         let mut channel = self.connect().await?;
         let ordered = Ordered {
             session,
-            partner: partner_name(&salt, order.partner.as_uuid().as_bytes()),
+            partner: partner_name(&salt, order.tenant.team.as_uuid().as_bytes()),
             challenge: order.challenge.clone(),
         };
         let open = Open {

@@ -89,6 +89,8 @@ pub(crate) fn check(asked: &[u8], descriptor: &Descriptor, mode: Mode) -> Result
 #[cfg(test)]
 mod tests {
     use domain::{
+        api_key::Environment,
+        fairness::Tenant,
         id::{SessionId, TeamId},
         secret::Secret,
     };
@@ -173,7 +175,10 @@ mod tests {
         };
         AttestOrder {
             session: SessionId::from_uuid(uuid::Uuid::nil()),
-            partner: TeamId::from_uuid(uuid::Uuid::nil()),
+            tenant: Tenant {
+                team: TeamId::from_uuid(uuid::Uuid::nil()),
+                environment: Environment::Production,
+            },
             challenge: vec![],
             url: "https://platform.test/api/me".into(),
             plan,

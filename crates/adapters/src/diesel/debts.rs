@@ -235,7 +235,12 @@ macro_rules! owe {
             ::diesel::delete(proved).execute($conn).await?;
         }
         if let Some(due) = $debts.link {
-            let link = NewNotification::of($row.id, 1, due);
+            let team = api_keys::table
+                .filter(api_keys::id.eq($row.owner))
+                .select(api_keys::team)
+                .first::<Id>($conn)
+                .await?;
+            let link = NewNotification::of($row.id, team, 1, due);
             ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
         if let Some(due) = $debts.film {

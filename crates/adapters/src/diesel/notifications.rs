@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{NotificationId, SessionId},
+    id::{NotificationId, SessionId, TeamId},
     notification::{APART, MOST_SENT},
 };
 use ports::{
@@ -15,9 +15,9 @@ use ports::{
 
 use super::{
     column::{Id, Moment},
-    database::{Store, failed, with_conn, with_due, with_transaction},
+    database::{Store, failed, with_conn, with_transaction},
     debts::id_at,
-    schema::{notifications, sessions},
+    schema::{api_keys, notifications, sessions},
 };
 
 const QUEUED: &str = "queued";
@@ -29,6 +29,7 @@ const FAILED: &str = "failed";
 pub(super) struct NewNotification {
     id: Id,
     session: Id,
+    team: Id,
     number: i32,
     state: &'static str,
     due: Moment,
@@ -36,8 +37,8 @@ pub(super) struct NewNotification {
 }
 
 impl NewNotification {
-    pub(super) fn of(session: Id, number: i32, at: Moment) -> Self {
-        Self { id: id_at(at), session, number, state: QUEUED, due: at, created_at: at }
+    pub(super) fn of(session: Id, team: Id, number: i32, at: Moment) -> Self {
+        Self { id: id_at(at), session, team, number, state: QUEUED, due: at, created_at: at }
     }
 }
 
@@ -47,13 +48,84 @@ impl NewNotification {
 struct ClaimRow {
     id: Id,
     session: Id,
+    team: Id,
     attempt: i32,
 }
 
+/// Leases the links that are due of the teams after `$after` by turns, within the transaction of
+/// `$conn`; `$pick` reads the identifiers of one team's.
+macro_rules! claim_by_turns {
+    ($conn:expr, $ask:expr, |$due:ident| $pick:expr) => {{
+        let (now, lease, limit, after) = $ask;
+        let queued = || {
+            notifications::table
+                .filter(notifications::state.eq(QUEUED))
+                .filter(notifications::due.le(Moment(now)))
+        };
+        let teams = teams_from!($conn, queued(), limit, after);
+        let (mut claimed, mut left) = (vec![], usize::from(limit));
+        for (at, team) in teams.iter().enumerate() {
+            // What one does not need is for those after it.
+            let share = left.div_ceil(teams.len().saturating_sub(at).max(1));
+            let $due = queued()
+                .filter(notifications::team.eq(*team))
+                .order(notifications::due)
+                .select(notifications::id)
+                .limit(i64::try_from(share).unwrap_or(i64::MAX));
+            let due: Vec<Id> = $pick;
+            let taken = (
+                notifications::attempt.eq(notifications::attempt + 1),
+                notifications::due.eq(Moment(now + lease)),
+            );
+            let rows: Vec<ClaimRow> =
+                ::diesel::update(notifications::table.filter(notifications::id.eq_any(due)))
+                    .set(taken)
+                    .returning(ClaimRow::as_returning())
+                    .get_results($conn)
+                    .await?;
+            left = left.saturating_sub(rows.len());
+            claimed.extend(rows);
+        }
+        Ok(claimed)
+    }};
+}
+
+/// Those that have something in a queue, from the team after `$after` on and round to it again, at
+/// most `$limit`.
+macro_rules! teams_from {
+    ($conn:expr, $queued:expr, $limit:expr, $after:expr) => {{
+        let (mut teams, mut after): (Vec<Id>, Option<Id>) = (vec![], $after);
+        let mut is_second_round = after.is_none();
+        while teams.len() < usize::from($limit) {
+            let next = $queued.order(notifications::team).select(notifications::team);
+            let next: Option<Id> = match after {
+                Some(after) => {
+                    next.filter(notifications::team.gt(after)).first($conn).await.optional()?
+                }
+                None => next.first($conn).await.optional()?,
+            };
+            match next {
+                Some(team) if teams.contains(&team) => break,
+                Some(team) => {
+                    teams.push(team);
+                    after = Some(team);
+                }
+                None if is_second_round => break,
+                None => {
+                    is_second_round = true;
+                    after = None;
+                }
+            }
+        }
+        teams
+    }};
+}
+
 /// Owes a link once more where that may be, within the transaction of `$conn`; `$open` is the
-/// session's row, held against others who do the same.
+/// owner of the session, whose row is held against others who do the same.
 macro_rules! owe_again {
     ($conn:expr, $open:expr, $session:expr, $now:expr) => {{
+        let open: Option<Id> = $open;
         let its = notifications::table.filter(notifications::session.eq($session));
         let last = its
             .order(notifications::number.desc())
@@ -61,9 +133,11 @@ macro_rules! owe_again {
             .first::<(i32, Moment)>($conn)
             .await
             .optional()?;
-        let again = may_be_sent($open, last, $now);
-        if let Ok(number) = again {
-            let row = NewNotification::of($session, number, Moment($now));
+        let again = may_be_sent(open, last, $now);
+        if let (Ok(number), Some(owner)) = (again, open) {
+            let team = api_keys::table.find(owner).select(api_keys::team);
+            let team = team.first::<Id>($conn).await?;
+            let row = NewNotification::of($session, team, number, Moment($now));
             ::diesel::insert_into(notifications::table).values(row).execute($conn).await?;
         }
         Ok(again.map_or_else(|no| no, |_| NotifiedAgain::Queued))
@@ -95,30 +169,25 @@ impl NotificationQueue for Store {
         now: DateTime<Utc>,
         lease: TimeDelta,
         limit: u16,
+        after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError> {
-        let due = notifications::table
-            .select(notifications::id)
-            .filter(notifications::state.eq(QUEUED))
-            .filter(notifications::due.le(Moment(now)))
-            .order(notifications::due)
-            .limit(limit.into());
-        let taken = (
-            notifications::attempt.eq(notifications::attempt + 1),
-            notifications::due.eq(Moment(now + lease)),
+        let ask = (now, lease, limit, after.map(|team| Id(*team.as_uuid())));
+        let claimed: QueryResult<Vec<ClaimRow>> = with_transaction!(
+            self,
+            postgres | conn | {
+                claim_by_turns!(conn, ask, |due| due.for_update().skip_locked().load(conn).await?)
+            },
+            sqlite | conn | { claim_by_turns!(conn, ask, |due| due.load(conn).await?) }
         );
-        let claimed: QueryResult<Vec<ClaimRow>> = with_due!(self, due, |conn, due: Id| {
-            ::diesel::update(notifications::table.filter(notifications::id.eq_any(due)))
-                .set(taken)
-                .returning(ClaimRow::as_returning())
-                .get_results(conn)
-                .await
-        });
-        let claims = claimed.map_err(failed("claim notifications"))?.into_iter().map(|row| {
-            let (id, session) =
-                (NotificationId::from_uuid(row.id.0), SessionId::from_uuid(row.session.0));
-            NotificationClaim { id, session, attempt: row.attempt }
-        });
-        Ok(claims.collect())
+        let claims = claimed.map_err(failed("claim notifications"))?.into_iter();
+        Ok(claims
+            .map(|row| NotificationClaim {
+                id: NotificationId::from_uuid(row.id.0),
+                session: SessionId::from_uuid(row.session.0),
+                team: TeamId::from_uuid(row.team.0),
+                attempt: row.attempt,
+            })
+            .collect())
     }
 
     async fn settle_notification(
@@ -157,7 +226,7 @@ impl NotificationQueue for Store {
     ) -> Result<NotifiedAgain, StoreError> {
         let id = Id(*session.as_uuid());
         let open = sessions::table
-            .select(sessions::id)
+            .select(sessions::owner)
             .filter(sessions::id.eq(id))
             .filter(sessions::closed_at.is_null());
         let again: QueryResult<NotifiedAgain> = with_transaction!(

@@ -177,6 +177,7 @@ tables! {
     notifications (id) {
         id -> SqlId,
         session -> SqlId,
+        team -> SqlId,
         number -> Integer,
         state -> Text,
         attempt -> Integer,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
 use chrono::TimeDelta;
-use domain::{fairness::BrowserQuotas, secret::Secret};
+use domain::{fairness::Quotas, secret::Secret};
 
 use super::values::{one_of, socket, within};
 
@@ -44,7 +44,7 @@ pub(super) fn quotas(
     values: &BTreeMap<String, String>,
     total: u64,
     bounded: &mut impl FnMut(&str, &str, RangeInclusive<u64>) -> u64,
-) -> (BrowserQuotas, TimeDelta) {
+) -> (Quotas, TimeDelta) {
     let given = |key: &str| values.contains_key(key);
     let part = |number: u64| usize::try_from(number.min(total)).unwrap_or(1);
     let per_team = bounded("browsers_per_team", "1000", 1..=1000);
@@ -52,10 +52,12 @@ pub(super) fn quotas(
     let reserved = total.saturating_sub(total / 4);
     let development = if given("browsers_development") { development } else { reserved };
     let seconds = bounded("browser_queue_seconds", "300", 30..=3600);
-    let quotas = BrowserQuotas {
+    let waiting = bounded("browser_queue_per_team", "100", 1..=2000);
+    let quotas = Quotas {
         total: part(total),
         per_team: part(per_team),
         development: part(development),
+        waiting_per_team: usize::try_from(waiting).unwrap_or(1),
     };
     (quotas, TimeDelta::seconds(i64::try_from(seconds).unwrap_or(300)))
 }

@@ -28,7 +28,7 @@ use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
     exit::Exits,
-    fairness::BrowserQuotas,
+    fairness::Quotas,
     rate::Limit,
     webhook::Backoff,
 };
@@ -76,7 +76,7 @@ pub struct Config {
     /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
     /// How they are shared out.
-    pub quotas: BrowserQuotas,
+    pub quotas: Quotas,
     /// How long a session waits for one.
     pub queue_patience: TimeDelta,
     /// How many browsers wait for the next session.

@@ -17,6 +17,8 @@ pub struct Attesting {
     pub attestor: Option<Address>,
     /// How many proofs are made at once.
     pub proofs: usize,
+    /// Of them, for one team.
+    pub proofs_per_team: usize,
     /// Where the sandbox platform is served over TLS.
     pub sandbox_listen: SocketAddr,
 }
@@ -27,9 +29,12 @@ const PORT: u16 = 7443;
 pub(super) fn attesting(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Attesting {
     let proofs = values.get("proofs").map_or("1", String::as_str);
     let proofs = within(proofs, "proofs", 1..=64, faults);
+    let of_team = values.get("proofs_per_team").map_or("64", String::as_str);
+    let of_team = within(of_team, "proofs_per_team", 1..=64, faults);
     Attesting {
         attestor: witness(values, faults),
         proofs: usize::try_from(proofs).unwrap_or(1),
+        proofs_per_team: usize::try_from(of_team.min(proofs)).unwrap_or(1),
         sandbox_listen: sandbox_listen(values, faults),
     }
 }

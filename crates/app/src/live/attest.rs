@@ -4,6 +4,7 @@
 use std::pin::pin;
 
 use domain::{
+    fairness::Tenant,
     session::{Certifying, Collected, Event, IssuedAttestation, Phase, Session, State},
     workflow::Attest,
 };
@@ -116,7 +117,7 @@ impl Conductor {
         let key = self.core.witness.keys.key(owner).await?.ok_or(NotAttested::Over)?;
         Ok(AttestOrder {
             session: self.id,
-            partner: key.team,
+            tenant: Tenant { team: key.team, environment: terms.environment },
             challenge: terms.attestation_challenge.map_or_else(Vec::new, |it| it.bytes()),
             url,
             plan: plan.clone(),

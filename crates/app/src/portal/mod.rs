@@ -31,7 +31,7 @@ use adapters::{
     seal::{Seal, SealKeys},
 };
 use calls::Caller;
-use domain::audit::Deed;
+use domain::{audit::Deed, fairness::Quotas};
 use notify::Wordings;
 use ports::{
     StoreError,
@@ -61,7 +61,7 @@ use url::Url;
 pub(crate) use self::accounts::half_hash;
 use crate::{
     advance::Core,
-    config::{Config, SignIns},
+    config::{Config, Limits, SignIns},
     kept::{Failure, explain},
     limiters::Limiters,
     secret_key::Keys,
@@ -97,6 +97,8 @@ pub(crate) struct People {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) attempts: Arc<dyn AttemptLimiter>,
     pub(crate) rules: SignIns,
+    pub(crate) limits: Limits,
+    pub(crate) quotas: Quotas,
     /// Closes what a form carries to the next one.
     pub(crate) seal: Seal,
 }
@@ -157,6 +159,8 @@ impl People {
             limiter: limiter.clone(),
             attempts: attempts.clone(),
             rules: config.sign_ins,
+            limits: config.limits,
+            quotas: config.quotas,
             seal: keys.seal("portal", &SealKeys::default()),
         })
     }

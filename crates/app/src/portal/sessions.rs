@@ -14,12 +14,13 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        FailingNode, Overview, PortableAttestation, PortalError, SessionError, TeamSession,
-        TeamSessionService, Visitor, WholeSession,
+        FailingNode, Overview, PortableAttestation, PortalError, SessionError, TeamQuotas,
+        TeamSession, TeamSessionService, Visitor, WholeSession,
     },
 };
 
 use super::{People, overview};
+use crate::config::Limits;
 
 /// Days of an overview, today among them.
 const DAYS: u64 = 30;
@@ -66,6 +67,22 @@ impl TeamSessionService for People {
         }
         let cut = came.len() == usize::from(LOOKED_AT);
         Ok(overview::of(&came, first, DAYS, nodes, cut))
+    }
+
+    async fn quotas(&self, visitor: &Visitor) -> Result<TeamQuotas, PortalError> {
+        visitor.must(Right::Look)?;
+        let (running, waiting) = self.core.queue().of_team(visitor.team);
+        let Limits { requests, creations, team_creations, recipient } = self.limits;
+        let browsers = self.quotas;
+        Ok(TeamQuotas {
+            requests,
+            creations,
+            team_creations,
+            recipient,
+            browsers,
+            running,
+            waiting,
+        })
     }
 
     async fn team_session(

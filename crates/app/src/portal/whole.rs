@@ -24,8 +24,8 @@ use ports::{
         BrandingService, ConfirmationService, EmbeddingService, HeldForm, IdentityService,
         KeyService, LinkService, MailedLink, Member, NewKey, NewMember, NewWebhook, Offer,
         Overview, PasskeyService, PortableAttestation, PortalError, Preview, Proof,
-        ReceiverService, Rotated, SignedIn, TeamService, TeamSession, TeamSessionService,
-        TeamWebhookService, TemplateService, Visitor, WholeSession,
+        ReceiverService, Rotated, SignedIn, TeamQuotas, TeamService, TeamSession,
+        TeamSessionService, TeamWebhookService, TemplateService, Visitor, WholeSession,
     },
     identity::Arrival,
     key_store::KeptKey,
@@ -155,6 +155,7 @@ whole_for_visitors! { TemplateService:
 whole_for_visitors! { TeamSessionService:
     fn team_sessions(query: ListQuery, reference: Option<String>) -> Vec<TeamSession>;
     fn overview() -> Overview;
+    fn quotas() -> TeamQuotas;
     fn team_session(id: SessionId) -> WholeSession;
     fn team_attestation(id: SessionId) -> PortableAttestation;
     fn end_session(id: SessionId) -> ();

@@ -47,14 +47,17 @@ pub(super) const fn word(verdict: NotificationVerdict) -> &'static str {
 impl Workers {
     pub(crate) async fn send_links(&self) {
         let room = Arc::new(Semaphore::new(AT_ONCE));
+        let mut last = None;
         loop {
             // No more than there are places for: what is claimed is sent at once, in its lease.
             drop(room.acquire().await);
             let free = u16::try_from(room.available_permits()).unwrap_or(BATCH);
             let now = self.core.clock.now();
-            match self.notifications.claim_notifications(now, LEASE, free.min(BATCH)).await {
+            let claims = self.notifications.claim_notifications(now, LEASE, free.min(BATCH), last);
+            match claims.await {
                 Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
                 Ok(claims) => {
+                    last = claims.last().map(|claim| claim.team);
                     for claim in claims {
                         let Ok(place) = room.clone().acquire_owned().await else { return };
                         let me = self.clone();

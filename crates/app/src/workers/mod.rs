@@ -6,14 +6,10 @@ mod mails;
 mod notices;
 mod start;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
-    fairness::BrowserQueue,
     session::{Effect, Event},
     webhook::Backoff,
 };
@@ -63,7 +59,6 @@ pub(crate) struct Workers {
     pub(crate) courier: Courier,
     pub(crate) log: Arc<dyn DeliveryLog>,
     pub(crate) pool: Arc<dyn BrowserPool>,
-    pub(crate) queue: Arc<Mutex<BrowserQueue>>,
     /// How long a session waits for a browser.
     pub(crate) queue_patience: TimeDelta,
     pub(crate) places: Arc<dyn Places>,
@@ -118,10 +113,6 @@ impl Workers {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, BrowserQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn carry_out(&self) {
         let room = Arc::new(Semaphore::new(AT_ONCE));
         loop {
@@ -171,7 +162,7 @@ impl Workers {
         match claim.effect {
             Effect::StartBrowser { lease } => self.start_browser(claim, lease).await,
             Effect::ReleaseBrowser { lease } => {
-                self.queue().ended(lease.browser);
+                self.core.queue().ended(lease.browser);
                 self.pool.release(lease.browser).await;
                 Ok(Verdict::Done)
             }

@@ -1,10 +1,8 @@
 //! Starting a session's browser.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     fairness::{Tenant, Turn},
@@ -23,6 +21,9 @@ use crate::{
     live::{Conductor, Recorder, Room, conduct, nodes},
 };
 
+/// Each so many places in the queue, a session asks a second later.
+const FAR: usize = 16;
+
 impl Workers {
     pub(super) async fn start_browser(
         &self,
@@ -32,7 +33,7 @@ impl Workers {
         let id = claim.session;
         let session = self.core.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
         if !matches!(session.state, State::Initializing { lease: now, .. } if now == lease) {
-            self.queue().ended(lease.browser);
+            self.core.queue().ended(lease.browser);
             return Ok(Verdict::Done);
         }
         let until = self.core.clock.now() + STARTING;
@@ -46,9 +47,9 @@ impl Workers {
         let room = self.core.rooms.enter(id);
         let Some(key) = self.keys.key(session.owner).await? else { return Err(Stuck::NotFound) };
         let tenant = Tenant { team: key.team, environment: session.order.environment };
-        let turn = self.queue().ask(lease.browser, tenant, self.core.clock.now());
-        if let Turn::Wait { place } = turn {
-            return self.wait(claim, lease, &room, place).await;
+        let turn = self.core.queue().ask(lease.browser, tenant, self.core.clock.now());
+        if turn != Turn::Now {
+            return self.wait(claim, lease, &room, turn).await;
         }
         let spec = self.spec(lease, &session, &definition, room.inside.borrow().device);
         let began = Instant::now();
@@ -57,7 +58,6 @@ impl Workers {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
                 let (core, pool) = (self.core.clone(), self.pool.clone());
-                let queue = self.queue.clone();
                 let (nodes, noted) = nodes();
                 let recorder = Recorder {
                     core: core.clone(),
@@ -67,13 +67,13 @@ impl Workers {
                 };
                 self.tasks.spawn(recorder.record(room.clone(), browser.clone(), noted));
                 self.tasks.spawn(async move {
-                    let definition = Arc::new(definition);
+                    let (definition, all) = (Arc::new(definition), core.clone());
                     let conductor =
                         Conductor { core, id, lease, browser, room, workflow, definition, nodes };
                     conduct(conductor).await;
                     // Released by an effect as a rule; here when the session lost us.
                     pool.release(lease.browser).await;
-                    queue.lock().unwrap_or_else(PoisonError::into_inner).ended(lease.browser);
+                    all.queue().ended(lease.browser);
                 });
                 Ok(Verdict::Done)
             }
@@ -94,12 +94,10 @@ impl Workers {
         if matches!(error, StartError::NoRoom) {
             // A browser that has just ended still has its place.
             let now = self.core.clock.now();
-            let Turn::Wait { place } = self.queue().refused(lease.browser, tenant, now) else {
-                return Ok(Verdict::RetryAt(now + START_PAUSE));
-            };
-            return self.wait(claim, lease, room, place).await;
+            let turn = self.core.queue().refused(lease.browser, tenant, now);
+            return self.wait(claim, lease, room, turn).await;
         }
-        self.queue().ended(lease.browser);
+        self.core.queue().ended(lease.browser);
         if matches!(error, StartError::Released) {
             return Ok(Verdict::Done);
         }
@@ -121,22 +119,28 @@ impl Workers {
     }
 
     /// Tells the applicant the place in the queue, and asks again later; the session ends where
-    /// that took too long.
+    /// that took too long, or where there is no place.
     async fn wait(
         &self,
         claim: &Claim,
         lease: Lease,
         room: &Room,
-        place: usize,
+        turn: Turn,
     ) -> Result<Verdict, Stuck> {
-        let id = claim.session;
-        if START_PAUSE * claim.attempt >= self.queue_patience {
-            self.queue().ended(lease.browser);
-            tracing::error!(session.id = %id, place, "no browser was free for session {id} in time");
-            let failed = Event::Failed { why: ErrorCode::BrowserUnavailable, node: None };
-            self.core.advance(id, Some(lease.browser), failed).await?;
-            return Ok(Verdict::Done);
-        }
+        let (id, now) = (claim.session, self.core.clock.now());
+        let place = match turn {
+            Turn::Now => return Ok(Verdict::RetryAt(now + START_PAUSE)),
+            Turn::Wait { place, since } if now - since < self.queue_patience => place,
+            Turn::Wait { place, .. } => {
+                tracing::error!(session.id = %id, place, "no browser was free for session {id} in time");
+                return self.give_up(claim, lease).await;
+            }
+            Turn::Full => {
+                tracing::warn!(session.id = %id, "the queue for browsers has no place for session {id}");
+                return self.give_up(claim, lease).await;
+            }
+        };
+        let pause = pause(place);
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         room.inside.send_if_modified(|inside| {
             let news = inside.place != Some(place);
@@ -146,7 +150,15 @@ impl Workers {
         if claim.attempt == 1 {
             tracing::info!(session.id = %id, place, "session {id} waits for a browser");
         }
-        Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE))
+        Ok(Verdict::RetryAt(now + pause))
+    }
+
+    /// Ends a session that gets no browser.
+    async fn give_up(&self, claim: &Claim, lease: Lease) -> Result<Verdict, Stuck> {
+        self.core.queue().ended(lease.browser);
+        let failed = Event::Failed { why: ErrorCode::BrowserUnavailable, node: None };
+        self.core.advance(claim.session, Some(lease.browser), failed).await?;
+        Ok(Verdict::Done)
     }
 
     fn spec(
@@ -169,6 +181,13 @@ impl Workers {
             locale: self.places.locale(&session.order.location.country),
         }
     }
+}
+
+/// How long one at this place waits before it asks again: those far behind ask less often, and
+/// all of them before their place is lost.
+fn pause(place: usize) -> TimeDelta {
+    let far = TimeDelta::seconds(i64::try_from(place / FAR).unwrap_or(i64::MAX).min(5));
+    START_PAUSE + far
 }
 
 const fn why(error: &StartError) -> ErrorCode {

@@ -18,8 +18,16 @@ fn tenant(team: u128, production: bool) -> Tenant {
     Tenant { team: TeamId::from_uuid(Uuid::from_u128(team)), environment }
 }
 
+fn quotas(total: usize, per_team: usize, development: usize) -> Quotas {
+    Quotas { total, per_team, development, waiting_per_team: 100 }
+}
+
 fn queue(total: usize) -> BrowserQueue {
-    BrowserQueue::new(BrowserQuotas { total, per_team: total, development: total })
+    BrowserQueue::new(quotas(total, total, total))
+}
+
+fn wait(place: usize, since: i64) -> Turn {
+    Turn::Wait { place, since: now(since) }
 }
 
 #[test]
@@ -29,7 +37,7 @@ fn a_team_with_fifty_sessions_delays_another_by_one_turn() {
         queue.ask(browser(number), tenant(1, true), now(0));
     }
     let mine = browser(100);
-    assert_eq!(queue.ask(mine, tenant(2, true), now(1)), Turn::Wait { place: 1 });
+    assert_eq!(queue.ask(mine, tenant(2, true), now(1)), wait(1, 1));
     queue.ended(browser(0));
     // Whoever of the first team asks first does not get the browser that is free.
     for number in 2..50 {
@@ -58,8 +66,7 @@ fn development_neither_crowds_out_production_nor_starves() {
 
 #[test]
 fn quotas_hold_while_there_is_room() {
-    let quotas = BrowserQuotas { total: 8, per_team: 3, development: 4 };
-    let mut queue = BrowserQueue::new(quotas);
+    let mut queue = BrowserQueue::new(quotas(8, 3, 4));
     let turns = |queue: &mut BrowserQueue, from: u128, tenant: Tenant| {
         let ids = from..from + 5;
         ids.filter(|id| queue.ask(browser(*id), tenant, now(0)) == Turn::Now).count()
@@ -79,24 +86,87 @@ fn whoever_asks_no_longer_loses_the_place() {
     assert_eq!(queue.ask(browser(1), tenant(1, true), now(0)), Turn::Now, "asked twice");
     queue.ask(browser(2), tenant(2, true), now(0));
     queue.ended(browser(1));
-    assert_eq!(queue.ask(browser(3), tenant(3, true), now(9)), Turn::Wait { place: 2 });
+    assert_eq!(queue.ask(browser(3), tenant(3, true), now(9)), wait(2, 9));
     assert_eq!(queue.ask(browser(3), tenant(3, true), now(10)), Turn::Now);
     assert_eq!(queue.waiting(), 0);
     assert_eq!(
         queue.refused(browser(3), tenant(3, true), now(11)),
-        Turn::Wait { place: 1 },
+        wait(1, 9),
         "there was no room"
     );
 }
 
+#[test]
+fn a_team_has_so_many_who_wait_and_others_have_theirs() {
+    let quotas = Quotas { waiting_per_team: 3, ..quotas(1, 1, 1) };
+    let mut queue = BrowserQueue::new(quotas);
+    assert_eq!(queue.ask(browser(0), tenant(1, true), now(0)), Turn::Now);
+    for number in 1..4 {
+        let place = usize::try_from(number).unwrap();
+        assert_eq!(queue.ask(browser(number), tenant(1, true), now(0)), wait(place, 0));
+    }
+    assert_eq!(queue.ask(browser(4), tenant(1, true), now(1)), Turn::Full);
+    assert_eq!(queue.ask(browser(4), tenant(1, false), now(1)), Turn::Full, "the team's, in all");
+    assert_eq!(queue.of_team(tenant(1, true).team), (1, 3));
+    // Who waits already goes on to.
+    assert_eq!(queue.ask(browser(2), tenant(1, true), now(2)), wait(2, 0));
+    assert_eq!(queue.ask(browser(5), tenant(2, true), now(2)), wait(1, 2));
+    queue.ended(browser(3));
+    assert!(matches!(queue.ask(browser(4), tenant(1, true), now(3)), Turn::Wait { .. }));
+}
+
+#[test]
+fn a_queue_that_others_have_filled_takes_one_of_each_team() {
+    let quotas = Quotas { waiting_per_team: MAX_WAITING, ..quotas(1, 1, 1) };
+    let mut queue = TurnQueue::new(quotas);
+    assert_eq!(queue.ask(0, tenant(1, true), now(0)), Turn::Now);
+    for number in 1..=MAX_WAITING {
+        assert_ne!(queue.ask(number, tenant(1, true), now(0)), Turn::Full);
+    }
+    assert_eq!(queue.ask(MAX_WAITING + 1, tenant(1, true), now(0)), Turn::Full);
+    assert_eq!(queue.ask(MAX_WAITING + 2, tenant(2, true), now(1)), wait(1, 1));
+    assert_eq!(queue.ask(MAX_WAITING + 3, tenant(2, true), now(1)), Turn::Full);
+}
+
+/// Gives all turns out one by one, each to the first by the rule among all who wait.
+fn by_the_rule(queue: &BrowserQueue) -> Vec<BrowserId> {
+    let (mut shares, mut order) = (queue.shares(), vec![]);
+    let mut left = queue.waiting.clone();
+    while !left.is_empty() {
+        let full = shares.total >= queue.quotas.total;
+        let next = left.iter().min_by_key(|(id, waiting)| {
+            let held = !full && !shares.may_have_more(waiting.tenant, queue.quotas);
+            (held, shares.rank(waiting.tenant), waiting.since, **id)
+        });
+        let (id, tenant) = next.map(|(id, waiting)| (*id, waiting.tenant)).unwrap();
+        left.remove(&id);
+        shares.add(tenant);
+        order.push(id);
+    }
+    order
+}
+
 proptest! {
+    /// The order by tenants is that of the rule for each who waits.
+    #[test]
+    fn turns_come_in_the_order_of_the_rule(
+        asks in prop::collection::vec((0_u128..60, 1_u128..5, any::<bool>(), 0_i64..9), 1..80),
+    ) {
+        let mut queue = BrowserQueue::new(quotas(4, 2, 3));
+        for (id, team, production, at) in asks {
+            queue.ask(browser(id), tenant(team, production), now(at));
+        }
+        let order: Vec<_> = queue.turns(queue.shares()).map(|turn| turn.id).collect();
+        prop_assert_eq!(order, by_the_rule(&queue));
+    }
+
     /// Whatever comes and goes: no quota is exceeded, and a browser that is free is given out
     /// to one of those who ask.
     #[test]
     fn quotas_are_kept_and_no_browser_idles(
         steps in prop::collection::vec((0_u128..40, 1_u128..5, any::<bool>(), any::<bool>()), 1..200),
     ) {
-        let quotas = BrowserQuotas { total: 6, per_team: 3, development: 4 };
+        let quotas = quotas(6, 3, 4);
         let mut queue = BrowserQueue::new(quotas);
         let mut tenants = BTreeMap::new();
         for (id, team, production, ends) in steps {
@@ -123,8 +193,7 @@ proptest! {
                 queue.ask(*id, *tenant, now(0));
             }
         }
-        let mut shares = Shares { by_tenant: BTreeMap::new(), total: 0 };
-        queue.running.values().for_each(|(tenant, _)| shares.add(*tenant));
+        let shares = queue.shares();
         for waiting in queue.waiting.values() {
             prop_assert!(!shares.may_have_more(waiting.tenant, quotas));
         }

@@ -24,7 +24,7 @@ pub use self::{
         BrandingService, ConfirmationService, Day, EmbeddingService, FailingNode, FirstFactor,
         HeldForm, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember,
         Offer, OtherFactor, Overview, PasskeyService, PortalError, Preview, Proof, ReceiverService,
-        SignedIn, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
+        SignedIn, TeamQuotas, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
         TemplateService, Visitor, WholeSession,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},

@@ -11,7 +11,9 @@ use std::{
 use attestation::{descriptor::Descriptor, protocol::Open};
 use attestor::{Attestor, Bounds, Clients, Settings, list_keys, new_key, now, revoke_key};
 use domain::{
+    api_key::Environment,
     egress::Egress,
+    fairness::Tenant,
     id::{SessionId, TeamId},
     secret::Secret,
     workflow::{Attest, AttestMode, Definition},
@@ -187,7 +189,10 @@ impl Scene {
             session: SessionId::from_uuid(uuid::Uuid::new_v4()),
             url: self.definition.requests["me"].url.clone(),
             plan: self.definition.attest.clone().unwrap(),
-            partner: TeamId::from_uuid(uuid::Uuid::new_v4()),
+            tenant: Tenant {
+                team: TeamId::from_uuid(uuid::Uuid::new_v4()),
+                environment: Environment::Production,
+            },
             challenge: vec![],
             cookies: Secret::new(COOKIE.into()),
             user_agent: "Browser/1".into(),

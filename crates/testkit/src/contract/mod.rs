@@ -121,6 +121,7 @@ macro_rules! stores_contract {
             delivery_log::forgets_old_deliveries_that_are_not_owed
             notifications::owes_a_link_with_the_session_that_asks_for_it
             notifications::hands_each_link_to_one_of_many
+            notifications::hands_out_links_of_each_team_by_turns
             notifications::hands_a_link_out_again_when_its_lease_is_over
             notifications::tells_in_the_timeline_what_became_of_links
             notifications::sends_a_link_again_so_often_and_no_oftener

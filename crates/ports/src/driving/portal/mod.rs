@@ -29,7 +29,9 @@ pub use self::{
     identity::{Arrived, IdentityService},
     passkeys::{Answered, Asked, PasskeyService},
     receivers::ReceiverService,
-    sessions::{Day, FailingNode, Overview, TeamSession, TeamSessionService, WholeSession},
+    sessions::{
+        Day, FailingNode, Overview, TeamQuotas, TeamSession, TeamSessionService, WholeSession,
+    },
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     templates::{Preview, TemplateService},
     webhooks::TeamWebhookService,

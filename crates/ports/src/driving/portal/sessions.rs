@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use domain::{
+    fairness::Quotas,
     id::SessionId,
+    rate::Limit,
     request::ListQuery,
     session::{Session, Status},
 };
@@ -29,6 +31,9 @@ pub trait TeamSessionService: Send + Sync {
 
     /// What came of the sessions of the last 30 days.
     async fn overview(&self, visitor: &Visitor) -> Result<Overview, PortalError>;
+
+    /// What the team may have, and what it has of it in this process.
+    async fn quotas(&self, visitor: &Visitor) -> Result<TeamQuotas, PortalError>;
 
     async fn team_session(
         &self,
@@ -67,6 +72,25 @@ pub struct WholeSession {
     pub timeline: Vec<Entry>,
     /// None where none was to be made.
     pub recording: Option<Recording>,
+}
+
+/// What a team may have; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TeamQuotas {
+    /// Of each key.
+    pub requests: Option<Limit>,
+    /// Sessions created with each key.
+    pub creations: Option<Limit>,
+    /// Sessions created with all keys together.
+    pub team_creations: Option<Limit>,
+    /// Links to one address or number.
+    pub recipient: Option<Limit>,
+    /// Of each process.
+    pub browsers: Quotas,
+    /// Sessions that have a browser of this process.
+    pub running: usize,
+    /// Sessions that wait for one.
+    pub waiting: usize,
 }
 
 /// What came of a team's sessions lately.

@@ -21,7 +21,7 @@ async fn invited(backend: &Backend, home: &Household) -> SessionId {
 }
 
 async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<NotificationClaim> {
-    backend.notifications.claim_notifications(now, LEASE, 100).await.unwrap()
+    backend.notifications.claim_notifications(now, LEASE, 100, None).await.unwrap()
 }
 
 async fn settle(
@@ -52,7 +52,9 @@ pub async fn hands_each_link_to_one_of_many(backend: &Backend) {
         let session = invited(backend, &home).await;
         let claims = [(); CLAIMERS].map(|()| {
             let queue = backend.notifications.clone();
-            tokio::spawn(async move { queue.claim_notifications(noon(), LEASE, 2).await.unwrap() })
+            tokio::spawn(
+                async move { queue.claim_notifications(noon(), LEASE, 2, None).await.unwrap() },
+            )
         });
         let mut claimed = vec![];
         for claim in claims {
@@ -60,6 +62,35 @@ pub async fn hands_each_link_to_one_of_many(backend: &Backend) {
         }
         assert_eq!(claimed, [session]);
     }
+}
+
+/// One team with many links delays another team's by one.
+pub async fn hands_out_links_of_each_team_by_turns(backend: &Backend) {
+    let crowd = household(backend).await;
+    for _ in 0..20 {
+        invited(backend, &crowd).await;
+    }
+    let other = household(backend).await;
+    for _ in 0..2 {
+        invited(backend, &other).await;
+    }
+    let claim = async |limit, after| -> Vec<_> {
+        let queue = backend.notifications.clone();
+        let claims = queue.claim_notifications(noon(), LEASE, limit, after).await.unwrap();
+        claims.into_iter().map(|claim| claim.team).collect()
+    };
+    assert_eq!(claim(1, Some(crowd.team)).await, [other.team]);
+    assert_eq!(claim(1, Some(other.team)).await, [crowd.team]);
+    assert_eq!(claim(1, Some(crowd.team)).await, [other.team]);
+    // There is nothing more of the other: the crowd's turn again, and again.
+    assert_eq!(claim(1, Some(crowd.team)).await, [crowd.team]);
+    let third = household(backend).await;
+    invited(backend, &third).await;
+    // Half of six each, and what one does not need is for the other.
+    let mixed = claim(6, Some(crowd.team)).await;
+    let count = |team| mixed.iter().filter(|one| **one == team).count();
+    assert_eq!((count(third.team), count(crowd.team), mixed.len()), (1, 5, 6), "{mixed:?}");
+    assert_eq!(claim(100, None).await.len(), 13);
 }
 
 pub async fn hands_a_link_out_again_when_its_lease_is_over(backend: &Backend) {
