@@ -35,7 +35,7 @@ use crate::{
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    delivery::Courier,
+    delivery::WebhookDispatcher,
     folders::browsers_folder,
     kept::{Failure, Kept, explain, open_store, recordings},
     keys::KeyUses,
@@ -164,14 +164,14 @@ fn core(
     }
 }
 
-fn courier(
+fn dispatcher(
     config: &Config,
     core: Arc<Core>,
     store: &Store,
     tasks: TaskTracker,
-) -> Result<Courier, Failure> {
+) -> Result<WebhookDispatcher, Failure> {
     let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
-    Ok(Courier {
+    Ok(WebhookDispatcher {
         core,
         queue: Arc::new(store.with_lane()),
         log: Arc::new(store.with_lane()),
@@ -224,7 +224,7 @@ impl Service {
             core: core.clone(),
             outbox: store.clone(),
             log: store.clone(),
-            courier: courier(config, core.clone(), &store, tasks.clone())?,
+            dispatcher: dispatcher(config, core.clone(), &store, tasks.clone())?,
             pool: pool.clone(),
             queue_patience: config.queue_patience,
             places: partners.places.clone(),

@@ -1,10 +1,11 @@
-//! Telling partners: claims what is owed, calls the receivers, writes down what came of it.
+//! Webhook dispatch: claims due deliveries, calls the endpoints, records the results.
 //!
-//! No connection to the database is held during a call. A claim is a lease: when this process dies,
-//! it runs out and another one calls; a receiver may hear of a session twice, never not at all.
+//! No database connection is held during a call. A claim is a lease: if this process dies, the lease
+//! expires and another process sends the delivery. An endpoint may receive a delivery twice; none is
+//! lost (at-least-once delivery).
 
-mod settler;
-mod windows;
+mod concurrency;
+mod result_writer;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,160 +29,172 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use self::{
-    settler::{Outcome, Settler},
-    windows::{Landing, Windows},
+    concurrency::{CallResult, ConcurrencyLimits},
+    result_writer::{CallOutcome, ResultWriter},
 };
 use crate::{advance::Core, workers::complain};
 
-const POLL: Duration = Duration::from_millis(250);
-/// Places that get free within this time are filled by one claim.
-const GATHER: Duration = Duration::from_millis(1);
-/// Outcomes that wait to be written.
-const OUTCOMES: usize = 2048;
-const GIVE_UP_EVERY: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Calls that complete within this time are replaced by a single claim.
+const GATHER_DELAY: Duration = Duration::from_millis(1);
+/// Capacity of the channel to the result writer; a full channel slows dispatch down.
+const MAX_UNWRITTEN_RESULTS: usize = 2048;
+const GIVE_UP_INTERVAL: Duration = Duration::from_secs(60);
 const GIVE_UP_BATCH: u16 = 500;
 
-/// Sends what is owed.
+/// Dispatches deliveries to the endpoints of partners.
 #[derive(Clone)]
-pub(crate) struct Courier {
+pub(crate) struct WebhookDispatcher {
     pub(crate) core: Arc<Core>,
     pub(crate) queue: Arc<dyn DeliveryQueue>,
-    /// The same, over another connection: outcomes are written while the next are claimed.
+    /// The same queue over a second connection, so that results are written while the next
+    /// deliveries are claimed.
     pub(crate) log: Arc<dyn DeliveryQueue>,
     pub(crate) sender: Arc<dyn WebhookSender>,
     pub(crate) backoff: Backoff,
     pub(crate) tasks: TaskTracker,
 }
 
-/// What the calls under way share.
+/// State shared by all running calls.
 #[derive(Default)]
-struct Sky {
-    windows: Mutex<Windows<Delivery>>,
-    /// Rung when there is a place that somebody waits for.
-    landed: Notify,
+struct InFlight {
+    limits: Mutex<ConcurrencyLimits<Delivery>>,
+    /// Notified when capacity becomes free that a claim can use.
+    capacity: Notify,
 }
 
-impl Sky {
-    fn windows(&self) -> MutexGuard<'_, Windows<Delivery>> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+impl InFlight {
+    fn limits(&self) -> MutexGuard<'_, ConcurrencyLimits<Delivery>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, webhook: WebhookId) -> Option<Delivery> {
-        let mut windows = self.windows();
-        let next = windows.next(webhook, Instant::now().into_std());
-        metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(windows.flying()));
+        let mut limits = self.limits();
+        let next = limits.next(webhook, Instant::now().into_std());
+        metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(limits.in_flight()));
         next
     }
 }
 
-/// Where the claims of one round, from the first webhook to the last, have come to.
+/// Position of the current pass over all webhooks, which may take several claims.
 #[derive(Default)]
-struct Round {
+struct ClaimCursor {
     after: Option<WebhookId>,
-    /// Whether anything was claimed in it.
-    gave: bool,
+    /// Whether any claim of this pass returned deliveries.
+    claimed_any: bool,
 }
 
-impl Round {
-    /// Goes on; whether there may be more at once. A round of several claims that gave something
-    /// is followed by another: what came meanwhile may be for those whom it began with.
-    const fn go_on(&mut self, gave: bool, next: Option<WebhookId>) -> bool {
-        let begins = self.after.is_none();
-        self.gave = gave || self.gave && !begins;
+impl ClaimCursor {
+    /// Moves past a claim. Returns whether to claim again without waiting: in the middle of a pass,
+    /// and after a pass of several claims that returned deliveries, because more may have become due
+    /// for the webhooks at its start.
+    const fn advance(&mut self, claimed: bool, next: Option<WebhookId>) -> bool {
+        let is_first = self.after.is_none();
+        self.claimed_any = claimed || self.claimed_any && !is_first;
         self.after = next;
-        next.is_some() || self.gave && !begins
+        next.is_some() || self.claimed_any && !is_first
     }
 }
 
-impl Courier {
-    /// Never ends; calls under way when it is dropped come to their end.
+impl WebhookDispatcher {
+    /// Runs until it is dropped. Calls that are running then still complete.
     pub(crate) async fn deliver(&self) {
-        let (send, outcomes) = mpsc::channel(OUTCOMES);
+        let (send, outcomes) = mpsc::channel(MAX_UNWRITTEN_RESULTS);
         let (log, clock) = (self.log.clone(), self.core.clock.clone());
         let failing = HashSet::new();
-        self.tasks.spawn(Settler { log, clock, outcomes, failing }.run());
-        let sky = Arc::new(Sky::default());
-        let mut round = Round::default();
+        self.tasks.spawn(ResultWriter { log, clock, outcomes, failing }.run());
+        let in_flight = Arc::new(InFlight::default());
+        let mut cursor = ClaimCursor::default();
         loop {
-            match self.claim(&sky, &mut round, &send).await {
+            match self.claim(&in_flight, &mut cursor, &send).await {
                 Ok(true) => (),
                 Ok(false) => tokio::select! {
-                    () = sky.landed.notified() => tokio::time::sleep(GATHER).await,
+                    () = in_flight.capacity.notified() => tokio::time::sleep(GATHER_DELAY).await,
                     () = self.core.deliveries.notified() => (),
-                    () = tokio::time::sleep(POLL) => (),
+                    () = tokio::time::sleep(POLL_INTERVAL) => (),
                 },
                 Err(error) => {
-                    complain(&error, "deliveries could not be claimed");
-                    tokio::time::sleep(POLL).await;
+                    complain(&error, "failed to claim deliveries, retrying");
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
     }
 
-    /// Whether there may be more at once.
+    /// Claims once and starts calls. Returns whether to claim again without waiting.
     async fn claim(
         &self,
-        sky: &Arc<Sky>,
-        round: &mut Round,
-        send: &mpsc::Sender<Outcome>,
+        in_flight: &Arc<InFlight>,
+        cursor: &mut ClaimCursor,
+        send: &mpsc::Sender<CallOutcome>,
     ) -> Result<bool, ports::StoreError> {
-        let ask = sky.windows().ask(self.core.clock.now(), round.after);
+        let ask = in_flight.limits().ask(self.core.clock.now(), cursor.after);
         let Some(ask) = ask else { return Ok(false) };
         let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
-        let mut given = HashMap::<_, u16>::new();
+        let mut claimed = HashMap::<_, u16>::new();
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
-            let count = given.entry(webhook).or_default();
+            let count = claimed.entry(webhook).or_default();
             *count = count.saturating_add(1);
-            sky.windows().took(webhook, delivery, Instant::now().into_std());
-            self.take_off(sky, webhook, send);
+            in_flight.limits().on_claimed(webhook, delivery, Instant::now().into_std());
+            self.spawn_ready(in_flight, webhook, send);
         }
-        if sky.windows().note_starved(&ask, &given, next) {
-            sky.landed.notify_one();
+        if in_flight.limits().note_claimed(&ask, &claimed, next) {
+            in_flight.capacity.notify_one();
         }
-        Ok(round.go_on(!given.is_empty(), next))
+        Ok(cursor.advance(!claimed.is_empty(), next))
     }
 
-    /// Begins the calls to a receiver that there are places for.
-    fn take_off(&self, sky: &Arc<Sky>, webhook: WebhookId, send: &mpsc::Sender<Outcome>) {
-        while let Some(delivery) = sky.next(webhook) {
-            let (me, sky, send) = (self.clone(), sky.clone(), send.clone());
-            self.tasks.spawn(async move { me.fly(&sky, delivery, &send).await });
+    /// Starts calls to an endpoint up to its concurrency limit.
+    fn spawn_ready(
+        &self,
+        in_flight: &Arc<InFlight>,
+        webhook: WebhookId,
+        send: &mpsc::Sender<CallOutcome>,
+    ) {
+        while let Some(delivery) = in_flight.next(webhook) {
+            let (me, in_flight, send) = (self.clone(), in_flight.clone(), send.clone());
+            self.tasks.spawn(async move { me.run_delivery(&in_flight, delivery, &send).await });
         }
     }
 
-    /// Makes a call, and those after it that wait for its place.
-    async fn fly(&self, sky: &Arc<Sky>, first: Delivery, send: &mpsc::Sender<Outcome>) {
+    /// Makes a call, then calls for the claimed deliveries that wait for its slot.
+    async fn run_delivery(
+        &self,
+        in_flight: &Arc<InFlight>,
+        first: Delivery,
+        send: &mpsc::Sender<CallOutcome>,
+    ) {
         let mut next = Some(first);
         while let Some(delivery) = next {
             let webhook = delivery.webhook.id;
             let outcome = self.call(&delivery).await;
             let attempt = &outcome.settled.attempt;
-            let how = landing(&attempt.call.answer);
-            if sky.windows().landed(webhook, how, attempt.took) {
-                sky.landed.notify_one();
+            let result = classify(&attempt.call.answer);
+            if in_flight.limits().on_completed(webhook, result, attempt.took) {
+                in_flight.capacity.notify_one();
             }
-            // Full only where the database is slower than all receivers together; what waits is
-            // taken after it, since its claim may run out meanwhile.
+            // The channel is full only if the database is slower than all endpoints together. The
+            // next delivery is taken after this wait, because its lease may expire during it.
             let _ = send.send(outcome).await;
-            next = sky.next(webhook);
-            // A success makes one place more.
-            self.take_off(sky, webhook, send);
+            next = in_flight.next(webhook);
+            // A success raises the endpoint's limit by one.
+            self.spawn_ready(in_flight, webhook, send);
         }
     }
 
-    async fn call(&self, delivery: &Delivery) -> Outcome {
+    async fn call(&self, delivery: &Delivery) -> CallOutcome {
         let (at, began) = (self.core.clock.now(), Instant::now());
         let waited = (at - delivery.due).to_std().unwrap_or_default();
         metrics::histogram!("avouch_delivery_wait_seconds").record(waited);
         let call = self.sender.send(delivery, at).await;
         let took = began.elapsed();
         let verdict = self.judge(delivery, &call.answer);
-        tell(delivery, &call.answer);
+        log_attempt(delivery, &call.answer);
         let attempt = Attempt { at, took, call };
         let (webhook, claim) = (delivery.webhook.id, delivery.claim);
         let settled = Settled { delivery: delivery.id, webhook, claim, attempt, verdict };
-        Outcome { settled, ailing: delivery.ailing }
+        CallOutcome { settled, ailing: delivery.ailing }
     }
 
     fn judge(&self, delivery: &Delivery, answer: &Answer) -> Verdict {
@@ -199,32 +212,32 @@ impl Courier {
         effort.judge(reply, self.backoff, self.core.chance.number(), self.core.clock.now())
     }
 
-    /// Gives up on what nobody wants to have; never ends.
+    /// Gives up on deliveries that are too old. Runs until it is dropped.
     pub(crate) async fn give_up(&self) {
         loop {
             let before: DateTime<Utc> = self.core.clock.now() - MOST_AGE - TimeDelta::hours(1);
             match self.queue.give_up(before, GIVE_UP_BATCH).await {
-                Ok(0) => tokio::time::sleep(GIVE_UP_EVERY).await,
-                Ok(count) => tracing::warn!("{count} deliveries that are too old were given up"),
+                Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
+                Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
                 Err(error) => {
-                    complain(&error, "old deliveries could not be given up");
-                    tokio::time::sleep(GIVE_UP_EVERY).await;
+                    complain(&error, "failed to give up old deliveries, retrying");
+                    tokio::time::sleep(GIVE_UP_INTERVAL).await;
                 }
             }
         }
     }
 }
 
-const fn landing(answer: &Answer) -> Landing {
+const fn classify(answer: &Answer) -> CallResult {
     match answer {
-        Answer::Status { code: 200..=299, .. } => Landing::Success,
-        Answer::Status { code: 429 | 502..=504, .. } => Landing::Overrun,
-        Answer::Failed(Cause::Timeout) => Landing::Overrun,
-        Answer::Status { .. } | Answer::Failed(_) => Landing::Refused,
+        Answer::Status { code: 200..=299, .. } => CallResult::Success,
+        Answer::Status { code: 429 | 502..=504, .. } => CallResult::Overloaded,
+        Answer::Failed(Cause::Timeout) => CallResult::Overloaded,
+        Answer::Status { .. } | Answer::Failed(_) => CallResult::Refused,
     }
 }
 
-fn tell(delivery: &Delivery, answer: &Answer) {
+fn log_attempt(delivery: &Delivery, answer: &Answer) {
     let (id, session, n) = (delivery.id, delivery.session, delivery.tries.saturating_add(1));
     let outcome = match answer {
         Answer::Status { code: 200..=299, .. } => "delivered",
@@ -254,14 +267,17 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn rounds_come_to_an_end() {
+    fn a_pass_over_all_webhooks_ends() {
         let one = Some(WebhookId::from_uuid(Uuid::from_u128(1)));
-        let mut round = Round::default();
-        assert!(!round.go_on(true, None), "a landing or a notice says that there is more");
-        // Webhooks on two pages, none of which gets anything.
-        assert!(round.go_on(false, one) && !round.go_on(false, None));
-        // Once more where one got something.
-        assert!(round.go_on(true, one) && round.go_on(false, None));
-        assert!(round.go_on(false, one) && !round.go_on(false, None));
+        let mut cursor = ClaimCursor::default();
+        assert!(
+            !cursor.advance(true, None),
+            "a completed call or a notification wakes the dispatcher"
+        );
+        // A pass of two claims that return nothing.
+        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
+        // A pass of two claims, the first of which returned deliveries, is repeated once.
+        assert!(cursor.advance(true, one) && cursor.advance(false, None));
+        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
     }
 }

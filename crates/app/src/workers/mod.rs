@@ -35,7 +35,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     advance::{Core, Stuck},
-    delivery::Courier,
+    delivery::WebhookDispatcher,
     keys::KeyUses,
 };
 
@@ -56,7 +56,7 @@ const ORPHANED: TimeDelta = TimeDelta::minutes(10);
 pub(crate) struct Workers {
     pub(crate) core: Arc<Core>,
     pub(crate) outbox: Arc<dyn Outbox>,
-    pub(crate) courier: Courier,
+    pub(crate) dispatcher: WebhookDispatcher,
     pub(crate) log: Arc<dyn DeliveryLog>,
     pub(crate) pool: Arc<dyn BrowserPool>,
     /// How long a session waits for a browser.
@@ -97,8 +97,8 @@ impl Workers {
                 let work = async {
                     match worker {
                         0 => me.carry_out().await,
-                        1 => me.courier.deliver().await,
-                        4 => me.courier.give_up().await,
+                        1 => me.dispatcher.deliver().await,
+                        4 => me.dispatcher.give_up().await,
                         2 => me.sweep().await,
                         3 => me.make_films().await,
                         5 => me.send_links().await,

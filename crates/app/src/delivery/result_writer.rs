@@ -1,4 +1,4 @@
-//! Writes down what came of calls: all that came while the last ones were written, in one go.
+//! Records the results of calls in batches: a batch is what arrived while the last one was written.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,36 +16,36 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::workers::complain;
 
-/// The largest batch.
-const BATCH: usize = 256;
-/// How long what cannot be written is kept; the claims are lost by then, and others send again.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Receivers that are remembered as failing.
-const REMEMBERED: usize = 10_000;
-const PAUSE: Duration = Duration::from_millis(250);
+/// Maximum number of results in one statement.
+const MAX_BATCH: usize = 256;
+/// How long a write is retried. After that the leases have expired, and the deliveries are sent again.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of endpoints that are remembered as failing.
+const MAX_FAILING_ENDPOINTS: usize = 10_000;
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// An outcome, and whether the receiver had failed before.
-pub(super) struct Outcome {
+/// The result of a call, and whether the endpoint was failing before.
+pub(super) struct CallOutcome {
     pub(super) settled: Settled,
     pub(super) ailing: bool,
 }
 
-pub(super) struct Settler {
+pub(super) struct ResultWriter {
     pub(super) log: Arc<dyn DeliveryQueue>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) outcomes: mpsc::Receiver<Outcome>,
-    /// Receivers whose failures this process has noted and no success since.
+    pub(super) outcomes: mpsc::Receiver<CallOutcome>,
+    /// Endpoints with a recorded failure and no success since.
     pub(super) failing: HashSet<WebhookId>,
 }
 
-impl Settler {
-    /// Ends when nobody is left who could bring an outcome.
+impl ResultWriter {
+    /// Runs until all senders are dropped.
     pub(super) async fn run(mut self) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while self.outcomes.recv_many(&mut batch, BATCH).await > 0 {
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        while self.outcomes.recv_many(&mut batch, MAX_BATCH).await > 0 {
             let tallies = tallies(&batch, &self.failing);
             for tally in &tallies {
-                if tally.failures > 0 && self.failing.len() < REMEMBERED {
+                if tally.failures > 0 && self.failing.len() < MAX_FAILING_ENDPOINTS {
                     self.failing.insert(tally.webhook);
                 } else if tally.failures == 0 {
                     self.failing.remove(&tally.webhook);
@@ -54,7 +54,7 @@ impl Settler {
             let settled: Vec<_> = batch.drain(..).map(|outcome| outcome.settled).collect();
             self.write(&settled).await;
             if let Err(error) = self.log.note_health(&tallies, self.clock.now()).await {
-                complain(&error, "how receivers do could not be noted");
+                complain(&error, "failed to record the health of webhook endpoints");
             }
         }
     }
@@ -66,25 +66,30 @@ impl Settler {
                 Ok(held) => {
                     let lost = held.iter().filter(|held| !**held).count();
                     if lost > 0 {
-                        tracing::warn!("{lost} deliveries were claimed by others meanwhile");
+                        tracing::warn!(
+                            "{lost} results were discarded: their leases had expired and other processes claimed the deliveries"
+                        );
                     }
                     return;
                 }
-                Err(error) if began.elapsed() > PATIENCE => {
-                    complain(&error, "deliveries could not be settled and will be sent again");
+                Err(error) if began.elapsed() > WRITE_TIMEOUT => {
+                    complain(
+                        &error,
+                        "failed to record results of deliveries, giving up; the deliveries will be sent again",
+                    );
                     return;
                 }
                 Err(error) => {
-                    complain(&error, "deliveries could not be settled, trying again");
-                    tokio::time::sleep(PAUSE).await;
+                    complain(&error, "failed to record results of deliveries, retrying");
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
     }
 }
 
-/// Whether an answer is a success; none where it says nothing about how a receiver does: there was
-/// no call, or it answered that it is not the one to be told (410), which ends the delivery.
+/// Whether a call succeeded; `None` if it says nothing about the endpoint's health: no request was
+/// sent, or the response was 410 Gone, which ends the delivery.
 fn success(settled: &Settled) -> Option<bool> {
     match settled.attempt.call.answer {
         Answer::Failed(Cause::Request) | Answer::Status { code: 410, .. } => None,
@@ -92,10 +97,10 @@ fn success(settled: &Settled) -> Option<bool> {
     }
 }
 
-/// What has to be noted: failures, and successes after failures.
-fn tallies(batch: &[Outcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
+/// Updates to record: failures, and successes that follow failures.
+fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
     let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
-    for Outcome { settled, ailing } in batch {
+    for CallOutcome { settled, ailing } in batch {
         let webhook = settled.webhook;
         let Some(success) = success(settled) else { continue };
         let well = !*ailing && !failing.contains(&webhook) && !tallies.contains_key(&webhook);
