@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 
 use crate::{
     advance::Stuck,
-    workers::{Workers, complain},
+    workers::{Workers, log_error},
 };
 
 const PACE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ impl Workers {
                 Ok(true) => (),
                 Ok(false) => tokio::time::sleep(PACE).await,
                 Err(error) => {
-                    complain(&error, "what is old could not be forgotten");
+                    log_error(&error, "failed to delete expired data, retrying");
                     tokio::time::sleep(PACE).await;
                 }
             }
@@ -36,7 +36,7 @@ impl Workers {
         loop {
             tokio::time::sleep(USES_PACE).await;
             if let Err(error) = self.keys.note_uses(&self.uses.take()).await {
-                complain(&error, "it could not be noted when keys were used");
+                log_error(&error, "failed to record when API keys were last used");
             }
         }
     }

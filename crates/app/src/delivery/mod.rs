@@ -32,7 +32,7 @@ use self::{
     concurrency::{CallResult, ConcurrencyLimits},
     result_writer::{CallOutcome, ResultWriter},
 };
-use crate::{advance::Core, workers::complain};
+use crate::{advance::Core, workers::log_error};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Calls that complete within this time are replaced by a single claim.
@@ -114,7 +114,7 @@ impl WebhookDispatcher {
                     () = tokio::time::sleep(POLL_INTERVAL) => (),
                 },
                 Err(error) => {
-                    complain(&error, "failed to claim deliveries, retrying");
+                    log_error(&error, "failed to claim deliveries, retrying");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
@@ -220,7 +220,7 @@ impl WebhookDispatcher {
                 Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
                 Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
                 Err(error) => {
-                    complain(&error, "failed to give up old deliveries, retrying");
+                    log_error(&error, "failed to give up old deliveries, retrying");
                     tokio::time::sleep(GIVE_UP_INTERVAL).await;
                 }
             }

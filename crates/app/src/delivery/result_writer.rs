@@ -14,7 +14,7 @@ use ports::{
 };
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::workers::complain;
+use crate::workers::log_error;
 
 /// Maximum number of results in one statement.
 const MAX_BATCH: usize = 256;
@@ -54,7 +54,7 @@ impl ResultWriter {
             let settled: Vec<_> = batch.drain(..).map(|outcome| outcome.settled).collect();
             self.write(&settled).await;
             if let Err(error) = self.log.note_health(&tallies, self.clock.now()).await {
-                complain(&error, "failed to record the health of webhook endpoints");
+                log_error(&error, "failed to record the health of webhook endpoints");
             }
         }
     }
@@ -73,14 +73,14 @@ impl ResultWriter {
                     return;
                 }
                 Err(error) if began.elapsed() > WRITE_TIMEOUT => {
-                    complain(
+                    log_error(
                         &error,
                         "failed to record results of deliveries, giving up; the deliveries will be sent again",
                     );
                     return;
                 }
                 Err(error) => {
-                    complain(&error, "failed to record results of deliveries, retrying");
+                    log_error(&error, "failed to record results of deliveries, retrying");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }

@@ -15,7 +15,7 @@ use ports::{
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{discreet::Discreet, room::Room, veil::Seen};
-use crate::{advance::Core, workers::complain};
+use crate::{advance::Core, workers::log_error};
 
 /// What was seen is kept this often at the latest, and sooner where there is much of it.
 const KEEP_EVERY: Duration = Duration::from_secs(2);
@@ -90,14 +90,17 @@ impl Recorder {
         let part = reel.next_part();
         let (shots, size) = (std::mem::take(&mut reel.shots), std::mem::take(&mut reel.size));
         if let Err(error) = self.vault.keep(self.session, self.browser, part, &shots).await {
-            complain(&error, "a part of a recording was not kept");
+            log_error(&error, "failed to store a part of a recording; the recording has a gap");
             return;
         }
         reel.parts.push_back(size);
         while reel.parts.iter().sum::<usize>() > MOST && reel.parts.len() > 1 {
             let dropped = self.vault.drop_part(self.session, self.browser, reel.first).await;
             if let Err(error) = dropped {
-                complain(&error, "a part of a recording was not deleted");
+                log_error(
+                    &error,
+                    "failed to delete a part of a recording; the next cleanup deletes it",
+                );
             }
             reel.parts.pop_front();
             reel.first += 1;
@@ -109,12 +112,12 @@ impl Recorder {
         let unwanted = match self.core.sessions.open(self.session).await {
             Ok(session) => session.is_none_or(|session| !session.is_worth_recording()),
             Err(error) => {
-                complain(&error, "a recorder could not see how its session stands");
+                log_error(&error, "failed to read the session of a recording");
                 false
             }
         };
         if unwanted && let Err(error) = self.vault.drop_reels(self.session).await {
-            complain(&error, "a recording was not deleted");
+            log_error(&error, "failed to delete a recording; the next cleanup deletes it");
         }
     }
 }

@@ -23,7 +23,7 @@ use ports::{
 use uuid::Uuid;
 
 use super::{People, accounts::FROM_AN_ADDRESS};
-use crate::{advance::Core, workers::complain};
+use crate::{advance::Core, workers::log_error};
 
 /// Mails with links to one address, whoever asks for them.
 const MAILS: Limit = Limit { count: 5, seconds: 3600 };
@@ -43,7 +43,7 @@ impl LinkService for People {
         // Nobody can tell from how long it takes whether somebody has the address.
         self.core.runtime.spawn(async move {
             if let Err(error) = reset.owe(&email, &from).await {
-                complain(&error, "a link to choose a password could not be owed");
+                log_error(&error, "failed to enqueue a link to choose a password");
             }
         });
         Ok(())

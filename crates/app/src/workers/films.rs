@@ -9,7 +9,7 @@ use ports::{
     recording::{EncodeError, RecordingClaim, RecordingState, RecordingVerdict},
 };
 
-use super::{Workers, complain};
+use super::{Workers, log_error};
 
 const PACE: Duration = Duration::from_secs(1);
 /// A process that ends is followed by another after so long.
@@ -29,7 +29,10 @@ impl Workers {
             if now - tidied >= TIDY_EVERY {
                 tidied = now;
                 if let Err(error) = self.tidy().await {
-                    complain(&error, "what was left of recordings could not be deleted");
+                    log_error(
+                        &error,
+                        "failed to delete leftover parts of recordings; trying again in ten minutes",
+                    );
                 }
             }
             match self.recordings.claim_recordings(now, LEASE, 1).await {
@@ -37,12 +40,15 @@ impl Workers {
                 Ok(claims) => {
                     for claim in claims {
                         if let Err(error) = self.make_film(&claim).await {
-                            complain(&error, "a recording could not be settled");
+                            log_error(
+                                &error,
+                                "failed to record the result of an encoding; it is tried again",
+                            );
                         }
                     }
                 }
                 Err(error) => {
-                    complain(&error, "recordings could not be claimed");
+                    log_error(&error, "failed to claim recordings, retrying");
                     tokio::time::sleep(PACE).await;
                 }
             }
@@ -110,7 +116,7 @@ impl Workers {
             match self.recordings.renew_recording(claim, until).await {
                 Ok(true) => (),
                 Ok(false) => return,
-                Err(error) => complain(&error, "a recording's lease was not renewed"),
+                Err(error) => log_error(&error, "failed to renew the lease of a recording"),
             }
         }
     }

@@ -18,7 +18,7 @@ use ports::{
 };
 use tokio::sync::Semaphore;
 
-use super::{Workers, complain};
+use super::{Workers, log_error};
 use crate::live::with_code;
 
 const PACE: Duration = Duration::from_millis(500);
@@ -63,14 +63,17 @@ impl Workers {
                         let me = self.clone();
                         self.tasks.spawn(async move {
                             if let Err(error) = me.send_link(&claim).await {
-                                complain(&error, "a link could not be settled");
+                                log_error(
+                                    &error,
+                                    "failed to record the result of a link; it may be sent again",
+                                );
                             }
                             drop(place);
                         });
                     }
                 }
                 Err(error) => {
-                    complain(&error, "links could not be claimed");
+                    log_error(&error, "failed to claim links, retrying");
                     tokio::time::sleep(PACE).await;
                 }
             }

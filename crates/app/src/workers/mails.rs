@@ -11,7 +11,7 @@ use ports::{
     notifier::{AccountMail, NotTaken, NotificationVerdict},
 };
 
-use super::{Workers, complain, links::word};
+use super::{Workers, links::word, log_error};
 
 const PACE: Duration = Duration::from_secs(1);
 /// Mails that are sent at once: they are claimed when the ones before are settled.
@@ -30,11 +30,14 @@ impl Workers {
                 Ok(claims) => {
                     let sent = join_all(claims.iter().map(|claim| self.send_mail(claim))).await;
                     for error in sent.into_iter().filter_map(Result::err) {
-                        complain(&error, "a mail could not be settled");
+                        log_error(
+                            &error,
+                            "failed to record the result of a portal mail; it may be sent again",
+                        );
                     }
                 }
                 Err(error) => {
-                    complain(&error, "mails could not be claimed");
+                    log_error(&error, "failed to claim portal mails, retrying");
                     tokio::time::sleep(PACE).await;
                 }
             }

@@ -84,36 +84,39 @@ pub(crate) struct Workers {
     pub(crate) tasks: TaskTracker,
 }
 
-pub(crate) fn complain(error: &(dyn std::error::Error + 'static), what: &'static str) {
+pub(crate) fn log_error(error: &(dyn std::error::Error + 'static), what: &'static str) {
     tracing::error!(error, "{what}");
 }
 
 impl Workers {
+    /// Starts all workers. Each runs until `stop`, and then ends at its next await.
     pub(crate) fn start(&self) {
-        for worker in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] {
-            let me = self.clone();
-            self.tasks.spawn(async move {
-                let stop = me.stop.clone();
-                let work = async {
-                    match worker {
-                        0 => me.carry_out().await,
-                        1 => me.dispatcher.deliver().await,
-                        4 => me.dispatcher.give_up().await,
-                        2 => me.sweep().await,
-                        3 => me.make_films().await,
-                        5 => me.send_links().await,
-                        6 => me.note_uses().await,
-                        7 => me.send_mails().await,
-                        8 => me.send_notices().await,
-                        _ => me.forget().await,
-                    }
-                };
-                let _ = stop.run_until_cancelled(work).await;
-            });
-        }
+        self.spawn("effects", |me| async move { me.run_effects().await });
+        self.spawn("deliveries", |me| async move { me.dispatcher.deliver().await });
+        self.spawn("old deliveries", |me| async move { me.dispatcher.give_up().await });
+        self.spawn("expired sessions", |me| async move { me.sweep().await });
+        self.spawn("recordings", |me| async move { me.make_films().await });
+        self.spawn("links", |me| async move { me.send_links().await });
+        self.spawn("key uses", |me| async move { me.note_uses().await });
+        self.spawn("portal mails", |me| async move { me.send_mails().await });
+        self.spawn("notification mails", |me| async move { me.send_notices().await });
+        self.spawn("retention", |me| async move { me.forget().await });
     }
 
-    async fn carry_out(&self) {
+    fn spawn<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        worker: &'static str,
+        run: impl FnOnce(Self) -> F,
+    ) {
+        let (work, stop) = (run(self.clone()), self.stop.clone());
+        self.tasks.spawn(async move {
+            if stop.run_until_cancelled(work).await.is_some() {
+                tracing::error!(worker, "a worker ended before the service was stopped");
+            }
+        });
+    }
+
+    async fn run_effects(&self) {
         let room = Arc::new(Semaphore::new(AT_ONCE));
         loop {
             let now = self.core.clock.now();
@@ -126,25 +129,25 @@ impl Workers {
                         let Ok(permit) = room.clone().acquire_owned().await else { return };
                         let me = self.clone();
                         self.tasks.spawn(async move {
-                            me.carry_out_one(&claim).await;
+                            me.run_effect(&claim).await;
                             drop(permit);
                         });
                     }
                 }
                 Err(error) => {
-                    complain(&error, "effects could not be claimed");
+                    log_error(&error, "failed to claim effects, retrying");
                     tokio::time::sleep(POLL).await;
                 }
             }
         }
     }
 
-    async fn carry_out_one(&self, claim: &Claim) {
+    async fn run_effect(&self, claim: &Claim) {
         let verdict = match self.effect(claim).await {
             Ok(verdict) => verdict,
             Err(Stuck::Rejected(_) | Stuck::NotFound) => Verdict::Done,
             Err(error) => {
-                complain(&error, "an effect could not be carried out");
+                log_error(&error, "failed to carry out an effect of a session");
                 let later = TimeDelta::seconds(i64::from(claim.attempt.clamp(1, 60)));
                 if claim.attempt >= EFFECT_ATTEMPTS {
                     Verdict::Buried
@@ -154,7 +157,7 @@ impl Workers {
             }
         };
         if let Err(error) = self.outbox.settle(claim, verdict).await {
-            complain(&error, "an effect could not be settled");
+            log_error(&error, "failed to record the result of an effect; it is carried out again");
         }
     }
 
@@ -181,7 +184,7 @@ impl Workers {
     async fn sweep(&self) {
         loop {
             if let Err(error) = self.sweep_once().await {
-                complain(&error, "sessions that are due could not be seen to");
+                log_error(&error, "failed to end expired sessions, retrying");
             }
             tokio::time::sleep(SWEEP).await;
         }
