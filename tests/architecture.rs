@@ -15,8 +15,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("mosaic", &[]),
     ("attestation", &[]),
     ("avouch-verify", &["attestation"]),
+    ("frequent", &[]),
     ("jobs", &[]),
-    ("attestor", &["attestation", "calls", "domain", "jobs"]),
+    ("logs", &[]),
+    ("attestor", &["attestation", "calls", "domain", "jobs", "logs"]),
     ("prover", &["attestation", "domain", "jobs", "ports"]),
     ("cdp", &["domain", "ports"]),
     ("calls", &["domain"]),
@@ -24,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("notify", &["calls", "domain", "ports"]),
     ("passkeys", &["domain", "ports"]),
     ("portal", &["domain", "ports"]),
-    ("adapters", &["domain", "embed", "mosaic", "portal", "ports"]),
+    ("adapters", &["domain", "embed", "frequent", "mosaic", "portal", "ports"]),
     (
         "app",
         &[
@@ -35,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "cdp",
             "domain",
             "identity",
+            "logs",
             "mosaic",
             "notify",
             "passkeys",
@@ -45,7 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("demo", &[]),
     ("receiver", &[]),
-    ("xtask", &[]),
+    ("xtask", &["frequent"]),
     ("acceptance", &["cdp", "demo", "testkit"]),
 ];
 
@@ -54,8 +57,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
     ("embed", &["sha2"]),
+    ("frequent", &["sha2"]),
     ("mosaic", &["thiserror"]),
     ("jobs", &["rustix", "thiserror", "tokio"]),
+    ("logs", &[]),
     (
         "attestation",
         &[

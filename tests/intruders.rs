@@ -65,9 +65,12 @@ async fn nobody_reaches_beyond_their_team_and_role() {
     assert_eq!((answer.status, answer.header("location")), (303, "/portal/overview"));
     assert_ne!(planted.cookie(), Some(made_up()));
     let old = planted.cookie().unwrap();
-    assert_eq!(planted.fill("/portal/keys", "/portal/sign-out", &[]).await.status, 303);
+    let out = planted.fill("/portal/keys", "/portal/sign-out", &[]).await;
+    // Nothing else of the origin's: applicants' devices keep secrets there.
+    assert_eq!((out.status, out.header("clear-site-data")), (303, "\"cache\""));
     planted.set_cookie(&old);
     assert_eq!(planted.get("/portal/keys").await.status, 303, "signed out for good");
+    assert_eq!(planted.sign_in("bob@lender.example", &password).await.status, 303, "and in again");
 }
 
 /// What is written is shown as it was written, wherever it is shown; and pages are in nobody's frame.
@@ -192,6 +195,10 @@ async fn a_password_is_changed_for_a_good_one() {
     for new in ["short", "passwordpassword", "ada@lender.example"] {
         let answer = one.fill("/portal/account", path, &[("new", new)]).await;
         assert_eq!(answer.status, 422, "{new}");
+    }
+    for breached in ["girlsjustwannahavefun", "GirlsJustWannaHaveFun"] {
+        let answer = one.fill("/portal/account", path, &[("new", breached)]).await;
+        assert!(answer.status == 422 && answer.text.contains("frequent and stolen passwords"));
     }
     let fields = [("new", PHRASE)];
     assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);

@@ -121,3 +121,46 @@ async fn a_strangers_guesses_lock_nobody_out() {
     let dump = deployment.database.dump().await;
     assert!(!dump.contains(&told), "only a hash of it is kept");
 }
+
+/// A password that a command made opens the portal at once, and nothing once its time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_made_password_is_replaced_within_three_days() {
+    let deployment = Deployment::start(Kind::Postgres).await;
+    let password = user(&deployment, &deployment.team, ADA, "owner");
+    let ada = Person::new(&base(&deployment));
+    assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
+    assert_eq!(ada.get("/portal/keys").await.status, 200, "everything is open at once");
+    let notice = "Your password was made for you.";
+    assert!(ada.get("/portal/account").await.text.contains(notice));
+
+    let hours_pass = async |hours: u32| {
+        let sql =
+            format!("UPDATE users SET password_until = password_until - interval '{hours} hours'");
+        deployment.database.execute(&sql).await;
+    };
+    hours_pass(71).await;
+    assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
+    hours_pass(2).await;
+    let late = Person::new(&base(&deployment));
+    for _ in 0..7 {
+        let answer = late.sign_in(ADA, &password).await;
+        assert_eq!(answer.status, 422, "it was right, so that it is not slowed down");
+        assert!(answer.text.contains("was made for you and has run out"), "{}", answer.text);
+        assert!(late.cookie().is_none());
+    }
+    let wrong = late.sign_in(ADA, WRONG).await;
+    assert!(wrong.text.contains("Incorrect email or password"), "{}", wrong.text);
+    ada.drop_cookie();
+    assert_eq!(ada.sign_in(ADA, &password).await.status, 422);
+
+    let anew = deployment.admin(&["reset-password", "--email", ADA]);
+    let anew = anew["password"].as_str().unwrap().to_owned();
+    assert_eq!(late.sign_in(ADA, &password).await.status, 422, "the one before");
+    assert_eq!(ada.sign_in(ADA, &anew).await.status, 303);
+    let own = [("new", "nine teapots under glass")];
+    let done = ada.fill("/portal/account", "/portal/account/password", &own).await;
+    assert!(done.text.contains("Your password was changed") && !done.text.contains(notice));
+    assert!(!ada.get("/portal/account").await.text.contains(notice));
+    hours_pass(1000).await;
+    assert_eq!(late.sign_in(ADA, own[0].1).await.status, 303, "it holds until it is changed");
+}

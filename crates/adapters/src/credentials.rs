@@ -80,6 +80,10 @@ impl Passwords for Argon2Passwords {
         fits.await.unwrap_or(false) && known
     }
 
+    fn is_frequent(&self, password: &Secret) -> bool {
+        frequent::is_frequent(password.expose())
+    }
+
     async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
         let score = self.aside(move || {
             let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -88,6 +92,9 @@ impl Passwords for Argon2Passwords {
         score.await.is_ok_and(|score| score < Score::Three)
     }
 }
+
+// A password that may be chosen is long enough to be on the list.
+const _: () = assert!(frequent::SHORTEST == domain::account::SHORTEST_PASSWORD);
 
 /// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
 pub struct TotpCodes;
@@ -149,6 +156,16 @@ mod tests {
         let own = "ada.lovelace@lender.example";
         assert!(passwords.is_guessable(secret(own), words()).await);
         assert!(!passwords.is_guessable(secret("nine teapots under glass"), words()).await);
+    }
+
+    /// What zxcvbn finds hard to guess, and others have chosen before.
+    #[test]
+    fn what_was_breached_is_frequent() {
+        let passwords = Argon2Passwords::new().unwrap();
+        for breached in ["girlsjustwannahavefun", "CorrectHorseBatteryStaple"] {
+            assert!(passwords.is_frequent(&secret(breached)), "{breached}");
+        }
+        assert!(!passwords.is_frequent(&secret("nine teapots under glass")));
     }
 
     /// RFC 6238, appendix B, with six of its eight digits.

@@ -69,7 +69,8 @@ pub(crate) enum Admin {
         #[arg(long, default_value = "")]
         label: String,
     },
-    /// Makes a person for the portal; prints {"userId","password"}, the only time it is shown
+    /// Makes a person for the portal; prints {"userId","password"}, the only time it is shown. It
+    /// opens the portal for 72 hours, in which they choose their own
     CreateUser {
         #[arg(long)]
         team: TeamId,
@@ -78,6 +79,12 @@ pub(crate) enum Admin {
         /// viewer, member, owner or operator
         #[arg(long)]
         role: Role,
+    },
+    /// Gives somebody a new password for 72 hours, and ends their sign-ins; prints
+    /// {"userId","password","signInsEnded"}
+    ResetPassword {
+        #[arg(long)]
+        email: Email,
     },
     /// Lets somebody in with their password alone, who has lost all that they have beside it
     DropSecondFactor {
@@ -147,6 +154,7 @@ impl Admin {
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
                 people::create(&store, team, email, role).await
             }
+            Self::ResetPassword { email } => people::reset_password(&store, email).await,
             Self::DropSecondFactor { email } => people::drop_second_factor(&store, email).await,
             Self::RotateKey { key_id } => {
                 let key = store.key(key_id).await.map_err(explain)?;

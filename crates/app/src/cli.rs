@@ -3,6 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
+use logs::Lines;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -157,14 +158,12 @@ fn start_log(config: &Config) -> Result<(), Failure> {
         .map_err(|error| format!("log is no filter of the tracing form: {error}"))?
         // It tells the parameters of each statement, contacts and hashes among them.
         .add_directive("tokio_postgres=info".parse()?);
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
     if config.log_json {
-        log.json().init();
+        log.with_writer(std::io::stderr).json().init();
     } else {
-        log.init();
+        log.with_writer(move || Lines::new(std::io::stderr(), colours)).init();
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ const LONGEST_EMAIL: usize = 254;
 pub const SHORTEST_PASSWORD: usize = 15;
 /// More would only cost us time.
 pub const LONGEST_PASSWORD: usize = 200;
+/// How long a password opens something that was made for somebody, until they choose their own.
+pub const INITIAL_PASSWORD_LASTS: TimeDelta = TimeDelta::hours(72);
 /// Characters of the name that a key is told apart by.
 pub const LONGEST_LABEL: usize = 60;
 
@@ -182,6 +184,12 @@ pub enum BadPassword {
     Short,
     #[error("a password has at most {LONGEST_PASSWORD} characters")]
     Long,
+    /// It is on a list.
+    #[error(
+        "that password is on lists of frequent and stolen passwords, which are tried first: choose \
+         another one"
+    )]
+    Frequent,
     /// It is among the first that somebody would try.
     #[error("that password is too easy to guess")]
     Guessable,

@@ -64,6 +64,7 @@ async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
         .with("has_codes", visitor.has_codes)
+        .with("password_until", visitor.password_until.map(Moment::from))
         .with("done", ""))
 }
 
@@ -75,9 +76,10 @@ async fn change_password(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
 ) -> Result<HttpResponse, Failure> {
-    let (visitor, new) = (sent.visitor, sent.fields.secret("new"));
+    let (mut visitor, new) = (sent.visitor, sent.fields.secret("new"));
     let shown = match portal.accounts.change_password(&visitor, new).await {
         Ok(()) => {
+            visitor.password_until = None;
             let done = "Your password was changed. You were signed out everywhere else.";
             page(&portal, &visitor).await?.with("done", done).shown()
         }
@@ -106,6 +108,7 @@ async fn refused(
         | PortalError::Forbidden
         | PortalError::Unconfirmed
         | PortalError::WrongPassword
+        | PortalError::PasswordRanOut
         | PortalError::WrongCode
         | PortalError::TooMany { .. }
         | PortalError::Invalid(_)

@@ -196,6 +196,7 @@ async fn confirm(
         Ok(fresh) => Ok(remember(see(CONTINUE), &fresh)),
         Err(
             error @ (PortalError::WrongPassword
+            | PortalError::PasswordRanOut
             | PortalError::WrongCode
             | PortalError::Invalid(_)
             | PortalError::TooMany { .. }),

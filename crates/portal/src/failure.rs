@@ -113,6 +113,7 @@ fn status(error: &PortalError) -> StatusCode {
         PortalError::Forbidden | PortalError::Unconfirmed => StatusCode::FORBIDDEN,
         PortalError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
         PortalError::WrongPassword
+        | PortalError::PasswordRanOut
         | PortalError::WrongCode
         | PortalError::Password(_)
         | PortalError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,

@@ -98,6 +98,7 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
         | PortalError::Forbidden
         | PortalError::Unconfirmed
         | PortalError::WrongPassword
+        | PortalError::PasswordRanOut
         | PortalError::WrongCode
         | PortalError::Password(_)
         | PortalError::Store(_) => Err(error.into()),

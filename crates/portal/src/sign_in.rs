@@ -1,6 +1,10 @@
 //! Signing in and out.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::header::{HeaderName, HeaderValue},
+    web,
+};
 use ports::driving::{Asked, Attempt, PortalError, SignedIn, Visitor};
 use serde::Deserialize;
 
@@ -16,6 +20,11 @@ use crate::{
 /// Where somebody is who has signed in and wanted nothing in particular.
 pub(crate) const HOME: &str = "/portal/overview";
 const LONGEST_PATH: usize = 500;
+/// What a browser still shows of the pages when somebody goes back. Not `"storage"`: applicants'
+/// devices keep the secret of their session for the same origin. Not `"cookies"`: they would go for
+/// the whole registrable domain, other sites' among them; the portal's own is deleted by name, and
+/// what a browser is known by stays.
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -61,9 +70,11 @@ async fn sign_in(
     };
     match portal.accounts.sign_in(attempt).await {
         Ok(answer) => Ok(signed_in(&answer, next)),
-        Err(error @ (PortalError::WrongPassword | PortalError::TooMany { .. })) => {
-            Ok(form(&portal, next, email).refused(&error))
-        }
+        Err(
+            error @ (PortalError::WrongPassword
+            | PortalError::PasswordRanOut
+            | PortalError::TooMany { .. }),
+        ) => Ok(form(&portal, next, email).refused(&error)),
         Err(error) => Err(error.into()),
     }
 }
@@ -137,7 +148,9 @@ async fn show_code(
 
 async fn sign_out(portal: web::Data<Portal>, sent: SentFirst) -> Result<HttpResponse, Failure> {
     portal.accounts.sign_out(&sent.0.visitor).await?;
-    Ok(forget(see("/portal/sign-in")))
+    let mut response = forget(see("/portal/sign-in"));
+    response.headers_mut().insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\""));
+    Ok(response)
 }
 
 /// A path of the portal, whatever somebody wrote into a link.

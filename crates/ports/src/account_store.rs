@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    account::{Email, Role},
+    account::{Email, INITIAL_PASSWORD_LASTS, Role},
     id::{SignInId, TeamId, UserId},
     secret::Secret,
 };
@@ -19,7 +19,7 @@ pub trait UserStore: Send + Sync {
     async fn add_user(
         &self,
         user: &User,
-        password: Option<&PasswordHash>,
+        password: Option<&NewPassword>,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
@@ -43,8 +43,9 @@ pub trait UserStore: Send + Sync {
     /// A team's people, by their addresses.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
 
-    /// Sets a password; links by which one could be chosen are void from then on.
-    async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError>;
+    /// Sets a password and until when it opens something; links by which one could be chosen are
+    /// void from then on.
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError>;
 
     async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError>;
 
@@ -183,6 +184,8 @@ pub struct KeptUser {
     pub user: User,
     /// None: they have not chosen one yet.
     pub password: Option<PasswordHash>,
+    /// From when on the password opens nothing; none where they chose it themselves.
+    pub password_until: Option<DateTime<Utc>>,
     /// Whom a provider of identities knows them as.
     pub subject: Option<String>,
     /// The secret of their one-time codes.
@@ -191,11 +194,42 @@ pub struct KeptUser {
     pub recovery_codes_left: usize,
 }
 
+impl KeptUser {
+    /// Whether their password was made for them too long ago to open anything.
+    #[must_use]
+    pub fn password_ran_out(&self, now: DateTime<Utc>) -> bool {
+        self.password_until.is_some_and(|until| until <= now)
+    }
+}
+
 /// A password as it is kept: a string of the PHC form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
 
-/// The SHA-256 hash of something that has 80 random bits or more; all of it that is kept.
+/// A password to be kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewPassword {
+    pub hash: PasswordHash,
+    /// From when on it opens nothing, where it was made for the person; none where they chose it.
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl NewPassword {
+    /// One that the person chose: it holds until it is changed.
+    #[must_use]
+    pub const fn chosen(hash: PasswordHash) -> Self {
+        Self { hash, until: None }
+    }
+
+    /// One that was made for the person now.
+    #[must_use]
+    pub fn made(hash: PasswordHash, now: DateTime<Utc>) -> Self {
+        Self { hash, until: Some(now + INITIAL_PASSWORD_LASTS) }
+    }
+}
+
+/// The SHA-256 hash of something that has 120 random bits or more (recovery codes
+/// of earlier versions: 80); all of it that is kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CodeHash(pub [u8; 32]);
 

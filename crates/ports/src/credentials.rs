@@ -14,6 +14,9 @@ pub trait Passwords: Send + Sync {
     /// Whether a password has this hash. Without one the answer is `false`, and takes as long.
     async fn fits(&self, password: Secret, hash: Option<PasswordHash>) -> bool;
 
+    /// Whether a password is on a list of frequent and breached ones, in whatever case it is written.
+    fn is_frequent(&self, password: &Secret) -> bool;
+
     /// Whether somebody who knows these words would guess it soon.
     async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool;
 }

@@ -4,6 +4,7 @@ mod advisories;
 mod bench;
 mod command;
 mod packages;
+mod passwords;
 mod postgres;
 mod test;
 mod up;
@@ -29,6 +30,8 @@ enum Task {
         #[arg(long)]
         from: Option<PathBuf>,
     },
+    /// Replaces the list of frequent passwords in `crates/frequent/data`; needs Python with pip
+    RenewPasswords,
     /// Runs the benchmarks and writes target/bench/NAME.json
     Bench {
         /// One benchmark alone
@@ -42,6 +45,7 @@ async fn main() -> ExitCode {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
+        Task::RenewPasswords => passwords::renew(),
         Task::Bench { name } => bench::bench(name.as_deref()),
     };
     match done {

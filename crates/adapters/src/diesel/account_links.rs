@@ -116,7 +116,10 @@ impl AccountLinkStore for Store {
                 .optional()?;
             let Some(whose) = whose else { return Ok(false) };
             ::diesel::update(users::table.filter(users::id.eq(whose)))
-                .set(users::password.eq(Some(&password.0)))
+                .set((
+                    users::password.eq(Some(&password.0)),
+                    users::password_until.eq(None::<Moment>),
+                ))
                 .execute(conn)
                 .await?;
             let theirs = sign_ins::table.filter(sign_ins::person.eq(whose));

@@ -31,6 +31,7 @@ impl InvitationStore for Store {
             created_at: Moment(now),
             passkeys: 0,
             subject: None,
+            password_until: None,
             invited_as: Some(user.email.as_str().to_owned()),
         };
         let written = with_conn!(self, |conn| {

@@ -34,6 +34,7 @@ pub(super) struct UserRow {
     pub(super) passkeys: i32,
     pub(super) subject: Option<String>,
     pub(super) invited_as: Option<String>,
+    pub(super) password_until: Option<Moment>,
 }
 
 impl UserRow {
@@ -69,6 +70,7 @@ impl Store {
         Ok(Some(KeptUser {
             user: row.user()?,
             password: row.password.map(PasswordHash),
+            password_until: row.password_until.map(|until| until.0),
             subject: row.subject,
             totp: totp.map(Secret::new),
             passkeys: usize::try_from(row.passkeys).unwrap_or(0),

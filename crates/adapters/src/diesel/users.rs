@@ -13,7 +13,7 @@ use domain::{
 };
 use ports::{
     Resealed, StoreError,
-    account_store::{Change, CodeHash, KeptUser, PasswordHash, SecondFactor, User, UserStore},
+    account_store::{Change, CodeHash, KeptUser, NewPassword, SecondFactor, User, UserStore},
 };
 
 use super::{
@@ -65,7 +65,7 @@ impl UserStore for Store {
     async fn add_user(
         &self,
         user: &User,
-        password: Option<&PasswordHash>,
+        password: Option<&NewPassword>,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let row = UserRow {
@@ -73,12 +73,13 @@ impl UserStore for Store {
             team: Id(*user.team.as_uuid()),
             email: user.email.as_str().to_owned(),
             role: user.role.as_str().to_owned(),
-            password: password.map(|hash| hash.0.clone()),
+            password: password.map(|password| password.hash.0.clone()),
             totp: None,
             created_at: Moment(now),
             passkeys: 0,
             subject: None,
             invited_as: None,
+            password_until: password.and_then(|password| password.until).map(Moment),
         };
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(users::table)
@@ -133,9 +134,10 @@ impl UserStore for Store {
         rows.map_err(failed("read a team's people"))?.iter().map(UserRow::user).collect()
     }
 
-    async fn set_password(&self, id: UserId, password: &PasswordHash) -> Result<(), StoreError> {
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
         let id = Id(*id.as_uuid());
-        let change = users::password.eq(Some(&password.0));
+        let until = password.until.map(Moment);
+        let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
         let changed: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::update(users::table.filter(users::id.eq(id)))
                 .set(change)

@@ -7,6 +7,7 @@ use adapters::{
     diesel::Store,
     system::{SystemChance, SystemClock},
 };
+use chrono::{DateTime, Utc};
 use domain::{
     account::{Email, Role},
     audit::Deed,
@@ -14,7 +15,7 @@ use domain::{
     secret::Secret,
 };
 use ports::{
-    account_store::{SignInStore as _, User, UserStore as _},
+    account_store::{NewPassword, SignInStore as _, User, UserStore as _},
     audit_log::AuditLog as _,
     clock::{Chance as _, Clock as _},
     credentials::{OneTimeCodes as _, Passwords as _},
@@ -37,9 +38,7 @@ pub(super) async fn create(
     role: Role,
 ) -> Result<Value, Failure> {
     let now = SystemClock.now();
-    let password = password();
-    let passwords = Argon2Passwords::new().map_err(explain)?;
-    let hash = passwords.hash(password.clone()).await.map_err(explain)?;
+    let (password, kept) = make_password(now).await?;
     let user = User {
         id: UserId::from_uuid(Uuid::from_u128(SystemChance.id())),
         team,
@@ -51,16 +50,27 @@ pub(super) async fn create(
     };
     let subject = format!("{} as {}", user.email, role.as_str());
     store.note(team, &Deed::new(now, ADMIN, "person.add", &subject)).await.map_err(explain)?;
-    if !store.add_user(&user, Some(&hash), now).await.map_err(explain)? {
+    if !store.add_user(&user, Some(&kept), now).await.map_err(explain)? {
         return Err(format!("somebody has the address {} already", user.email).into());
     }
     Ok(json!({ "userId": user.id, "password": password.expose() }))
 }
 
+/// Gives somebody another password, which is shown this once, and ends their sign-ins.
+pub(super) async fn reset_password(store: &Arc<Store>, email: Email) -> Result<Value, Failure> {
+    let user = known(store, &email).await?;
+    let now = SystemClock.now();
+    let (password, kept) = make_password(now).await?;
+    let deed = Deed::new(now, ADMIN, "password.reset", user.email.as_str());
+    store.note(user.team, &deed).await.map_err(explain)?;
+    store.set_password(user.id, &kept).await.map_err(explain)?;
+    let ended = store.end_other_sign_ins(user.id, None).await.map_err(explain)?;
+    Ok(json!({ "userId": user.id, "password": password.expose(), "signInsEnded": ended }))
+}
+
 /// Takes somebody's one-time codes and passkeys away, and ends their sign-ins.
 pub(super) async fn drop_second_factor(store: &Arc<Store>, email: Email) -> Result<Value, Failure> {
-    let kept = store.user_by_email(&email).await.map_err(explain)?;
-    let user = kept.ok_or_else(|| format!("nobody has the address {email}"))?.user;
+    let user = known(store, &email).await?;
     let deed = Deed::new(SystemClock.now(), ADMIN, "second-factor.drop", user.email.as_str());
     store.note(user.team, &deed).await.map_err(explain)?;
     for passkey in store.passkeys(user.id).await.map_err(explain)? {
@@ -69,6 +79,19 @@ pub(super) async fn drop_second_factor(store: &Arc<Store>, email: Email) -> Resu
     store.set_second_factor(user.id, None).await.map_err(explain)?;
     let ended = store.end_other_sign_ins(user.id, None).await.map_err(explain)?;
     Ok(json!({ "userId": user.id, "signInsEnded": ended }))
+}
+
+async fn known(store: &Arc<Store>, email: &Email) -> Result<User, Failure> {
+    let kept = store.user_by_email(email).await.map_err(explain)?;
+    Ok(kept.ok_or_else(|| format!("nobody has the address {email}"))?.user)
+}
+
+/// A password for somebody, and what is kept of it: it has to be replaced before long.
+async fn make_password(now: DateTime<Utc>) -> Result<(Secret, NewPassword), Failure> {
+    let password = password();
+    let passwords = Argon2Passwords::new().map_err(explain)?;
+    let hash = passwords.hash(password.clone()).await.map_err(explain)?;
+    Ok((password, NewPassword::made(hash, now)))
 }
 
 /// Four groups of six that can be typed.

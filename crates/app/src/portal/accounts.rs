@@ -14,7 +14,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, KeptUser, SignIn, Whence},
+    account_store::{CodeHash, KeptUser, NewPassword, SignIn, Whence},
     driving::{AccountService, Attempt, Offer, PortalError, SignedIn, Visitor},
 };
 use uuid::Uuid;
@@ -44,6 +44,10 @@ impl AccountService for People {
             return Err(PortalError::WrongPassword);
         };
         self.forgive(counted).await;
+        if kept.password_ran_out(self.core.clock.now()) {
+            self.note_refusal(found.as_ref(), "password that ran out", &from);
+            return Err(PortalError::PasswordRanOut);
+        }
         self.begin(kept, from, By::Password, browser).await
     }
 
@@ -83,6 +87,7 @@ impl AccountService for People {
             team_name: home.name,
             sign_in: sign_in.id,
             passed: sign_in.passed,
+            password_until: kept.password_until,
             has_codes: kept.totp.is_some(),
             has_passkey: kept.passkeys > 0,
             authenticated: Authenticated {
@@ -120,7 +125,7 @@ impl AccountService for People {
         self.confirmed(visitor, Sensitive::Credentials)?;
         let hash = self.good_password(new, &visitor.email).await?;
         self.note(visitor, "password.change", "").await?;
-        self.users.set_password(visitor.user, &hash).await?;
+        self.users.set_password(visitor.user, &NewPassword::chosen(hash)).await?;
         self.sign_ins.end_other_sign_ins(visitor.user, Some(visitor.sign_in)).await?;
         self.tell(visitor.user, AccountEvent::PasswordChanged, &visitor.from).await?;
         Ok(())

@@ -147,7 +147,11 @@ impl People {
                 let sane = password.expose().chars().count() <= LONGEST_PASSWORD;
                 let hash = kept.password.clone().filter(|_| sane);
                 let fits = self.passwords.fits(password, hash).await;
-                if fits { Ok(()) } else { Err(PortalError::WrongPassword) }
+                if !fits {
+                    return Err(PortalError::WrongPassword);
+                }
+                let ran_out = kept.password_ran_out(self.core.clock.now());
+                if ran_out { Err(PortalError::PasswordRanOut) } else { Ok(()) }
             }
             FirstFactor::Provider(asked) if visitor.is_by_provider() => {
                 let now = self.core.clock.now().timestamp();

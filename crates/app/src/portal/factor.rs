@@ -13,8 +13,9 @@ use super::{People, accounts::hash_of};
 /// How long an offered secret can be taken.
 const OFFERED: TimeDelta = TimeDelta::minutes(30);
 const RECOVERY_CODES: usize = 10;
-/// Characters of a recovery code: 80 bits in base32.
-const RECOVERY: usize = 16;
+/// Characters of a recovery code: 120 bits in base32, enough for a plain hash of it to be kept.
+/// Those that earlier versions made have 16, and count as they did.
+const RECOVERY: usize = 24;
 
 impl People {
     pub(super) fn offer(&self, visitor: &Visitor, before: Option<&str>) -> Offer {
@@ -72,7 +73,7 @@ impl People {
         (codes, hashes)
     }
 
-    /// Four groups of four, to be written down.
+    /// Six groups of four, to be written down.
     fn recovery_code(&self) -> Secret {
         let bits = self.core.chance.bits();
         let text = self.codes.secret(bits.first_chunk().copied().unwrap_or_default());
@@ -90,4 +91,21 @@ pub(super) fn tidy(code: &str) -> Secret {
 
 fn place(visitor: &Visitor) -> String {
     format!("portal.offer.{}", visitor.user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recovery_code_is_read_however_it_is_typed() {
+        for (typed, code) in [
+            ("abcd-efgh-ijkl-mnop-qrst-2345", "abcdefghijklmnopqrst2345"),
+            (" ABCD efgh\u{2013}ijkl mnopQRST\t2345 ", "abcdefghijklmnopqrst2345"),
+            ("Abcd-efgh-ijkl-mnop", "abcdefghijklmnop"),
+        ] {
+            assert_eq!(tidy(typed).expose(), code, "{typed}");
+        }
+        assert_eq!(tidy(&"a".repeat(1000)).expose().len(), RECOVERY + 1, "too long is wrong");
+    }
 }

@@ -137,6 +137,9 @@ impl People {
         email: &str,
     ) -> Result<PasswordHash, PortalError> {
         check_password(&new)?;
+        if self.passwords.is_frequent(&new) {
+            return Err(BadPassword::Frequent.into());
+        }
         let words = vec![email.to_owned(), "avouch".to_owned()];
         if self.passwords.is_guessable(new.clone(), words).await {
             return Err(BadPassword::Guessable.into());

@@ -1,5 +1,6 @@
 //! What is written down of sign-ins, and what people are told of their accounts.
 
+use adapters::refusals::{Class, has_room};
 use domain::{
     audit::Deed,
     id::{NoticeId, TeamId, UserId},
@@ -29,7 +30,8 @@ impl People {
     }
 
     /// Writes down that somebody was not let in, for the operator and, where it is about one of
-    /// their accounts, for the team. The limits on tries bound how many lines that are. Not waited
+    /// their accounts, for the team. Limits on tries bound how many
+    /// entries that are, and the log has a bound of its own. Not waited
     /// for: the time of an answer must not tell whether there is such an account.
     pub(super) fn note_refusal(
         &self,
@@ -40,7 +42,9 @@ impl People {
         metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
         let user = kept.map(|kept| kept.user.id.to_string()).unwrap_or_default();
         let client = from.address;
-        tracing::warn!(user.id = user, client.address = %client, factor, "a sign-in was refused");
+        if has_room(Class::SignIn) {
+            tracing::warn!(user.id = user, client.address = %client, factor, "a sign-in was refused");
+        }
         let Some(kept) = kept else { return };
         let (team, email) = (kept.user.team, kept.user.email.as_str());
         let deed = Deed::new(self.core.clock.now(), email, "sign-in.refused", factor);

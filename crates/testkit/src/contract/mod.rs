@@ -139,6 +139,7 @@ macro_rules! stores_contract {
             keys::revokes_once
             keys::lists_a_teams_keys_and_when_they_were_used
             people::finds_a_person_by_their_address
+            people::keeps_until_when_a_made_password_holds
             people::invites_an_address_that_somebody_else_has
             people::binds_a_person_to_one_identity
             people::takes_each_one_time_code_once

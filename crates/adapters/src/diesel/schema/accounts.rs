@@ -13,6 +13,7 @@ tables! {
         passkeys -> Integer,
         subject -> Nullable<Text>,
         invited_as -> Nullable<Text>,
+        password_until -> Nullable<SqlMoment>,
     }
     passkeys (id) {
         id -> SqlId,

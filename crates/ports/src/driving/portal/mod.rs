@@ -58,6 +58,8 @@ pub struct Visitor {
     /// Whether a passkey is.
     pub has_passkey: bool,
     pub authenticated: Authenticated,
+    /// From when on their password opens nothing; none where they chose it themselves.
+    pub password_until: Option<DateTime<Utc>>,
     /// What they have to do before anything else is open to them.
     pub duty: Option<Duty>,
     /// Comes with every form that they send.
@@ -105,7 +107,8 @@ impl Visitor {
 /// Signing in and out, and what one signs in with.
 #[async_trait]
 pub trait AccountService: Send + Sync {
-    /// Checks an address and a password. Takes as long for an address that nobody has.
+    /// Checks an address and a password. Takes as long for an address that nobody has. That a
+    /// password has run out is told to those alone who know it.
     async fn sign_in(&self, attempt: Attempt) -> Result<SignedIn, PortalError>;
 
     /// Checks a one-time or recovery code of somebody whose password was right; answers their new
@@ -245,6 +248,11 @@ pub enum PortalError {
     Unconfirmed,
     #[error("incorrect email or password")]
     WrongPassword,
+    #[error(
+        "that password was made for you and has run out: choose one of your own by a link, under \"I do \
+         not know my password\", or ask whoever runs the service for a new one"
+    )]
+    PasswordRanOut,
     #[error("that code is not right, or was used before")]
     WrongCode,
     #[error("too many attempts: wait a moment, then try again")]

@@ -8,7 +8,7 @@ use domain::{
 };
 use ports::{
     account_links::{AccountLink, MailClaim, Mailed},
-    account_store::PasswordHash,
+    account_store::{NewPassword, PasswordHash},
     notifier::NotificationVerdict,
 };
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::sample::noon;
 
 const LEASE: TimeDelta = TimeDelta::seconds(150);
 
-fn link(user: UserId, purpose: Purpose) -> AccountLink {
+pub(super) fn link(user: UserId, purpose: Purpose) -> AccountLink {
     AccountLink {
         id: AccountLinkId::from_uuid(Uuid::new_v4()),
         user,
@@ -75,7 +75,8 @@ pub async fn voids_links_when_a_password_is_changed(backend: &Backend) {
     for link in [&reset, &untouched] {
         links.owe_link(link).await.unwrap();
     }
-    backend.users.set_password(user.id, &PasswordHash("new".into())).await.unwrap();
+    let new = NewPassword::chosen(PasswordHash("new".into()));
+    backend.users.set_password(user.id, &new).await.unwrap();
     assert!(links.link(reset.id, noon()).await.unwrap().is_none());
     assert!(!links.use_link(reset.id, &PasswordHash("thief".into()), noon()).await.unwrap());
     let kept = backend.users.user(user.id).await.unwrap().unwrap();

@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use domain::{
-    account::{Email, Role},
+    account::{Email, Purpose, Role},
     audit::Deed,
     id::{TeamId, UserId},
     secret::Secret,
 };
-use ports::account_store::{Change, CodeHash, PasswordHash, SecondFactor, User};
+use ports::account_store::{Change, CodeHash, NewPassword, PasswordHash, SecondFactor, User};
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
 use super::{
-    Backend, ROUNDS, hash, household,
+    Backend, ROUNDS,
+    account_links::link,
+    hash, household,
     sign_ins::{IDLE, signed_in},
 };
 use crate::sample::noon;
@@ -28,7 +31,7 @@ fn user(team: TeamId, role: Role) -> User {
 
 pub(super) async fn added(backend: &Backend, team: TeamId, role: Role) -> User {
     let user = user(team, role);
-    let password = PasswordHash("$argon2id$…".into());
+    let password = NewPassword::chosen(PasswordHash("$argon2id$…".into()));
     assert!(backend.users.add_user(&user, Some(&password), noon()).await.unwrap());
     user
 }
@@ -40,22 +43,42 @@ pub(super) fn code() -> CodeHash {
 pub async fn finds_a_person_by_their_address(backend: &Backend) {
     let home = household(backend).await;
     let user = user(home.team, Role::Owner);
-    let password = PasswordHash("$argon2id$…".into());
+    let password = NewPassword::chosen(PasswordHash("$argon2id$…".into()));
     assert!(backend.users.add_user(&user, Some(&password), noon()).await.unwrap());
     let again = User { id: UserId::from_uuid(Uuid::new_v4()), ..user.clone() };
     assert!(!backend.users.add_user(&again, None, noon()).await.unwrap(), "a taken address");
     let kept = backend.users.user_by_email(&user.email).await.unwrap().unwrap();
     assert_eq!(kept.user, user);
-    assert!(kept.password.as_ref() == Some(&password) && kept.totp.is_none());
+    assert!(kept.password == Some(password.hash) && kept.totp.is_none());
     assert_eq!(kept.recovery_codes_left, 0);
-    let anew = PasswordHash("another".into());
+    let anew = NewPassword::chosen(PasswordHash("another".into()));
     backend.users.set_password(user.id, &anew).await.unwrap();
     let kept = backend.users.user(user.id).await.unwrap().unwrap();
-    assert!(kept.password == Some(anew));
+    assert!(kept.password == Some(anew.hash) && kept.password_until.is_none());
     let nobody = "nobody@people.example".parse().unwrap();
     assert!(backend.users.user_by_email(&nobody).await.unwrap().is_none());
     assert!(backend.users.user(again.id).await.unwrap().is_none());
     assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
+}
+
+pub async fn keeps_until_when_a_made_password_holds(backend: &Backend) {
+    let home = household(backend).await;
+    let user = user(home.team, Role::Owner);
+    let hash = |text: &str| PasswordHash(text.into());
+    let until = async || backend.users.user(user.id).await.unwrap().unwrap().password_until;
+    let made = NewPassword::made(hash("made"), noon());
+    assert!(backend.users.add_user(&user, Some(&made), noon()).await.unwrap());
+    assert_eq!(until().await, Some(noon() + TimeDelta::hours(72)));
+    let chosen = NewPassword::chosen(hash("chosen"));
+    backend.users.set_password(user.id, &chosen).await.unwrap();
+    assert_eq!(until().await, None);
+    let later = noon() + TimeDelta::hours(1);
+    backend.users.set_password(user.id, &NewPassword::made(hash("anew"), later)).await.unwrap();
+    assert_eq!(until().await, Some(later + TimeDelta::hours(72)));
+    let reset = link(user.id, Purpose::Reset);
+    backend.account_links.owe_link(&reset).await.unwrap();
+    assert!(backend.account_links.use_link(reset.id, &hash("by link"), noon()).await.unwrap());
+    assert_eq!(until().await, None, "chosen by link");
 }
 
 pub async fn invites_an_address_that_somebody_else_has(backend: &Backend) {
