@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::{
     net::UnixStream,
-    sync::{mpsc, oneshot, watch},
+    sync::{OwnedSemaphorePermit, mpsc, oneshot, watch},
 };
 
 pub(crate) use self::socket::{Socket, SocketError};
@@ -35,10 +35,16 @@ pub struct Client {
 }
 
 struct Inner {
-    outgoing: mpsc::Sender<String>,
+    outgoing: mpsc::Sender<Outgoing>,
     next: AtomicU64,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, CallError>>>>,
     closed: watch::Sender<bool>,
+}
+
+/// A command on its way, with the room that it takes until it is written.
+struct Outgoing {
+    text: String,
+    room: Option<OwnedSemaphorePermit>,
 }
 
 /// Something Chromium tells without being asked.
@@ -154,6 +160,17 @@ impl Client {
         method: &str,
         params: Value,
     ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
+        self.send_with(session, method, params, None)
+    }
+
+    /// The same, with the room that the command takes: it is given back once the command is written.
+    pub(crate) fn send_with(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
         if self.is_closed() {
             return Err(CallError::Gone);
         }
@@ -168,7 +185,8 @@ impl Client {
         }
         let (sender, reply) = oneshot::channel();
         self.inner.pending().insert(id, sender);
-        if self.inner.outgoing.try_send(Value::Object(message).to_string()).is_err() {
+        let outgoing = Outgoing { text: Value::Object(message).to_string(), room };
+        if self.inner.outgoing.try_send(outgoing).is_err() {
             self.inner.pending().remove(&id);
             return Err(CallError::Gone);
         }
@@ -177,7 +195,7 @@ impl Client {
 }
 
 impl Inner {
-    fn new() -> (Arc<Self>, mpsc::Receiver<String>) {
+    fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (outgoing, commands) = mpsc::channel(QUEUE);
         let inner = Self {
             outgoing,

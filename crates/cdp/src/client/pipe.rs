@@ -8,15 +8,16 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::{Event, Inner, LONGEST};
+use super::{Event, Inner, LONGEST, Outgoing};
 
-pub(super) async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<String>) {
-    while let Some(command) = commands.recv().await {
-        let mut bytes = command.into_bytes();
+pub(super) async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<Outgoing>) {
+    while let Some(Outgoing { text, room }) = commands.recv().await {
+        let mut bytes = text.into_bytes();
         bytes.push(0);
         if to.write_all(&bytes).await.is_err() {
             return;
         }
+        drop(room);
     }
 }
 

@@ -22,7 +22,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, protocol::WebSocketConfig},
 };
 
-use super::{Event, Inner, LONGEST};
+use super::{Event, Inner, LONGEST, Outgoing};
 
 /// Until the other end takes the connection.
 const DIAL_PATIENCE: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ impl Socket {
     pub(super) fn speak(
         self,
         inner: Arc<Inner>,
-        commands: mpsc::Receiver<String>,
+        commands: mpsc::Receiver<Outgoing>,
         events: mpsc::Sender<Event>,
     ) {
         let (sink, stream) = self.0.split();
@@ -161,20 +161,21 @@ async fn ask(url: &Uri, tls: &Arc<ClientConfig>) -> Result<Uri, SocketError> {
 async fn write(
     mut sink: SplitSink<WebSocketStream<Carrier>, Message>,
     inner: Arc<Inner>,
-    mut commands: mpsc::Receiver<String>,
+    mut commands: mpsc::Receiver<Outgoing>,
 ) {
     let mut closed = inner.closed.subscribe();
     let mut pings = tokio::time::interval(PING_EVERY);
     loop {
-        let message = tokio::select! {
+        let (message, room) = tokio::select! {
             command = commands.recv() => match command {
-                Some(command) => Message::text(command),
+                Some(Outgoing { text, room }) => (Message::text(text), room),
                 None => break,
             },
-            _ = pings.tick() => Message::Ping(tungstenite::Bytes::new()),
+            _ = pings.tick() => (Message::Ping(tungstenite::Bytes::new()), None),
             _ = closed.wait_for(|closed| *closed) => break,
         };
         let sent = tokio::time::timeout(SILENCE, sink.send(message)).await;
+        drop(room);
         if !matches!(sent, Ok(Ok(()))) {
             break;
         }
