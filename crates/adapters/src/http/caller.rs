@@ -5,7 +5,10 @@ use std::{future::Future, net::IpAddr, pin::Pin, time::Duration};
 use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest,
     dev::Payload,
-    http::header::{AUTHORIZATION, CONTENT_TYPE},
+    http::{
+        header::{AUTHORIZATION, CONTENT_TYPE, HOST},
+        uri::Authority,
+    },
     web::{self, Bytes},
 };
 use domain::{egress::Networks, secret::Secret};
@@ -14,12 +17,13 @@ use ports::{
     driving::{self, Admission, Gate, Knock, Purpose, Refusal},
 };
 
-use super::error::ApiError;
+use super::{error::ApiError, refused::KeyShown};
 
 /// How long a body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(15);
 
-/// Networks whose `X-Forwarded-For` is believed: the proxies in front of the service.
+/// Networks whose `X-Forwarded-For`, `X-Forwarded-Host` and `Forwarded` are believed: the proxies in
+/// front of the service.
 #[derive(Clone, Default)]
 pub struct TrustedProxies(pub Networks);
 
@@ -115,7 +119,7 @@ async fn admit(
     Ok((admitted(request, admission)?, catalogue))
 }
 
-/// Notes the window for the headers of the answer.
+/// Notes the window for the headers of the answer, and whose key was refused for the log.
 pub(super) fn admitted(
     request: &HttpRequest,
     admission: Admission,
@@ -123,9 +127,12 @@ pub(super) fn admitted(
     if let Some(window) = admission.window {
         request.extensions_mut().insert(window);
     }
-    admission.verdict.map_err(|refusal| match refusal {
-        Refusal::Unauthorized => ApiError::Unauthorized,
-        Refusal::TooMany { retry_after } => ApiError::TooMany(retry_after),
+    admission.verdict.map_err(|refusal| {
+        request.extensions_mut().insert(KeyShown::new(key(request), admission.key));
+        match refusal {
+            Refusal::Unauthorized => ApiError::Unauthorized,
+            Refusal::TooMany { retry_after } => ApiError::TooMany(retry_after),
+        }
     })
 }
 
@@ -142,6 +149,19 @@ fn key(request: &HttpRequest) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let key = key.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
+}
+
+/// The host that somebody sent a request to. What is said of it in the place of the `Host` header
+/// counts from trusted proxies alone.
+pub(super) fn host(request: &HttpRequest) -> String {
+    let trusted = request.app_data::<TrustedProxies>();
+    let peer = request.peer_addr().map(|peer| peer.ip());
+    if trusted.zip(peer).is_some_and(|(trusted, peer)| trusted.0.contain(peer)) {
+        return request.connection_info().host().to_owned();
+    }
+    let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let authority = request.uri().authority().map(Authority::as_str);
+    named.or(authority).unwrap_or_default().to_owned()
 }
 
 /// The peer's address; behind trusted proxies the last address that none of them is.

@@ -16,7 +16,8 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
     http::header::{
-        HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue,
+        REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
     },
     middleware::Next,
 };
@@ -28,6 +29,7 @@ use uuid::Uuid;
 use super::{
     error::{ApiError, in_our_words},
     measure::measure,
+    refused,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -36,6 +38,12 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// Two years (RFC 6797); other names of the domain are not ours to decide about.
 const HSTS: &str = "max-age=63072000";
+/// What an answer has that says nothing else of it: it is for whoever asked, and no page.
+const DEFAULTS: [(HeaderName, &str); 3] = [
+    (CACHE_CONTROL, "no-store"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (REFERRER_POLICY, "no-referrer"),
+];
 const LONGEST_ID: usize = 128;
 
 // New ids are unlike any other process's and follow one another: they are no secret, and this asks
@@ -53,6 +61,7 @@ pub(super) async fn frame(
 ) -> Result<ServiceResponse, Error> {
     let began = Instant::now();
     let id = request_id(request.headers());
+    let https = request.app_data::<Https>().is_some_and(|https| https.0);
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
     let answered =
         AssertUnwindSafe(next.call(request)).catch_unwind().instrument(span.clone()).await;
@@ -60,20 +69,15 @@ pub(super) async fn frame(
         tracing::error!(request.id = ?id, "a handler panicked");
         metrics::counter!("avouch_http_panics_total").increment(1);
         let mut response = ApiError::Panicked.into_response();
-        let headers = response.headers_mut();
-        headers.insert(REQUEST_ID, id);
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        surround(response.headers_mut(), id, https);
         return Err(InternalError::from_response("panicked", response).into());
     };
-    let mut response = in_our_words(answered?);
+    let response = answered?;
+    span.in_scope(|| refused::note(&response));
+    let mut response = in_our_words(response);
     let window = response.request().extensions().get::<Window>().copied();
-    let https = response.request().app_data::<Https>().is_some_and(|https| https.0);
     let headers = response.headers_mut();
-    headers.insert(REQUEST_ID, id);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if https {
-        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
-    }
+    surround(headers, id, https);
     if let Some(window) = window {
         headers.insert(LIMIT, window.limit.count.into());
         headers.insert(REMAINING, window.remaining().into());
@@ -81,6 +85,20 @@ pub(super) async fn frame(
     }
     span.in_scope(|| measure(response.request(), response.status(), began));
     Ok(response)
+}
+
+/// The headers that every answer has, and those that it has where nothing else was said.
+fn surround(headers: &mut HeaderMap, id: HeaderValue, https: bool) {
+    headers.insert(REQUEST_ID, id);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if https {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
+    }
+    for (name, value) in DEFAULTS {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
 }
 
 /// The caller's own id where it is a sane one, else a new one.

@@ -68,7 +68,7 @@ pub(super) fn measure(request: &HttpRequest, status: StatusCode, began: Instant)
 }
 
 /// The route of a path, found without the router's patterns, since this is done for each request.
-fn route(path: &str) -> &'static str {
+pub(super) fn route(path: &str) -> &'static str {
     let whole = |path| ROUTES.iter().copied().find(|route| *route == path);
     let Some(rest) = path.strip_prefix("/v1/partner/") else {
         return match path {

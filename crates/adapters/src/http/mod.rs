@@ -14,6 +14,7 @@ mod methods;
 mod openapi;
 mod query;
 mod recordings;
+mod refused;
 mod sessions;
 mod stream;
 

@@ -9,7 +9,8 @@ use actix_web::{
         StatusCode,
         header::{
             self, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE,
-            ContentDisposition, DispositionParam, DispositionType, Header as _,
+            CONTENT_SECURITY_POLICY, ContentDisposition, DispositionParam, DispositionType,
+            Header as _,
         },
     },
     web,
@@ -19,6 +20,8 @@ use serde::Deserialize;
 
 use super::{error::ApiError, methods::reading};
 use crate::recordings::Films;
+
+const POLICY: &str = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
 #[derive(Deserialize)]
 struct Signed {
@@ -53,7 +56,9 @@ async fn recording(
         .content_type("video/mp4")
         .insert_header((CONTENT_DISPOSITION, shown))
         .insert_header((ACCEPT_RANGES, "bytes"))
-        .insert_header((CACHE_CONTROL, "private, no-store"));
+        .insert_header((CACHE_CONTROL, "private, no-store"))
+        // A browser that is led to a film makes a page of its own around it.
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY));
     if status == StatusCode::PARTIAL_CONTENT {
         let last = range.end.saturating_sub(1);
         let part = format!("bytes {}-{last}/{length}", range.start);

@@ -86,7 +86,9 @@ pub(super) fn widened(subject: Subject) -> Subject {
     }
 }
 
-pub(super) fn network(address: IpAddr) -> IpAddr {
+/// An address as the network that limits count: of IPv6 the /64, of which whoever has one address
+/// has all.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(ip) => match ip.to_ipv4_mapped() {

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use adapters::refusals::{Class, has_room};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{binding::SecretHash, id::SessionId, session::Session, workflow::Definition};
@@ -191,7 +192,13 @@ impl GuestView {
         match whole(&self.core.runtime, work).await {
             Ok(Redeemed::Joined(..)) => self.admitted(),
             Ok(Redeemed::Full) => self.answered(GuestAnswer::TooManyDevices),
-            Ok(Redeemed::Refused) => self.answered(GuestAnswer::WrongCode),
+            Ok(Redeemed::Refused) => {
+                if has_room(Class::Code) {
+                    let class = Class::Code.as_str();
+                    tracing::warn!(class, session.id = %self.id, "a code for another device was refused");
+                }
+                self.answered(GuestAnswer::WrongCode);
+            }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::error!(session.id = %self.id, error, "a code could not be redeemed; the guest is told to try again");

@@ -66,6 +66,7 @@ fn read(knock: &Knock) -> Option<ApiKeyText> {
 impl Gatekeeper {
     async fn judge(&self, knock: &Knock, key: Option<ApiKey>) -> Admission {
         let now = self.core.clock.now();
+        let shown = key.as_ref().map(|key| key.id);
         let caller = key.filter(|key| key.opens(now));
         if let Some(key) = &caller {
             self.uses.note(key.id, now);
@@ -81,7 +82,8 @@ impl Gatekeeper {
         };
         // The limit on creation is told by `Retry-After` alone.
         let told = |window: &Window| Some(window.limit) == self.limits.requests;
-        Admission { window: windows.into_iter().next().filter(told), verdict, catalogue: None }
+        let window = windows.into_iter().next().filter(told);
+        Admission { window, verdict, key: shown, catalogue: None }
     }
 
     fn charges(&self, knock: &Knock, caller: Option<&Caller>) -> Vec<Charge> {

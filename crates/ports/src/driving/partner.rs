@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use domain::{
     api_key::{ApiKey, Environment},
-    id::{SessionId, TeamId},
+    id::{ApiKeyId, SessionId, TeamId},
     notification::Channel,
     platform::{Card, Platform},
     rate::Window,
@@ -46,6 +46,8 @@ pub struct Admission {
     /// The limit that partners are told of; none where there is none.
     pub window: Option<Window>,
     pub verdict: Result<Caller, Refusal>,
+    /// The record of the key that was shown, where it opens nothing any more too; for the log alone.
+    pub key: Option<ApiKeyId>,
     /// The catalogue's revision when the key was looked at; none where a poll looked, or nobody.
     pub catalogue: Option<Revision>,
 }

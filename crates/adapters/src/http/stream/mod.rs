@@ -6,7 +6,7 @@ mod outgoing;
 pub(super) mod watch;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use actix_web::{HttpRequest, HttpResponse, http::header::ORIGIN, web};
 use actix_ws::{
@@ -17,12 +17,15 @@ use futures_util::StreamExt as _;
 use ports::driving::{ApplicantError, ApplicantService, Show, Viewing};
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::field::display;
 
 use self::{
     cast::Cast,
     outgoing::{code, guest, scene, state},
     wire::{FromPage, Hello},
 };
+use super::{caller::host, refused::client};
+use crate::refusals::{Class, has_room};
 
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 const PING_EVERY: Duration = Duration::from_secs(15);
@@ -40,7 +43,8 @@ pub(super) async fn open(
     }
     let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
     let id = path.parse::<SessionId>().ok();
-    actix_web::rt::spawn(converse(applicants.into_inner(), id, session, messages));
+    let from = client(&request);
+    actix_web::rt::spawn(converse(applicants.into_inner(), id, from, session, messages));
     Ok(response)
 }
 
@@ -63,13 +67,13 @@ fn same_origin(request: &HttpRequest) -> bool {
     let Some(origin) = request.headers().get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
         return true;
     };
-    let host = request.connection_info().host().to_owned();
-    origin.split_once("://").is_some_and(|(_, authority)| authority == host)
+    origin.split_once("://").is_some_and(|(_, authority)| authority == host(request))
 }
 
 async fn converse(
     applicants: Arc<dyn ApplicantService>,
     id: Option<SessionId>,
+    from: IpAddr,
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
@@ -82,6 +86,7 @@ async fn converse(
     let why = match joined {
         Ok(viewing) => show(viewing, &mut session, messages).await,
         Err(ApplicantError::NotFound) => {
+            refuse(id, from);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }
@@ -96,6 +101,15 @@ async fn converse(
         }
     };
     close(session, why).await;
+}
+
+/// Notes that a link to a session opened nothing.
+fn refuse(id: Option<SessionId>, from: IpAddr) {
+    let class = Class::Link;
+    if has_room(class) {
+        let (class, id) = (class.as_str(), id.map(display));
+        tracing::warn!(class, session.id = id, client.network = %from, "a link was refused");
+    }
 }
 
 async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The WebSocket of the page that only watches: states and pictures out, nothing but receipts in.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, Session};
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    HELLO_PATIENCE, PING_EVERY, at, cast::Cast, close, next_text, same_origin, send, split,
+    HELLO_PATIENCE, PING_EVERY, at, cast::Cast, client, close, next_text, refuse, same_origin,
+    send, split,
 };
 
 /// Passes and receipts are short.
@@ -42,13 +43,15 @@ pub(in crate::http) async fn open(
     }
     let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
     let id = path.parse::<SessionId>().ok();
-    actix_web::rt::spawn(converse(watchers.into_inner(), id, session, messages));
+    let from = client(&request);
+    actix_web::rt::spawn(converse(watchers.into_inner(), id, from, session, messages));
     Ok(response)
 }
 
 async fn converse(
     watchers: Arc<dyn WatchService>,
     id: Option<SessionId>,
+    from: IpAddr,
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
@@ -61,6 +64,7 @@ async fn converse(
     let why = match joined {
         Ok(watching) => show(&*watching, &mut session, messages).await,
         Err(WatchError::NotFound) => {
+            refuse(id, from);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }

@@ -52,12 +52,13 @@ pub(super) fn admission() -> Admission {
     Admission {
         window: Some(Window { limit, used: 21, resets_at: sample::noon() }),
         verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
+        key: None,
         catalogue: None,
     }
 }
 
 pub(super) fn refused() -> Admission {
-    Admission { window: None, verdict: Err(Refusal::Unauthorized), catalogue: None }
+    Admission { window: None, verdict: Err(Refusal::Unauthorized), key: None, catalogue: None }
 }
 
 pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services {

@@ -2,6 +2,7 @@
 
 mod attestations;
 mod conformance;
+mod guarded;
 mod links;
 mod mocks;
 

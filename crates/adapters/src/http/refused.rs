@@ -1,0 +1,74 @@
+//! Requests that were refused, in the log: whose they were as far as it is known, and never a key or
+//! a token.
+
+use actix_web::{
+    HttpMessage as _, HttpRequest, body::BoxBody, dev::ServiceResponse, http::StatusCode,
+};
+use domain::{api_key::Environment, id::ApiKeyId};
+use tracing::field::display;
+
+use super::{caller::address, measure::route};
+use crate::{
+    limiter::network,
+    refusals::{Class, has_room},
+};
+
+/// The key of a request that was refused.
+pub(super) struct KeyShown {
+    /// The record of a key that is known, if it opens nothing any more too.
+    id: Option<ApiKeyId>,
+    /// What every key of its environment begins with.
+    prefix: Option<&'static str>,
+}
+
+impl KeyShown {
+    pub(super) fn new(text: Option<&str>, id: Option<ApiKeyId>) -> Self {
+        let known =
+            [Environment::Development, Environment::Production].map(Environment::key_prefix);
+        let prefix = text.and_then(|text| known.into_iter().find(|known| text.starts_with(known)));
+        Self { id, prefix }
+    }
+}
+
+/// Notes an answer that refuses. What is not there is counted alone: it is refused as often as it is
+/// mistyped, and nothing tells the one from the other.
+pub(super) fn note(response: &ServiceResponse<BoxBody>) {
+    let status = response.status();
+    let class = match status {
+        StatusCode::UNAUTHORIZED => Class::Key,
+        StatusCode::TOO_MANY_REQUESTS => Class::Limit,
+        StatusCode::FORBIDDEN => forbidden(response),
+        StatusCode::NOT_FOUND => {
+            metrics::counter!("avouch_refused_total", "class" => "absent").increment(1);
+            return;
+        }
+        _ => return,
+    };
+    if !has_room(class) {
+        return;
+    }
+    let request = response.request();
+    let (method, route, client) = (request.method(), route(request.path()), client(request));
+    let extensions = request.extensions();
+    let key = extensions.get::<KeyShown>();
+    let id = key.and_then(|key| key.id).map(display);
+    let prefix = key.and_then(|key| key.prefix);
+    let (class, status) = (class.as_str(), status.as_u16());
+    tracing::warn!(
+        class, %method, route, status, client.network = %client, key.id = id, key.prefix = prefix,
+        "a request was refused"
+    );
+}
+
+fn forbidden(response: &ServiceResponse<BoxBody>) -> Class {
+    match response.response().error() {
+        Some(error) if portal::is_forged(error) => Class::Form,
+        _ if response.request().path().ends_with("/stream") => Class::Origin,
+        _ => Class::Forbidden,
+    }
+}
+
+/// The network that a request comes from, as limits count it.
+pub(super) fn client(request: &HttpRequest) -> std::net::IpAddr {
+    network(address(request))
+}

@@ -1,0 +1,169 @@
+//! Refused access in the log: a line each, but of one class no more in a minute than a bound, so that
+//! a flood fills no disk. The metrics count all of them.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// Lines of one class in a minute.
+const MOST: u32 = 20;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Why somebody was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// An API key that is missing, unknown, revoked or expired.
+    Key,
+    /// Something that is not for them.
+    Forbidden,
+    /// A form that came from no page of ours.
+    Form,
+    /// A stream that a page of another site wanted to open.
+    Origin,
+    /// A link to a session that opens nothing.
+    Link,
+    /// A wrong code for another device.
+    Code,
+    /// A limit that was reached.
+    Limit,
+    /// A sign-in or a confirmation in the portal.
+    SignIn,
+}
+
+impl Class {
+    const ALL: [Self; 8] = [
+        Self::Key,
+        Self::Forbidden,
+        Self::Form,
+        Self::Origin,
+        Self::Link,
+        Self::Code,
+        Self::Limit,
+        Self::SignIn,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Forbidden => "forbidden",
+            Self::Form => "form",
+            Self::Origin => "origin",
+            Self::Link => "link",
+            Self::Code => "code",
+            Self::Limit => "limit",
+            Self::SignIn => "sign-in",
+        }
+    }
+}
+
+static COUNTED: Counts = Counts::new();
+
+/// Counts a refusal. `true`: a line about it has room in this minute.
+///
+/// Needs a Tokio runtime: once the minute is over, one line says how many had none.
+#[must_use]
+pub fn has_room(class: Class) -> bool {
+    metrics::counter!("avouch_refused_total", "class" => class.as_str()).increment(1);
+    match COUNTED.count(class, Instant::now()) {
+        Room::Here => true,
+        Room::None => false,
+        Room::NoneFirst(until) => {
+            tokio::spawn(async move {
+                tokio::time::sleep_until(until).await;
+                let (class, count) = (class.as_str(), COUNTED.take(class));
+                tracing::warn!(class, count, "{count} more refusals had no line of their own");
+            });
+            false
+        }
+    }
+}
+
+/// Whether there is room for a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Room {
+    Here,
+    /// The first that has none since it was told how many had none.
+    NoneFirst(Instant),
+    None,
+}
+
+struct Minute {
+    until: Option<Instant>,
+    lines: u32,
+    left_out: u64,
+}
+
+struct Counts([Mutex<Minute>; Class::ALL.len()]);
+
+impl Counts {
+    const fn new() -> Self {
+        Self(
+            [const { Mutex::new(Minute { until: None, lines: 0, left_out: 0 }) }; Class::ALL.len()],
+        )
+    }
+
+    fn of(&self, class: Class) -> Option<MutexGuard<'_, Minute>> {
+        let at = Class::ALL.iter().position(|one| *one == class)?;
+        Some(self.0.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn count(&self, class: Class, now: Instant) -> Room {
+        let Some(mut minute) = self.of(class) else { return Room::Here };
+        let until = match minute.until {
+            Some(until) if now < until => until,
+            _ => {
+                minute.lines = 0;
+                now + MINUTE
+            }
+        };
+        minute.until = Some(until);
+        if minute.lines < MOST {
+            minute.lines += 1;
+            return Room::Here;
+        }
+        minute.left_out += 1;
+        if minute.left_out == 1 { Room::NoneFirst(until) } else { Room::None }
+    }
+
+    /// How many had no line since this was asked last.
+    fn take(&self, class: Class) -> u64 {
+        self.of(class).map_or(0, |mut minute| std::mem::take(&mut minute.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_one_class_has_a_bound_and_is_counted() {
+        let (counts, start) = (Counts::new(), Instant::now());
+        for minute in 0..3 {
+            let now = start + MINUTE * minute;
+            let rooms: Vec<_> = (0..1000).map(|_| counts.count(Class::Key, now)).collect();
+            let lines = rooms.iter().filter(|room| **room == Room::Here).count();
+            assert_eq!(lines, 20);
+            let first = rooms.iter().filter(|room| **room == Room::NoneFirst(now + MINUTE));
+            assert_eq!(first.count(), 1, "one line tells of the others");
+            assert_eq!(counts.take(Class::Key), 980);
+        }
+        assert_eq!(counts.count(Class::Form, start), Room::Here, "another class");
+        assert_eq!(counts.take(Class::Key), 0);
+    }
+
+    #[test]
+    fn who_comes_before_the_others_were_told_of_is_told_of_with_them() {
+        let (counts, start) = (Counts::new(), Instant::now());
+        for _ in 0..=MOST {
+            counts.count(Class::Limit, start);
+        }
+        let next = start + MINUTE;
+        let rooms: Vec<_> = (0..=MOST).map(|_| counts.count(Class::Limit, next)).collect();
+        assert_eq!(rooms.last(), Some(&Room::None));
+        assert_eq!(counts.take(Class::Limit), 2);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the log says of those who were refused.
+
+use std::{fs, time::Duration};
+
+use acceptance::{
+    database::Kind,
+    eventually,
+    person::{Person, base, signed_in},
+    service::Deployment,
+};
+use hyper::Method;
+
+const ADA: &str = "ada@lender.example";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_access_is_in_the_log_and_a_flood_is_counted() {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    deployment.set("AVOUCH_RATE_LIMIT", "40/60");
+    deployment.run().await;
+    let log = || fs::read_to_string(deployment.log()).unwrap();
+    let lines = |class: &str| {
+        let class = format!("class=\"{class}\"");
+        let all: Vec<_> = log().lines().map(str::to_owned).collect();
+        all.into_iter().filter(|line| line.contains(&class)).collect::<Vec<_>>()
+    };
+
+    // A key that was revoked, with its record and without its text.
+    let order = ["create-key", "--team", &deployment.team, "--environment", "development"];
+    let key = deployment.admin(&order);
+    let (id, text) = (key["keyId"].as_str().unwrap(), key["apiKey"].as_str().unwrap());
+    deployment.admin(&["revoke-key", id]);
+    let stranger = deployment.partner.with_key(Some(text));
+    assert_eq!(stranger.get("browser-sessions").await.status, 401);
+    let told = lines("key").remove(0);
+    for part in
+        [id, "key.prefix=\"avk_dev_\"", "client.network=127.0.0.1", "status=401", "request.id="]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+
+    let (token, nobody) = foreign_requests(&deployment).await;
+    for class in ["form", "forbidden", "origin"] {
+        assert_eq!(lines(class).len(), 1, "{class}: {}", log());
+    }
+
+    // A flood of requests without a key: first refused, then over the limit.
+    let mut statuses = vec![];
+    for _ in 0..100 {
+        statuses.push(deployment.partner.with_key(None).get("browser-sessions").await.status);
+    }
+    let refused = statuses.iter().filter(|status| **status == 401).count();
+    assert!((30..40).contains(&refused), "{refused}");
+    assert_eq!((lines("key").len(), lines("limit").len()), (20, 20));
+    let summed = eventually("the counts", Duration::from_secs(70), async || {
+        let summed = |class| lines(class).into_iter().find(|line| line.contains("more refusals"));
+        summed("key").zip(summed("limit"))
+    });
+    let (keys, limits) = summed.await;
+    let count = |count: usize| format!("count={count}");
+    assert!(keys.contains(&count(refused + 1 - 20)), "{keys}");
+    assert!(limits.contains(&count(100 - refused - 20)), "{limits}");
+    for secret in [text, token.as_str(), "sesame"] {
+        assert!(!log().contains(secret), "{secret}");
+    }
+    let metrics = nobody.get("/metrics").await.text;
+    assert!(metrics.contains("avouch_refused_total{class=\"form\"} 1"), "{metrics}");
+}
+
+/// A form of another site, a page that somebody's role does not open, a stream for a page of another
+/// site. Answers what the log must not have.
+async fn foreign_requests(deployment: &Deployment) -> (String, Person) {
+    let ada = signed_in(deployment, ADA, "viewer").await;
+    let foreign = [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")];
+    let token = ada.get("/portal/keys").await.token();
+    let fields = [("form_token", token.as_str())];
+    assert_eq!(ada.post_from("/portal/sign-out", &fields, &foreign).await.status, 403);
+    assert_eq!(ada.get("/portal/audit").await.status, 403);
+    let upgrade = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ("origin", "https://evil.example"),
+    ];
+    let nobody = Person::new(&base(deployment));
+    let stream = nobody.send(Method::GET, "/embed/any/stream?token=sesame", "", &upgrade).await;
+    assert_eq!(stream.status, 403);
+    (token, nobody)
+}
