@@ -1,14 +1,19 @@
-//! What the log says of those who were refused.
+//! What the log says of refused requests, and what a flood of messages from one viewer costs.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use acceptance::{
     database::Kind,
     eventually,
     person::{Person, base, signed_in},
     service::Deployment,
+    viewer::{Viewer, secret},
 };
 use hyper::Method;
+use serde_json::json;
 
 const ADA: &str = "ada@lender.example";
 
@@ -86,4 +91,28 @@ async fn foreign_requests(deployment: &Deployment) -> (String, Person) {
     let stream = nobody.send(Method::GET, "/embed/any/stream?token=sesame", "", &upgrade).await;
     assert_eq!(stream.status, 403);
     (token, nobody)
+}
+
+/// Each answer to `handover` is a QR code, which takes time to make.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_viewer_who_asks_for_thousands_of_codes_gets_one_a_second() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let created = deployment.create(&json!({})).await;
+    let link = created["embedUrl"].as_str().unwrap();
+    let mut viewer = Viewer::open(link, &secret('a')).await;
+    viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
+    let began = Instant::now();
+    for _ in 0..3000 {
+        viewer.say(&json!({ "t": "handover" })).await;
+    }
+    let ends = began + Duration::from_secs(3);
+    let mut codes = 0;
+    while let Some(told) = viewer.told(ends.saturating_duration_since(Instant::now())).await {
+        codes += u32::from(told["t"] == "code");
+    }
+    assert!((1..=4).contains(&codes), "{codes} in 3 s");
+    // The stream still does what it is told.
+    viewer.say(&json!({ "t": "cancel" })).await;
+    let id = created["sessionId"].as_str().unwrap();
+    deployment.until(id, "CANCELLED", Duration::from_secs(5)).await;
 }
