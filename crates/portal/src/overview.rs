@@ -108,7 +108,7 @@ impl From<TeamQuotas> for Shown {
             recipient: rate(quotas.recipient),
             running: quotas.running,
             browsers,
-            development: quotas.browsers.development.min(browsers),
+            development: quotas.browsers.development,
             waiting: quotas.waiting,
             queue: quotas.browsers.waiting_per_team,
         }
