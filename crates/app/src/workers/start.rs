@@ -184,9 +184,9 @@ impl Workers {
 }
 
 /// How long one at this place waits before it asks again: those far behind ask less often, and
-/// all of them before their place is lost.
+/// all of them some seconds before their place is lost (`WAITING_TTL`).
 fn pause(place: usize) -> TimeDelta {
-    let far = TimeDelta::seconds(i64::try_from(place / FAR).unwrap_or(i64::MAX).min(5));
+    let far = TimeDelta::seconds(i64::try_from(place / FAR).unwrap_or(i64::MAX).min(3));
     START_PAUSE + far
 }
 
