@@ -10,6 +10,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("ports", &["domain"]),
+    ("application", &["domain", "ports"]),
     ("testkit", &["domain", "ports"]),
     ("embed", &[]),
     ("mosaic", &[]),
@@ -31,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "app",
         &[
             "adapters",
+            "application",
             "attestation",
             "attestor",
             "calls",
@@ -38,7 +40,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "domain",
             "identity",
             "logs",
-            "mosaic",
             "notify",
             "passkeys",
             "portal",
@@ -56,6 +57,24 @@ const LAYERS: &[(&str, &[&str])] = &[
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
+    (
+        "application",
+        &[
+            "async-trait",
+            "base64",
+            "chrono",
+            "futures-util",
+            "metrics",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "tokio",
+            "tokio-util",
+            "tracing",
+            "url",
+            "uuid",
+        ],
+    ),
     ("embed", &["sha2"]),
     ("frequent", &["sha2"]),
     ("mosaic", &["thiserror"]),

@@ -8,6 +8,7 @@ pub mod metrics;
 pub mod outbound;
 pub mod places;
 pub mod recordings;
+pub mod redaction;
 pub mod refusals;
 pub mod sandbox;
 pub mod seal;

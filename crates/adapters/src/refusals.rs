@@ -6,59 +6,13 @@ use std::{
     time::Duration,
 };
 
+pub use ports::refusals::RefusalClass as Class;
+use ports::refusals::RefusalLog;
 use tokio::time::Instant;
 
 /// Lines of one class in a minute.
 const MOST: u32 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Why somebody was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// An API key that is missing, unknown, revoked or expired.
-    Key,
-    /// Something that is not for them.
-    Forbidden,
-    /// A form that came from no page of ours.
-    Form,
-    /// A stream that a page of another site wanted to open.
-    Origin,
-    /// A link to a session that opens nothing.
-    Link,
-    /// A wrong code for another device.
-    Code,
-    /// A limit that was reached.
-    Limit,
-    /// A sign-in or a confirmation in the portal.
-    SignIn,
-}
-
-impl Class {
-    const ALL: [Self; 8] = [
-        Self::Key,
-        Self::Forbidden,
-        Self::Form,
-        Self::Origin,
-        Self::Link,
-        Self::Code,
-        Self::Limit,
-        Self::SignIn,
-    ];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::Forbidden => "forbidden",
-            Self::Form => "form",
-            Self::Origin => "origin",
-            Self::Link => "link",
-            Self::Code => "code",
-            Self::Limit => "limit",
-            Self::SignIn => "sign-in",
-        }
-    }
-}
 
 static COUNTED: Counts = Counts::new();
 
@@ -79,6 +33,15 @@ pub fn has_room(class: Class) -> bool {
             });
             false
         }
+    }
+}
+
+/// The process's refusal log.
+pub struct ProcessRefusals;
+
+impl RefusalLog for ProcessRefusals {
+    fn may_log(&self, class: Class) -> bool {
+        has_room(class)
     }
 }
 

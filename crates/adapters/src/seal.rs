@@ -10,6 +10,7 @@ use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
     aead::{Aead as _, Payload},
 };
+use ports::encryption::{Cipher, EncryptionError};
 
 const NONCE: usize = 24;
 /// The number of a deployment's own key.
@@ -69,6 +70,16 @@ impl FromStr for SealKeys {
             keys.push((number, key.ok_or(BadKeys::Length(number))?));
         }
         if keys.len() > MOST_KEYS { Err(BadKeys::Many) } else { Ok(Self(keys)) }
+    }
+}
+
+impl Cipher for Seal {
+    fn encrypt(&self, context: &str, text: &str) -> Result<Vec<u8>, EncryptionError> {
+        self.close(context, text).map_err(|error| EncryptionError(error.into()))
+    }
+
+    fn decrypt(&self, context: &str, ciphertext: &[u8]) -> Option<String> {
+        self.open(context, ciphertext).ok()
     }
 }
 

@@ -38,9 +38,9 @@ use self::{
 use crate::{
     config::Config,
     kept::{Kept, explain, open_store},
-    keys::ApiKeyText,
     secret_key::Keys,
 };
+use application::keys::ApiKeyText;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -4,38 +4,27 @@ pub mod cli;
 pub mod config;
 
 mod admin;
-mod advance;
 mod browsers;
 mod channels;
 mod check;
-mod delivery;
 mod folders;
 mod jail;
 mod kept;
-mod keys;
 mod limiters;
-mod live;
-mod mails;
-mod partner;
-mod portal;
-mod receivers;
-mod retention;
+mod partners_portal;
+mod portal_whole;
 mod secret_key;
 mod service;
 mod site;
-mod templates;
 mod trial;
-mod turns;
-mod webhooks;
 mod whole;
 mod witness;
-mod workers;
 
+pub use application::keys::ApiKeyText;
 pub use attestor::EXAMINE;
 pub use prover::PROVE;
 
 pub use self::{
     jail::JAIL,
-    keys::ApiKeyText,
     service::{Parts, Service},
 };

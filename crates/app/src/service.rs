@@ -16,8 +16,20 @@ use adapters::{
     metrics::Metrics,
     outbound::HyperWebhookSender,
     recordings::{Ffmpeg, Films},
+    redaction::JpegRedactor,
+    refusals::ProcessRefusals,
     sandbox,
     system::{KeyedTokens, SystemChance, SystemClock},
+};
+use application::{
+    advance::{Core, Witness},
+    delivery::WebhookDispatcher,
+    keys::KeyUses,
+    live::{Applicants, Rooms, Watchers},
+    mails::Mailboxes,
+    portal::People,
+    sessions::{Gatekeeper, Offers, Partners},
+    workers::Workers,
 };
 use cdp::ChromiumPool;
 use domain::{fairness::BrowserQueue, id::NodeId};
@@ -26,28 +38,22 @@ use ports::{
     clock::{Chance, Clock},
     rate_limiter::RateLimiter,
 };
+use prover::PackageReader;
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
-    advance::{Core, Witness},
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    delivery::WebhookDispatcher,
     folders::browsers_folder,
     kept::{Failure, Kept, explain, open_store, recordings},
-    keys::KeyUses,
     limiters::limiters,
-    live::{Applicants, Rooms, Watchers},
-    mails::Mailboxes,
-    partner::{Gatekeeper, Offers, Partners},
-    portal::People,
+    partners_portal::{pages, partners as wire_partners, people as wire_people},
     site::SandboxSite,
     whole::Whole,
     witness::attestor,
-    workers::Workers,
 };
 
 const DRAIN: Duration = Duration::from_secs(8);
@@ -130,7 +136,7 @@ impl Shared {
             mails: Whole::new(runtime, Arc::new(mailboxes)),
             ready: Whole::new(runtime, self.store.clone()),
             films: Some(self.films.clone()),
-            portal: Some(People::pages(runtime, &self.people, &self.config)),
+            portal: Some(pages(runtime, &self.people, &self.config)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
@@ -152,11 +158,18 @@ fn core(
         addresses: config.addresses.clone(),
         sessions: store.clone(),
         devices: store.clone(),
-        witness: Witness { attestor, attestations: store.clone(), keys: store.clone() },
+        witness: Witness {
+            attestor,
+            attestations: store.clone(),
+            reader: Arc::new(PackageReader),
+            keys: store.clone(),
+        },
         catalogue: store,
         clock: parts.clock,
         chance: Arc::new(SystemChance),
         tokens: Arc::new(tokens),
+        frames: Arc::new(JpegRedactor),
+        refusals: Arc::new(ProcessRefusals),
         rooms: Rooms::default(),
         queue: Mutex::new(BrowserQueue::new(config.quotas)),
         effects: Notify::new(),
@@ -218,8 +231,8 @@ impl Service {
         let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
         let (vault, films) = recordings(config, &keys, core.clock.clone())?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners = Arc::new(Partners::open(config, &core, &store, vault.clone(), &limiters));
-        let people = People::open(&keys, &core, config, &store, &limiters, partners.clone())?;
+        let partners = Arc::new(wire_partners(config, &core, &store, vault.clone(), &limiters));
+        let people = wire_people(&keys, &core, config, &store, &limiters, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),

@@ -29,11 +29,11 @@ use uuid::Uuid;
 
 use crate::{
     admin::read_definition,
-    config::{Addresses, Config},
+    config::Config,
     kept::{explain, open_store},
-    keys::ApiKeyText,
     service::{Parts, Service},
 };
+use application::{keys::ApiKeyText, settings::Addresses};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

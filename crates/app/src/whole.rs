@@ -4,9 +4,10 @@
 //! between two steps would leave the second to a sweeper; one dropped in the middle of a statement
 //! would leave its connection to the database in doubt. So each runs as a task of its own.
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use adapters::http::Readiness;
+pub(crate) use application::detached::detached as whole;
 use async_trait::async_trait;
 use domain::{
     api_key::Environment,
@@ -29,19 +30,6 @@ use ports::{
     template_store::KeptTemplate,
 };
 use tokio::runtime::Handle;
-
-/// Runs a future as a task of the service's own runtime, and waits for it.
-pub(crate) async fn whole<T: Send + 'static>(
-    runtime: &Handle,
-    work: impl Future<Output = T> + Send + 'static,
-) -> T {
-    match runtime.spawn(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is shutting down: there is nobody left to answer.
-        Err(_) => std::future::pending().await,
-    }
-}
 
 /// A driving port whose every use case is carried out whole.
 pub(crate) struct Whole<S: ?Sized> {

@@ -28,8 +28,8 @@ use crate::{
     folders::private_folder,
     kept::{Failure, explain},
     site::SandboxSite,
-    turns::FairAttestor,
 };
+use application::turns::FairAttestor;
 
 /// How long the embedded attestor's key may sign.
 const DAYS: u64 = 3650;

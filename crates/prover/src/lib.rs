@@ -11,6 +11,7 @@ mod connection;
 mod conversation;
 mod plan;
 mod proving;
+mod reader;
 mod words;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -24,6 +25,7 @@ use tokio::sync::Semaphore;
 pub use self::{
     plan::{descriptor, request},
     proving::work,
+    reader::PackageReader,
 };
 
 /// What the proving process is started with: the first argument of a program that calls [`work`]

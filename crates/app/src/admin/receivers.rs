@@ -20,10 +20,8 @@ use ports::{
 use serde_json::{Value, json};
 
 use super::{ADMIN, known};
-use crate::{
-    kept::{Failure, explain},
-    receivers::register,
-};
+use crate::kept::{Failure, explain};
+use application::receivers::register;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReceiverCommand {

@@ -18,10 +18,8 @@ use ports::{
 use serde_json::{Value, json};
 
 use super::ADMIN;
-use crate::{
-    kept::{Failure, explain},
-    templates::{Desk, Doer, WAITING},
-};
+use crate::kept::{Failure, explain};
+use application::templates::{Desk, Doer, WAITING};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {

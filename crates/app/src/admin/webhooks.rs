@@ -25,8 +25,8 @@ use super::header::header;
 use crate::{
     config::Config,
     kept::{Failure, explain},
-    webhooks::Webhooks,
 };
+use application::webhooks::Webhooks;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Beside the longest timeout of a webhook.

@@ -24,12 +24,12 @@ use adapters::{
     recordings::Storage,
     seal::SealKeys,
 };
+use application::settings::{Addresses, Limits, SignIns};
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
     exit::Exits,
     fairness::Quotas,
-    rate::Limit,
     webhook::Backoff,
 };
 
@@ -38,8 +38,6 @@ pub use self::{
     browsers::{Browsers, FleetAddress},
     mailing::Mailing,
     messages::Messages,
-    regions::Addresses,
-    sign_ins::SignIns,
     witness::Attesting,
 };
 use self::{
@@ -107,17 +105,6 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_json: bool,
-}
-
-/// Limits of the partner API; `None` is no limit.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    pub requests: Option<Limit>,
-    pub creations: Option<Limit>,
-    /// Of all of a team's keys together.
-    pub team_creations: Option<Limit>,
-    /// Of links that a team sends to one address or number.
-    pub recipient: Option<Limit>,
 }
 
 /// Everything that is wrong with a configuration.

@@ -2,33 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use application::settings::Addresses;
 use domain::worker_region::WorkerRegion;
-
-/// The addresses of a deployment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Addresses {
-    /// Of everything that has no address of its own; without a slash at its end.
-    pub public: String,
-    /// Of the processes that run the browsers of a region.
-    pub regions: BTreeMap<WorkerRegion, String>,
-    /// The region of this process.
-    pub own: Option<WorkerRegion>,
-}
-
-impl Addresses {
-    /// Where a session of this region is opened.
-    #[must_use]
-    pub fn of(&self, region: WorkerRegion) -> &str {
-        self.regions.get(&region).unwrap_or(&self.public)
-    }
-
-    /// Where a session of this region is opened, if that is not here.
-    #[must_use]
-    pub fn elsewhere(&self, region: WorkerRegion) -> Option<&str> {
-        let here = self.own.map_or(self.public.as_str(), |own| self.of(own));
-        Some(self.of(region)).filter(|there| *there != here)
-    }
-}
 
 /// Reads `region` and `regions`, of which each entry is `NAME=URL`.
 pub(super) fn addresses(

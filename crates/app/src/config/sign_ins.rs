@@ -2,20 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use application::settings::SignIns;
 use chrono::TimeDelta;
 
 use super::values::{one_of, within};
-
-/// Bounds of sign-ins to the portal.
-#[derive(Debug, Clone, Copy)]
-pub struct SignIns {
-    /// Without a request for so long, somebody is signed out.
-    pub idle: TimeDelta,
-    /// So long after signing in, somebody is signed out whatever they do.
-    pub absolute: TimeDelta,
-    /// Whether operators have to have a second factor, whatever their team says.
-    pub operators_need_second_factor: bool,
-}
 
 pub(super) fn sign_ins(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> SignIns {
     let text =

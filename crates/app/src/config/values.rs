@@ -7,10 +7,11 @@ use adapters::{
     recordings::Storage,
     seal::{BadKeys, SealKeys},
 };
+use application::settings::Limits;
 use domain::rate::Limit;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use super::{Browsers, KEYS, Limits, SECRETS};
+use super::{Browsers, KEYS, SECRETS};
 
 /// Where to listen.
 pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {

@@ -1,6 +1,7 @@
 //! Remote browsers: one for each session, started and released by the name we give it.
 
 mod input;
+mod redaction;
 mod scene;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -10,6 +11,7 @@ use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observa
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
+    redaction::{Cover, FrameRedactor},
     scene::{Dialog, DialogKind, Field, Refused, Scene},
 };
 

@@ -1,0 +1,135 @@
+//! The partner's use cases and the portal's, wired to their adapters.
+
+use std::sync::Arc;
+
+use ::identity::Provider;
+use ::passkeys::RelyingParty;
+use adapters::{
+    credentials::{Argon2Passwords, TotpCodes},
+    diesel::Store,
+    places::IsoPlaces,
+    seal::SealKeys,
+};
+use application::{advance::Core, portal::People, sessions::Partners, webhooks::Webhooks};
+use calls::Caller;
+use notify::Wordings;
+use ports::{
+    driving::SessionService, identity::IdentityProvider, passkeys::Passkeys,
+    recording::RecordingVault,
+};
+use tokio::runtime::Handle;
+use url::Url;
+
+use crate::{
+    channels,
+    config::Config,
+    kept::{Failure, explain},
+    limiters::Limiters,
+    secret_key::Keys,
+    whole::Whole,
+};
+
+pub(crate) fn partners(
+    config: &Config,
+    core: &Arc<Core>,
+    store: &Arc<Store>,
+    vault: Arc<dyn RecordingVault>,
+    (limiter, _): &Limiters,
+) -> Partners {
+    Partners {
+        core: core.clone(),
+        recordings: store.clone(),
+        notifications: store.clone(),
+        receivers: store.clone(),
+        templates: store.clone(),
+        vault,
+        places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
+        channels: channels::active(&config.mailing.messages).into(),
+        limiter: limiter.clone(),
+        recipient_limit: config.limits.recipient,
+    }
+}
+
+/// The party that passkeys are made for, where they can be.
+fn party(origin: &str) -> Option<Arc<dyn Passkeys>> {
+    let host = Url::parse(origin).ok()?.host_str()?.to_owned();
+    let party = RelyingParty::new(&host, origin.to_owned()).ok()?;
+    Some(Arc::new(party))
+}
+
+/// The provider of identities, if there is one.
+fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Failure> {
+    let Some(account) = config.identity.clone() else { return Ok(None) };
+    let back = format!("{}/portal/sign-in/back", config.addresses.public);
+    Ok(Some(Arc::new(Provider::new(account, &back, Caller::new()?)?)))
+}
+
+pub(crate) fn people(
+    keys: &Keys,
+    core: &Arc<Core>,
+    config: &Config,
+    store: &Arc<Store>,
+    (limiter, attempts): &Limiters,
+    partners: Arc<dyn SessionService>,
+) -> Result<People, Failure> {
+    Ok(People {
+        core: core.clone(),
+        users: store.clone(),
+        sign_ins: store.clone(),
+        links: store.clone(),
+        notices: store.clone(),
+        invitations: store.clone(),
+        audit: store.clone(),
+        keys: store.clone(),
+        sessions: store.clone(),
+        catalogue: store.clone(),
+        partners,
+        webhooks: Webhooks {
+            store: store.clone(),
+            log: store.clone(),
+            keys: store.clone(),
+            clock: core.clock.clone(),
+            chance: core.chance.clone(),
+            egress: config.egress.clone(),
+        },
+        receivers: store.clone(),
+        templates: store.clone(),
+        brands: store.clone(),
+        stationery: Arc::new(Wordings),
+        passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
+        codes: Arc::new(TotpCodes),
+        passkeys: store.clone(),
+        party: party(&config.addresses.public),
+        identities: identities(config)?,
+        browsers: store.clone(),
+        limiter: limiter.clone(),
+        attempts: attempts.clone(),
+        rules: config.sign_ins,
+        limits: config.limits,
+        quotas: config.quotas,
+        cipher: Arc::new(keys.seal("portal", &SealKeys::default())),
+    })
+}
+
+/// What the portal's pages call: use cases that are carried out whole.
+pub(crate) fn pages(runtime: &Handle, people: &Arc<People>, config: &Config) -> portal::Portal {
+    let whole = Whole::new(runtime, people.clone());
+    portal::Portal {
+        accounts: whole.clone(),
+        keys: whole.clone(),
+        sessions: whole.clone(),
+        webhooks: whole.clone(),
+        team: whole.clone(),
+        links: whole.clone(),
+        embedding: whole.clone(),
+        receivers: whole.clone(),
+        templates: whole.clone(),
+        branding: whole.clone(),
+        passkeys: whole.clone(),
+        identities: whole.clone(),
+        confirmations: whole.clone(),
+        audit: whole,
+        clock: people.core.clock.clone(),
+        origin: config.addresses.public.clone(),
+    }
+}

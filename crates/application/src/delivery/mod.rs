@@ -1,0 +1,283 @@
+//! Webhook dispatch: claims due deliveries, calls the endpoints, records the results.
+//!
+//! No database connection is held during a call. A claim is a lease: if this process dies, the lease
+//! expires and another process sends the delivery. An endpoint may receive a delivery twice; none is
+//! lost (at-least-once delivery).
+
+mod concurrency;
+mod result_writer;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    id::WebhookId,
+    webhook::{Backoff, Effort, MOST_AGE, Reply, Verdict},
+};
+use ports::{
+    delivery::{Attempt, Claimed, Delivery, DeliveryQueue, Settled},
+    webhook_sender::{Answer, Cause, WebhookSender},
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
+use tokio_util::task::TaskTracker;
+
+use self::{
+    concurrency::{CallResult, ConcurrencyLimits},
+    result_writer::{CallOutcome, ResultWriter},
+};
+use crate::{advance::Core, workers::log_error};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Calls that complete within this time are replaced by a single claim.
+const GATHER_DELAY: Duration = Duration::from_millis(1);
+/// Capacity of the channel to the result writer; a full channel slows dispatch down.
+const MAX_UNWRITTEN_RESULTS: usize = 2048;
+const GIVE_UP_INTERVAL: Duration = Duration::from_secs(60);
+const GIVE_UP_BATCH: u16 = 500;
+
+/// Dispatches deliveries to the endpoints of partners.
+#[derive(Clone)]
+pub struct WebhookDispatcher {
+    pub core: Arc<Core>,
+    pub queue: Arc<dyn DeliveryQueue>,
+    /// The same queue over a second connection, so that results are written while the next
+    /// deliveries are claimed.
+    pub log: Arc<dyn DeliveryQueue>,
+    pub sender: Arc<dyn WebhookSender>,
+    pub backoff: Backoff,
+    pub tasks: TaskTracker,
+}
+
+/// State shared by all running calls.
+#[derive(Default)]
+struct InFlight {
+    limits: Mutex<ConcurrencyLimits<Delivery>>,
+    /// Notified when capacity becomes free that a claim can use.
+    capacity: Notify,
+}
+
+impl InFlight {
+    fn limits(&self) -> MutexGuard<'_, ConcurrencyLimits<Delivery>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, webhook: WebhookId) -> Option<Delivery> {
+        let mut limits = self.limits();
+        let next = limits.next(webhook, Instant::now().into_std());
+        metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(limits.in_flight()));
+        next
+    }
+}
+
+/// Position of the current pass over all webhooks, which may take several claims.
+#[derive(Default)]
+struct ClaimCursor {
+    after: Option<WebhookId>,
+    /// Whether any claim of this pass returned deliveries.
+    claimed_any: bool,
+}
+
+impl ClaimCursor {
+    /// Moves past a claim. Returns whether to claim again without waiting: in the middle of a pass,
+    /// and after a pass of several claims that returned deliveries, because more may have become due
+    /// for the webhooks at its start.
+    const fn advance(&mut self, claimed: bool, next: Option<WebhookId>) -> bool {
+        let is_first = self.after.is_none();
+        self.claimed_any = claimed || self.claimed_any && !is_first;
+        self.after = next;
+        next.is_some() || self.claimed_any && !is_first
+    }
+}
+
+impl WebhookDispatcher {
+    /// Runs until it is dropped. Calls that are running then still complete.
+    pub async fn deliver(&self) {
+        let (send, outcomes) = mpsc::channel(MAX_UNWRITTEN_RESULTS);
+        let (log, clock) = (self.log.clone(), self.core.clock.clone());
+        let failing = HashSet::new();
+        self.tasks.spawn(ResultWriter { log, clock, outcomes, failing }.run());
+        let in_flight = Arc::new(InFlight::default());
+        let mut cursor = ClaimCursor::default();
+        loop {
+            match self.claim(&in_flight, &mut cursor, &send).await {
+                Ok(true) => (),
+                Ok(false) => tokio::select! {
+                    () = in_flight.capacity.notified() => tokio::time::sleep(GATHER_DELAY).await,
+                    () = self.core.deliveries.notified() => (),
+                    () = tokio::time::sleep(POLL_INTERVAL) => (),
+                },
+                Err(error) => {
+                    log_error(&error, "failed to claim deliveries, retrying");
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    /// Claims once and starts calls. Returns whether to claim again without waiting.
+    async fn claim(
+        &self,
+        in_flight: &Arc<InFlight>,
+        cursor: &mut ClaimCursor,
+        send: &mpsc::Sender<CallOutcome>,
+    ) -> Result<bool, ports::StoreError> {
+        let ask = in_flight.limits().ask(self.core.clock.now(), cursor.after);
+        let Some(ask) = ask else { return Ok(false) };
+        let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
+        let mut claimed = HashMap::<_, u16>::new();
+        for delivery in deliveries {
+            let webhook = delivery.webhook.id;
+            let count = claimed.entry(webhook).or_default();
+            *count = count.saturating_add(1);
+            in_flight.limits().on_claimed(webhook, delivery, Instant::now().into_std());
+            self.spawn_ready(in_flight, webhook, send);
+        }
+        if in_flight.limits().note_claimed(&ask, &claimed, next) {
+            in_flight.capacity.notify_one();
+        }
+        Ok(cursor.advance(!claimed.is_empty(), next))
+    }
+
+    /// Starts calls to an endpoint up to its concurrency limit.
+    fn spawn_ready(
+        &self,
+        in_flight: &Arc<InFlight>,
+        webhook: WebhookId,
+        send: &mpsc::Sender<CallOutcome>,
+    ) {
+        while let Some(delivery) = in_flight.next(webhook) {
+            let (me, in_flight, send) = (self.clone(), in_flight.clone(), send.clone());
+            self.tasks.spawn(async move { me.run_delivery(&in_flight, delivery, &send).await });
+        }
+    }
+
+    /// Makes a call, then calls for the claimed deliveries that wait for its slot.
+    async fn run_delivery(
+        &self,
+        in_flight: &Arc<InFlight>,
+        first: Delivery,
+        send: &mpsc::Sender<CallOutcome>,
+    ) {
+        let mut next = Some(first);
+        while let Some(delivery) = next {
+            let webhook = delivery.webhook.id;
+            let outcome = self.call(&delivery).await;
+            let attempt = &outcome.settled.attempt;
+            let result = classify(&attempt.call.answer);
+            if in_flight.limits().on_completed(webhook, result, attempt.took) {
+                in_flight.capacity.notify_one();
+            }
+            // The channel is full only if the database is slower than all endpoints together. The
+            // next delivery is taken after this wait, because its lease may expire during it.
+            let _ = send.send(outcome).await;
+            next = in_flight.next(webhook);
+            // A success raises the endpoint's limit by one.
+            self.spawn_ready(in_flight, webhook, send);
+        }
+    }
+
+    async fn call(&self, delivery: &Delivery) -> CallOutcome {
+        let (at, began) = (self.core.clock.now(), Instant::now());
+        let waited = (at - delivery.due).to_std().unwrap_or_default();
+        metrics::histogram!("avouch_delivery_wait_seconds").record(waited);
+        let call = self.sender.send(delivery, at).await;
+        let took = began.elapsed();
+        let verdict = self.judge(delivery, &call.answer);
+        log_attempt(delivery, &call.answer);
+        let attempt = Attempt { at, took, call };
+        let (webhook, claim) = (delivery.webhook.id, delivery.claim);
+        let settled = Settled { delivery: delivery.id, webhook, claim, attempt, verdict };
+        CallOutcome { settled, ailing: delivery.ailing }
+    }
+
+    fn judge(&self, delivery: &Delivery, answer: &Answer) -> Verdict {
+        let reply = match answer {
+            Answer::Status { code, retry_after, .. } => {
+                Reply { code: Some(*code), retry_after: *retry_after }
+            }
+            Answer::Failed(_) => Reply { code: None, retry_after: None },
+        };
+        let effort = Effort {
+            tries: delivery.tries.saturating_add(1),
+            retries: if delivery.single { 0 } else { delivery.webhook.retries },
+            since: delivery.since,
+        };
+        effort.judge(reply, self.backoff, self.core.chance.number(), self.core.clock.now())
+    }
+
+    /// Gives up on deliveries that are too old. Runs until it is dropped.
+    pub async fn give_up(&self) {
+        loop {
+            let before: DateTime<Utc> = self.core.clock.now() - MOST_AGE - TimeDelta::hours(1);
+            match self.queue.give_up(before, GIVE_UP_BATCH).await {
+                Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
+                Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
+                Err(error) => {
+                    log_error(&error, "failed to give up old deliveries, retrying");
+                    tokio::time::sleep(GIVE_UP_INTERVAL).await;
+                }
+            }
+        }
+    }
+}
+
+const fn classify(answer: &Answer) -> CallResult {
+    match answer {
+        Answer::Status { code: 200..=299, .. } => CallResult::Success,
+        Answer::Status { code: 429 | 502..=504, .. } => CallResult::Overloaded,
+        Answer::Failed(Cause::Timeout) => CallResult::Overloaded,
+        Answer::Status { .. } | Answer::Failed(_) => CallResult::Refused,
+    }
+}
+
+fn log_attempt(delivery: &Delivery, answer: &Answer) {
+    let (id, session, n) = (delivery.id, delivery.session, delivery.tries.saturating_add(1));
+    let outcome = match answer {
+        Answer::Status { code: 200..=299, .. } => "delivered",
+        Answer::Status { .. } => "refused",
+        Answer::Failed(cause) => cause.as_str(),
+    };
+    metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
+    match answer {
+        Answer::Status { code: code @ 200..=299, .. } => tracing::debug!(
+            delivery.id = %id, session.id = %session,
+            "attempt {n} of delivery {id} was answered {code}"
+        ),
+        Answer::Status { code, .. } => tracing::info!(
+            delivery.id = %id, session.id = %session,
+            "attempt {n} of delivery {id} was answered {code}"
+        ),
+        Answer::Failed(cause) => tracing::warn!(
+            delivery.id = %id, session.id = %session, class = cause.as_str(),
+            "attempt {n} of delivery {id} failed"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_pass_over_all_webhooks_ends() {
+        let one = Some(WebhookId::from_uuid(Uuid::from_u128(1)));
+        let mut cursor = ClaimCursor::default();
+        assert!(
+            !cursor.advance(true, None),
+            "a completed call or a notification wakes the dispatcher"
+        );
+        // A pass of two claims that return nothing.
+        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
+        // A pass of two claims, the first of which returned deliveries, is repeated once.
+        assert!(cursor.advance(true, one) && cursor.advance(false, None));
+        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
+    }
+}

@@ -1,0 +1,43 @@
+//! Stand-ins for driven ports in unit tests.
+
+use std::collections::BTreeMap;
+
+use domain::id::{SessionId, TeamId};
+use ports::{
+    attestation_reader::{AttestationReader, ReadError},
+    attestor::Package,
+    browser::{Cover, Frame, FrameRedactor},
+};
+
+/// Writes what it was asked to cover behind the image.
+pub(crate) struct NamingRedactor;
+
+impl FrameRedactor for NamingRedactor {
+    fn redact(&self, frame: &Frame, areas: &[[f32; 4]]) -> Option<Vec<u8>> {
+        Some([frame.jpeg.as_slice(), format!(" without {areas:?}").as_bytes()].concat())
+    }
+
+    fn reencode(&self, frame: &Frame, cover: Cover) -> Option<Vec<u8>> {
+        Some([frame.jpeg.as_slice(), format!(" with {cover:?} covered").as_bytes()].concat())
+    }
+}
+
+/// Takes the disclosure of a package as the JSON object of its claims; compares values as text.
+pub(crate) struct TextReader;
+
+impl AttestationReader for TextReader {
+    fn claims(&self, package: &Package) -> Result<BTreeMap<String, String>, ReadError> {
+        let claims: BTreeMap<String, serde_json::Value> =
+            serde_json::from_slice(&package.disclosure)
+                .map_err(|error| ReadError::Damaged(error.into()))?;
+        Ok(claims.into_iter().map(|(field, value)| (field, value.to_string())).collect())
+    }
+
+    fn is_same_value(&self, one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn portable(&self, _: SessionId, _: TeamId, package: Package) -> Result<Vec<u8>, ReadError> {
+        Ok(package.attestation)
+    }
+}

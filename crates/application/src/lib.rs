@@ -1,0 +1,37 @@
+//! The use cases and workers of the service.
+//!
+//! **Invariant:** this crate depends on `domain` and `ports` only. It names no database, no HTTP
+//! framework and no browser.
+
+pub mod advance;
+pub mod delivery;
+pub mod detached;
+pub mod keys;
+pub mod live;
+pub mod mails;
+pub mod portal;
+pub mod receivers;
+pub mod sessions;
+pub mod settings;
+pub mod templates;
+pub mod turns;
+pub mod webhooks;
+pub mod workers;
+
+mod digest;
+#[cfg(test)]
+mod fakes;
+mod retention;
+
+/// Returns an error and all its causes in one line.
+#[must_use]
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        line.push_str(": ");
+        line.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    line
+}

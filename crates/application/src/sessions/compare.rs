@@ -1,0 +1,134 @@
+//! Holds data against an attestation.
+
+use std::collections::BTreeMap;
+
+use domain::{id::SessionId, request::GivenData, session::ProofHash};
+use ports::{
+    StoreError,
+    attestation_reader::{AttestationReader, ReadError},
+    driving::{Caller, Comparison, Coverage, Held, SessionError},
+};
+
+use super::Partners;
+
+impl Partners {
+    pub(super) async fn compare_data(
+        &self,
+        caller: &Caller,
+        proof: &ProofHash,
+        data: &GivenData,
+    ) -> Result<Comparison, SessionError> {
+        let found = self.core.witness.attestations.attested(caller.id, proof).await?;
+        let (session, package) = found.ok_or(SessionError::NotFound)?;
+        let held = self.core.sessions.find(caller.id, session).await?;
+        let outcome = held.as_ref().and_then(|session| session.state.outcome());
+        // One that was made while the session ended in another way is none of its.
+        if outcome.and_then(|outcome| outcome.proof()) != Some(proof) {
+            return Err(SessionError::NotFound);
+        }
+        let reader = &self.core.witness.reader;
+        let claims = match reader.claims(&package) {
+            Ok(claims) => claims,
+            Err(error @ ReadError::Outdated(_)) => {
+                tell_outdated(session, &error);
+                return Err(SessionError::NotFound);
+            }
+            Err(error) => return Err(unfit(error).into()),
+        };
+        let (fields, coverage) = compared(reader.as_ref(), &claims, data);
+        let matches = holds(&fields);
+        Ok(Comparison { session, matches, coverage, fields })
+    }
+}
+
+pub(super) fn tell_outdated(session: SessionId, error: &ReadError) {
+    tracing::warn!(
+        session.id = %session, %error,
+        "the attestation of session {session} is neither compared nor handed out: it is of an earlier version"
+    );
+}
+
+pub(super) fn unfit(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::new("read an attestation", error)
+}
+
+/// How each attested field and each given one compares, and whether the comparison speaks for all
+/// that was given.
+fn compared(
+    reader: &dyn AttestationReader,
+    claims: &Claims,
+    data: &GivenData,
+) -> (Vec<(String, Held)>, Coverage) {
+    let attested = claims.iter().map(|(field, value)| {
+        let held = match data.get(field) {
+            None => Held::Missing,
+            Some(given) if reader.is_same_value(given, value) => Held::Matches,
+            Some(_) => Held::Differs,
+        };
+        (field.clone(), held)
+    });
+    let mut fields: Vec<_> = attested.collect();
+    let others = data.keys().filter(|field| !claims.contains_key(*field));
+    fields.extend(others.map(|field| (field.clone(), Held::NotAttested)));
+    let coverage = if fields.iter().any(|(_, held)| *held == Held::NotAttested) {
+        Coverage::AttestedFieldsOnly
+    } else {
+        Coverage::AllGivenFields
+    };
+    (fields, coverage)
+}
+
+/// Whether every attested field was given with its attested value.
+fn holds(fields: &[(String, Held)]) -> bool {
+    let attested = fields.iter().filter(|(_, held)| *held != Held::NotAttested);
+    attested.into_iter().all(|(_, held)| *held == Held::Matches)
+}
+
+/// Attested values by field, as JSON text.
+type Claims = BTreeMap<String, String>;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fakes::TextReader;
+    use Coverage::{AllGivenFields, AttestedFieldsOnly};
+    use Held::{Differs, Matches, Missing, NotAttested};
+
+    fn object(value: &Value) -> GivenData {
+        let members = value.as_object().unwrap().iter();
+        members.map(|(name, value)| (name.clone(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn a_field_without_a_proof_never_passes_for_a_proved_one() {
+        let claims = object(&json!({ "accountId": "4711", "name": "Ada" }));
+        let result = |data: Value| {
+            let (fields, coverage) = compared(&TextReader, &claims, &object(&data));
+            (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect::<Vec<_>>())
+        };
+        let table = [
+            (
+                json!({ "accountId": "4711", "name": "Ada" }),
+                (true, AllGivenFields, vec![Matches, Matches]),
+            ),
+            (
+                json!({ "accountId": "4711", "name": "Ada", "tier": "whatever" }),
+                (true, AttestedFieldsOnly, vec![Matches, Matches, NotAttested]),
+            ),
+            (
+                json!({ "accountId": "4712", "name": "Ada", "tier": "gold" }),
+                (false, AttestedFieldsOnly, vec![Differs, Matches, NotAttested]),
+            ),
+            (json!({ "name": "Ada" }), (false, AllGivenFields, vec![Missing, Matches])),
+            (
+                json!({ "tier": "gold" }),
+                (false, AttestedFieldsOnly, vec![Missing, Missing, NotAttested]),
+            ),
+        ];
+        for (data, expected) in table {
+            assert_eq!(result(data.clone()), expected, "{data}");
+        }
+    }
+}

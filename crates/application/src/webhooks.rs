@@ -1,0 +1,253 @@
+//! What a team does with its webhooks.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use chrono::TimeDelta;
+use domain::{
+    egress::Egress,
+    id::{ApiKeyId, DeliveryId, SessionId, TeamId, WebhookId},
+    secret::Secret,
+    webhook::{Header, Health, Retiring, Webhook, test_payload},
+};
+use ports::{
+    clock::{Chance, Clock},
+    delivery_log::{DeliveryLog, Find, KeptDelivery, Span, WholeDelivery},
+    driving::{NewWebhook, Rotated, WebhookError, WebhookService},
+    key_store::KeyStore,
+    webhook_store::{HeaderChange, KeptWebhook, WebhookChange, WebhookStore},
+};
+use url::Url;
+use uuid::Uuid;
+
+/// The longest that two secrets are valid at once.
+const LONGEST_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
+const LONGEST_URL: usize = 2000;
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
+/// Deliveries that are sent again in one transaction, and in one call.
+const AGAIN_AT_ONCE: u16 = 500;
+const AGAIN: usize = 100_000;
+/// The most of a list.
+const LONGEST_LIST: u16 = 1000;
+
+/// Names a webhook's own header must not take: they are ours, or HTTP's.
+const TAKEN: &[&str] = &[
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+    "x-webhook-signature",
+];
+
+pub struct Webhooks {
+    pub store: Arc<dyn WebhookStore>,
+    pub log: Arc<dyn DeliveryLog>,
+    pub keys: Arc<dyn KeyStore>,
+    pub clock: Arc<dyn Clock>,
+    pub chance: Arc<dyn Chance>,
+    pub egress: Egress,
+}
+
+#[async_trait]
+impl WebhookService for Webhooks {
+    async fn create(&self, order: NewWebhook) -> Result<KeptWebhook, WebhookError> {
+        if !self.keys.has_team(order.team).await? {
+            return Err(WebhookError::NotFound("team"));
+        }
+        self.check_keys(order.team, &order.keys).await?;
+        let url = check_url(&self.egress, &order.url)?;
+        check_effort(order.timeout, order.retries)?;
+        let webhook = Webhook {
+            id: WebhookId::from_uuid(Uuid::from_u128(self.chance.id())),
+            team: order.team,
+            url,
+            header: order.header.as_ref().map(check_header).transpose()?,
+            secret: self.secret(),
+            retiring: None,
+            timeout: order.timeout,
+            retries: order.retries,
+            active: order.active,
+        };
+        let created_at = self.clock.now();
+        self.store.add_webhook(&webhook, &order.keys, created_at).await?;
+        Ok(KeptWebhook { webhook, keys: order.keys, health: Health::default(), created_at })
+    }
+
+    async fn list(&self, team: TeamId) -> Result<Vec<KeptWebhook>, WebhookError> {
+        Ok(self.store.webhooks(team).await?)
+    }
+
+    async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError> {
+        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        self.check_keys(kept.webhook.team, &change.keys).await?;
+        check_effort(change.timeout, change.retries)?;
+        let url = check_url(&self.egress, &change.url)?;
+        let header = match &change.header {
+            HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
+            // Whoever may change a webhook may not thereby learn the value.
+            HeaderChange::Keep
+                if kept.webhook.header.is_some() && origin(&url) != origin(&kept.webhook.url) =>
+            {
+                return invalid("another host is not sent the header: enter its value anew");
+            }
+            HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
+        };
+        let change = WebhookChange { url, header, ..change };
+        found(self.store.change_webhook(id, &change).await?, "webhook")
+    }
+
+    async fn set_active(&self, id: WebhookId, active: bool) -> Result<(), WebhookError> {
+        found(self.store.set_active(id, active).await?, "webhook")
+    }
+
+    async fn rotate_secret(
+        &self,
+        id: WebhookId,
+        overlap: Duration,
+    ) -> Result<Rotated, WebhookError> {
+        if overlap > LONGEST_OVERLAP {
+            return invalid("two secrets are valid at once for a week at most");
+        }
+        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        let overlap = TimeDelta::from_std(overlap).unwrap_or_default();
+        let (secret, old_until) = (self.secret(), self.clock.now() + overlap);
+        let retiring = Retiring { secret: kept.webhook.secret, until: old_until };
+        found(self.store.rotate_secret(id, &secret, &retiring).await?, "webhook")?;
+        Ok(Rotated { secret, old_until })
+    }
+
+    async fn test(&self, id: WebhookId) -> Result<DeliveryId, WebhookError> {
+        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        if !kept.webhook.active {
+            return invalid("the webhook is not active");
+        }
+        let session = SessionId::from_uuid(Uuid::from_u128(self.chance.id()));
+        let now = self.clock.now();
+        let body = test_payload(session, now).to_string();
+        Ok(self.log.owe_test(id, session, &body, now).await?)
+    }
+
+    async fn deliveries(&self, find: Find) -> Result<Vec<KeptDelivery>, WebhookError> {
+        let find = Find { limit: find.limit.min(LONGEST_LIST), ..find };
+        Ok(self.log.find_deliveries(&find).await?)
+    }
+
+    async fn delivery(&self, id: DeliveryId) -> Result<WholeDelivery, WebhookError> {
+        self.log.delivery(id).await?.ok_or(WebhookError::NotFound("delivery"))
+    }
+
+    async fn send_again(&self, id: DeliveryId) -> Result<(), WebhookError> {
+        found(self.log.send_again(id, self.clock.now()).await?, "delivery")
+    }
+
+    async fn send_exhausted_again(&self, id: WebhookId, span: Span) -> Result<usize, WebhookError> {
+        if span.from >= span.to {
+            return invalid("the time has to begin before it ends");
+        }
+        self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        let mut sent = 0;
+        while sent < AGAIN {
+            let now = self.clock.now();
+            let more = self.log.send_exhausted_again(id, span, now, AGAIN_AT_ONCE).await?;
+            sent += more;
+            if more < usize::from(AGAIN_AT_ONCE) {
+                break;
+            }
+        }
+        Ok(sent)
+    }
+}
+
+impl Webhooks {
+    fn secret(&self) -> Secret {
+        Secret::new(format!("whsec_{}", STANDARD.encode(self.chance.bits())))
+    }
+
+    async fn check_keys(&self, team: TeamId, keys: &[ApiKeyId]) -> Result<(), WebhookError> {
+        if keys.len() > Webhook::MOST_KEYS {
+            return invalid("a webhook is for up to 100 keys, or for all");
+        }
+        for id in keys {
+            let key = self.keys.key(*id).await?;
+            if key.is_none_or(|key| key.team != team) {
+                return Err(WebhookError::NotFound("key of the team"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn invalid<T>(why: &str) -> Result<T, WebhookError> {
+    Err(WebhookError::Invalid(why.to_owned()))
+}
+
+fn found(found: bool, what: &'static str) -> Result<(), WebhookError> {
+    if found { Ok(()) } else { Err(WebhookError::NotFound(what)) }
+}
+
+/// The URL in the form that it is called in: what stands there is what every reader sees.
+fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
+    if text.len() > LONGEST_URL {
+        return invalid("a webhook's URL has up to 2000 characters");
+    }
+    let url = Url::parse(text)
+        .map_err(|error| WebhookError::Invalid(format!("the URL cannot be read: {error}")))?;
+    let Some(host) = url.host_str() else { return invalid("the URL has no host") };
+    if !url.username().is_empty() || url.password().is_some() {
+        return invalid("the URL must not hold credentials: use a header");
+    }
+    let port = url.port_or_known_default().unwrap_or(0);
+    match url.scheme() {
+        "http" if !egress.names(host, port) => invalid(
+            "a webhook's URL must be https; http only for a host named in AVOUCH_EGRESS_ALLOW",
+        ),
+        "http" | "https" if !egress.may_permit(host, port) => {
+            invalid("the URL's host is not public; AVOUCH_EGRESS_ALLOW can name one that is meant")
+        }
+        "http" | "https" => Ok(url.into()),
+        _ => invalid("a webhook's URL must be https"),
+    }
+}
+
+/// Where a URL leads, without what may be a secret; empty where it cannot be read.
+pub fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
+}
+
+fn check_effort(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
+    if !(Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(&timeout) {
+        return invalid("a webhook's timeout is 1 to 120 seconds");
+    }
+    if retries > Webhook::MOST_RETRIES {
+        return invalid("a webhook has 0 to 10 retries");
+    }
+    Ok(())
+}
+
+fn check_header(header: &Header) -> Result<Header, WebhookError> {
+    let name = header.name.trim().to_ascii_lowercase();
+    let value = header.value.expose().trim().to_owned();
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {
+        return invalid("a header's name has 1 to 100 letters, digits and hyphens");
+    }
+    if TAKEN.contains(&name.as_str()) {
+        return Err(WebhookError::Invalid(format!("the header {name} cannot be set")));
+    }
+    if value.is_empty() || value.len() > 2000 || !value.bytes().all(|b| (32..127).contains(&b)) {
+        return invalid("a header's value has 1 to 2000 printable ASCII characters");
+    }
+    Ok(Header { name, value: Secret::new(value) })
+}
