@@ -12,12 +12,10 @@ mod jail;
 mod kept;
 mod limiters;
 mod partners_portal;
-mod portal_whole;
 mod secret_key;
 mod service;
 mod site;
 mod trial;
-mod whole;
 mod witness;
 
 pub use application::keys::ApiKeyText;

@@ -17,7 +17,6 @@ use ports::{
     driving::SessionService, identity::IdentityProvider, passkeys::Passkeys,
     recording::RecordingVault,
 };
-use tokio::runtime::Handle;
 use url::Url;
 
 use crate::{
@@ -26,7 +25,6 @@ use crate::{
     kept::{Failure, explain},
     limiters::Limiters,
     secret_key::Keys,
-    whole::Whole,
 };
 
 pub(crate) fn partners(
@@ -111,24 +109,23 @@ pub(crate) fn people(
     })
 }
 
-/// What the portal's pages call: use cases that are carried out whole.
-pub(crate) fn pages(runtime: &Handle, people: &Arc<People>, config: &Config) -> portal::Portal {
-    let whole = Whole::new(runtime, people.clone());
+/// What the portal's pages call.
+pub(crate) fn pages(people: &Arc<People>, config: &Config) -> portal::Portal {
     portal::Portal {
-        accounts: whole.clone(),
-        keys: whole.clone(),
-        sessions: whole.clone(),
-        webhooks: whole.clone(),
-        team: whole.clone(),
-        links: whole.clone(),
-        embedding: whole.clone(),
-        receivers: whole.clone(),
-        templates: whole.clone(),
-        branding: whole.clone(),
-        passkeys: whole.clone(),
-        identities: whole.clone(),
-        confirmations: whole.clone(),
-        audit: whole,
+        accounts: people.clone(),
+        keys: people.clone(),
+        sessions: people.clone(),
+        webhooks: people.clone(),
+        team: people.clone(),
+        links: people.clone(),
+        embedding: people.clone(),
+        receivers: people.clone(),
+        templates: people.clone(),
+        branding: people.clone(),
+        passkeys: people.clone(),
+        identities: people.clone(),
+        confirmations: people.clone(),
+        audit: people.clone(),
         clock: people.core.clock.clone(),
         origin: config.addresses.public.clone(),
     }

@@ -52,7 +52,6 @@ use crate::{
     limiters::limiters,
     partners_portal::{pages, partners as wire_partners, people as wire_people},
     site::SandboxSite,
-    whole::Whole,
     witness::attestor,
 };
 
@@ -98,8 +97,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// What one worker's handlers call. Single reads go over a connection of the worker's own and
-    /// may be given up half-way; everything else is carried out whole.
+    /// What one worker's handlers call. Single reads go over a connection of the worker's own.
     fn services(&self) -> Services {
         let store = Arc::new(self.store.with_lane());
         let gate = Arc::new(Gatekeeper {
@@ -126,17 +124,16 @@ impl Shared {
             brands: store.clone(),
             suppressions: store.clone(),
         };
-        let runtime = &self.core.runtime;
         Services {
-            gate: if store.has_lane() { gate } else { Whole::new(runtime, gate) },
-            sessions: Whole::new(runtime, self.partners.clone()),
-            lookups: if store.has_lane() { offers } else { Whole::new(runtime, offers) },
-            applicants: Whole::new(runtime, Arc::new(applicants)),
-            watchers: Whole::new(runtime, Arc::new(Watchers { core: self.core.clone() })),
-            mails: Whole::new(runtime, Arc::new(mailboxes)),
-            ready: Whole::new(runtime, self.store.clone()),
+            gate,
+            sessions: self.partners.clone(),
+            lookups: offers,
+            applicants: Arc::new(applicants),
+            watchers: Arc::new(Watchers { core: self.core.clone() }),
+            mails: Arc::new(mailboxes),
+            ready: self.store.clone(),
             films: Some(self.films.clone()),
-            portal: Some(pages(runtime, &self.people, &self.config)),
+            portal: Some(pages(&self.people, &self.config)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),

@@ -9,12 +9,13 @@ use ports::{
     browser::{Cover, Frame, FrameRedactor},
 };
 
-/// Writes what it was asked to cover behind the image.
+/// Writes what it was asked to cover behind the image; bytes without text cannot be redacted.
 pub(crate) struct NamingRedactor;
 
 impl FrameRedactor for NamingRedactor {
     fn redact(&self, frame: &Frame, areas: &[[f32; 4]]) -> Option<Vec<u8>> {
-        Some([frame.jpeg.as_slice(), format!(" without {areas:?}").as_bytes()].concat())
+        let text = str::from_utf8(&frame.jpeg).ok().filter(|text| text.contains(' '))?;
+        Some(format!("{text} without {areas:?}").into_bytes())
     }
 
     fn reencode(&self, frame: &Frame, cover: Cover) -> Option<Vec<u8>> {

@@ -11,6 +11,7 @@ use diesel_async::{
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _, embed_migrations};
 use ports::StoreError;
+use tokio::runtime::Handle;
 
 use super::{
     database::{SqliteConn, failed},
@@ -37,10 +38,17 @@ pub(super) async fn postgres(server: &Arc<Server>) -> Result<Pool<AsyncPgConnect
     let mut config = ManagerConfig::<AsyncPgConnection>::default();
     // The default asks the server at each checkout; a connection that died shows at its first use.
     config.recycling_method = RecyclingMethod::Fast;
-    let opened = server.clone();
+    // The task that drives a connection has to outlive the HTTP server's threads, each of which has a
+    // runtime of its own: whoever opens it, it runs on the runtime that opened the pool.
+    let (opened, runtime) = (server.clone(), Handle::current());
     config.custom_setup = Box::new(move |_| {
-        let server = opened.clone();
-        Box::pin(async move { server.connect(Purpose::Work).await })
+        let (server, runtime) = (opened.clone(), runtime.clone());
+        Box::pin(async move {
+            let opening = runtime.spawn(async move { server.connect(Purpose::Work).await });
+            opening.await.unwrap_or_else(|error| {
+                Err(ConnectionError::BadConnection(format!("the service is stopping: {error}")))
+            })
+        })
     });
     let manager = AsyncDieselConnectionManager::new_with_config("", config);
     Pool::builder(manager).max_size(POSTGRES_CONNECTIONS).build().map_err(failed("make a pool"))

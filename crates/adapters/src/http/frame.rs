@@ -2,7 +2,6 @@
 //! place in the metrics; and an answer even where a handler broke.
 
 use std::{
-    panic::AssertUnwindSafe,
     sync::{
         LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -22,7 +21,6 @@ use actix_web::{
     middleware::Next,
 };
 use domain::rate::Window;
-use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -63,9 +61,11 @@ pub(super) async fn frame(
     let id = request_id(request.headers());
     let https = request.app_data::<Https>().is_some_and(|https| https.0);
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
-    let answered =
-        AssertUnwindSafe(next.call(request)).catch_unwind().instrument(span.clone()).await;
-    let Ok(answered) = answered else {
+    // A task of its own: the server drops the work on a request whose client disconnects, but a use
+    // case that was dropped half-way would leave its second half undone, and one that was dropped
+    // within a statement would leave its database connection in an unknown state (ADR 0009).
+    let detached = actix_web::rt::spawn(next.call(request).instrument(span.clone()));
+    let Ok(answered) = detached.await else {
         tracing::error!(request.id = ?id, "a handler panicked");
         metrics::counter!("avouch_http_panics_total").increment(1);
         let mut response = ApiError::Panicked.into_response();

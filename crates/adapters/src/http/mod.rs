@@ -131,8 +131,10 @@ pub fn app(
 }
 
 async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
-    let in_time = tokio::time::timeout(READY_TIMEOUT, ready.ready()).await;
-    if in_time.unwrap_or(false) {
+    // Detached: a statement must not be dropped half-way.
+    let ready = actix_web::rt::spawn(async move { ready.ready().await });
+    let in_time = tokio::time::timeout(READY_TIMEOUT, ready).await;
+    if matches!(in_time, Ok(Ok(true))) {
         actix_web::HttpResponse::Ok().body("ready\n")
     } else {
         actix_web::HttpResponse::ServiceUnavailable().body("the database does not answer\n")
