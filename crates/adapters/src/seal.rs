@@ -10,7 +10,7 @@ use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
     aead::{Aead as _, Payload},
 };
-use ports::encryption::{Cipher, EncryptionError};
+use ports::encryption::{Cipher, CipherError};
 
 const NONCE: usize = 24;
 /// The number of a deployment's own key.
@@ -26,14 +26,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// the first of them closes, all open.
 pub struct Seal {
     ciphers: Vec<(u8, XChaCha20Poly1305)>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    #[error("a sealed value does not open: it was damaged or moved, or its key is another")]
-    Damaged,
-    #[error("a sealed value does not open: there is no key {0}")]
-    NoKey(u8),
 }
 
 /// Keys that an operator gives: `NUMBER=KEY` with commas in between, a number from 1 to 255 and 32
@@ -73,16 +65,6 @@ impl FromStr for SealKeys {
     }
 }
 
-impl Cipher for Seal {
-    fn encrypt(&self, context: &str, text: &str) -> Result<Vec<u8>, EncryptionError> {
-        self.close(context, text).map_err(|error| EncryptionError(error.into()))
-    }
-
-    fn decrypt(&self, context: &str, ciphertext: &[u8]) -> Option<String> {
-        self.open(context, ciphertext).ok()
-    }
-}
-
 impl fmt::Debug for SealKeys {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_list().entries(self.0.iter().map(|(number, _)| number)).finish()
@@ -111,38 +93,31 @@ impl Seal {
         self.ciphers.extend(earlier);
         self
     }
+}
 
+impl Cipher for Seal {
     /// Whether it was closed with the key that closes now. Own keys have one number: which of two
     /// closed a value is seen by opening it.
-    #[must_use]
-    pub fn is_current(&self, place: &str, sealed: &[u8]) -> bool {
+    fn is_current(&self, place: &str, sealed: &[u8]) -> bool {
         let Some((first, cipher)) = self.ciphers.first() else { return false };
         let same = self.ciphers.iter().filter(|(number, _)| number == first).count();
         sealed.first() == Some(first) && (same == 1 || decrypt(cipher, place, sealed).is_ok())
     }
 
     /// The key's number, nonce and ciphertext, in this order.
-    pub fn close(&self, place: &str, plain: &str) -> Result<Vec<u8>, Broken> {
-        self.close_bytes(place, plain.as_bytes())
-    }
-
-    pub fn close_bytes(&self, place: &str, plain: &[u8]) -> Result<Vec<u8>, Broken> {
-        let (number, cipher) = self.ciphers.first().ok_or(Broken::NoKey(OWN))?;
+    fn encrypt(&self, place: &str, plain: &[u8]) -> Result<Vec<u8>, CipherError> {
+        let (number, cipher) = self.ciphers.first().ok_or(CipherError::NoKey(OWN))?;
         let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).map_err(|_| Broken::Damaged)?;
+        getrandom::fill(&mut nonce).map_err(|_| CipherError::Damaged)?;
         let payload = Payload { msg: plain, aad: place.as_bytes() };
         let closed = cipher.encrypt(&XNonce::from(nonce), payload);
-        let closed = closed.map_err(|_| Broken::Damaged)?;
+        let closed = closed.map_err(|_| CipherError::Damaged)?;
         Ok([&[*number], nonce.as_slice(), &closed].concat())
     }
 
-    pub fn open(&self, place: &str, sealed: &[u8]) -> Result<String, Broken> {
-        String::from_utf8(self.open_bytes(place, sealed)?).map_err(|_| Broken::Damaged)
-    }
-
-    pub fn open_bytes(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
-        let number = *sealed.first().ok_or(Broken::Damaged)?;
-        let mut opened = Err(Broken::NoKey(number));
+    fn decrypt(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, CipherError> {
+        let number = *sealed.first().ok_or(CipherError::Damaged)?;
+        let mut opened = Err(CipherError::NoKey(number));
         for (_, cipher) in self.ciphers.iter().filter(|(known, _)| *known == number) {
             opened = decrypt(cipher, place, sealed);
             if opened.is_ok() {
@@ -153,11 +128,11 @@ impl Seal {
     }
 }
 
-fn decrypt(cipher: &XChaCha20Poly1305, place: &str, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
-    let (_, rest) = sealed.split_first().ok_or(Broken::Damaged)?;
-    let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(Broken::Damaged)?;
+fn decrypt(cipher: &XChaCha20Poly1305, place: &str, sealed: &[u8]) -> Result<Vec<u8>, CipherError> {
+    let (_, rest) = sealed.split_first().ok_or(CipherError::Damaged)?;
+    let (nonce, msg) = rest.split_first_chunk::<NONCE>().ok_or(CipherError::Damaged)?;
     let payload = Payload { msg, aad: place.as_bytes() };
-    cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| Broken::Damaged)
+    cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| CipherError::Damaged)
 }
 
 #[cfg(test)]
@@ -167,49 +142,52 @@ mod tests {
     #[test]
     fn opens_only_what_is_whole_and_in_its_place() {
         let seal = Seal::new(&[7; 32]);
-        let mut sealed = seal.close("webhooks.secret", "whsec_x").unwrap();
-        assert_eq!(seal.open("webhooks.secret", &sealed).unwrap(), "whsec_x");
-        assert!(seal.open("webhooks.header", &sealed).is_err());
-        assert!(Seal::new(&[8; 32]).open("webhooks.secret", &sealed).is_err());
+        let mut sealed = seal.encrypt_text("webhooks.secret", "whsec_x").unwrap();
+        assert_eq!(seal.decrypt_text("webhooks.secret", &sealed).unwrap(), "whsec_x");
+        assert!(seal.decrypt_text("webhooks.header", &sealed).is_err());
+        assert!(Seal::new(&[8; 32]).decrypt_text("webhooks.secret", &sealed).is_err());
         assert!(!sealed.windows(7).any(|window| window == b"whsec_x"));
         sealed[30] ^= 1;
-        assert!(seal.open("webhooks.secret", &sealed).is_err());
-        assert!(seal.open("webhooks.secret", &[1, 2]).is_err());
-        assert!(seal.open("webhooks.secret", &[]).is_err());
+        assert!(seal.decrypt_text("webhooks.secret", &sealed).is_err());
+        assert!(seal.decrypt_text("webhooks.secret", &[1, 2]).is_err());
+        assert!(seal.decrypt_text("webhooks.secret", &[]).is_err());
     }
 
     #[test]
     fn the_first_key_closes_and_all_open() {
         let key = |byte| BASE64.encode([byte; 32]);
         let old = Seal::new(&[7; 32]);
-        let before = old.close("place", "kept").unwrap();
+        let before = old.encrypt_text("place", "kept").unwrap();
         let keys = format!("2={}, 1={}", key(2), key(1).trim_end_matches('='));
         let new = Seal::with(&[7; 32], &keys.parse().unwrap());
-        assert_eq!(new.open("place", &before).unwrap(), "kept");
-        let after = new.close("place", "kept").unwrap();
+        assert_eq!(new.decrypt_text("place", &before).unwrap(), "kept");
+        let after = new.encrypt_text("place", "kept").unwrap();
         assert_eq!(
             (new.is_current("place", &before), new.is_current("place", &after)),
             (false, true)
         );
-        assert!(matches!(old.open("place", &after), Err(Broken::NoKey(2))));
+        assert!(matches!(old.decrypt_text("place", &after), Err(CipherError::NoKey(2))));
         let mut moved = after.clone();
         moved[0] = 1;
-        assert!(matches!(new.open("place", &moved), Err(Broken::Damaged)));
+        assert!(matches!(new.decrypt_text("place", &moved), Err(CipherError::Damaged)));
         let without = Seal::with(&[9; 32], &format!("2={}", key(2)).parse().unwrap());
-        assert_eq!(without.open("place", &after).unwrap(), "kept");
-        assert!(matches!(without.open("place", &before), Err(Broken::Damaged)));
+        assert_eq!(without.decrypt_text("place", &after).unwrap(), "kept");
+        assert!(matches!(without.decrypt_text("place", &before), Err(CipherError::Damaged)));
     }
 
     #[test]
     fn an_earlier_own_key_opens_and_does_not_close() {
         let old = Seal::new(&[7; 32]);
-        let before = old.close("place", "kept").unwrap();
+        let before = old.encrypt_text("place", "kept").unwrap();
         let new = Seal::new(&[8; 32]).opening(Some(&[7; 32]));
-        assert_eq!(new.open("place", &before).unwrap(), "kept");
-        let after = new.close("place", "kept").unwrap();
+        assert_eq!(new.decrypt_text("place", &before).unwrap(), "kept");
+        let after = new.encrypt_text("place", "kept").unwrap();
         assert!(!new.is_current("place", &before) && new.is_current("place", &after));
-        assert!(old.open("place", &after).is_err());
-        assert_eq!(Seal::new(&[8; 32]).opening(None).open("place", &after).unwrap(), "kept");
+        assert!(old.decrypt_text("place", &after).is_err());
+        assert_eq!(
+            Seal::new(&[8; 32]).opening(None).decrypt_text("place", &after).unwrap(),
+            "kept"
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn storage(server: &S3Server) -> Storage {
 }
 
 fn open(storage: &Storage, links: LocalLinks) -> ObjectVault {
-    ObjectVault::open(storage, Seal::new(&[7; 32]), links).unwrap()
+    ObjectVault::open(storage, Arc::new(Seal::new(&[7; 32])), links).unwrap()
 }
 
 fn links(clock: Arc<dyn Clock>) -> LocalLinks {

@@ -143,7 +143,7 @@ async fn storage(config: &Config) -> Vec<Row> {
 async fn listed(bucket: &Storage) -> Result<(), Failure> {
     // Neither links nor sealed parts are made: their keys do not matter.
     let links = LocalLinks::new(String::new(), &[0; 32], Arc::new(SystemClock));
-    let seal = adapters::seal::Seal::with(&[0; 32], &SealKeys::default());
+    let seal = Arc::new(adapters::seal::Seal::with(&[0; 32], &SealKeys::default()));
     let vault = ObjectVault::open(bucket, seal, links).map_err(explain)?;
     vault.check().await.map_err(explain)
 }

@@ -55,7 +55,7 @@ pub(crate) fn recordings(
         private_folder(folder)?;
     }
     let links = LocalLinks::new(config.addresses.public.clone(), &keys.derive("films"), clock);
-    let seal = keys.seal("reels", &config.seal_keys);
+    let seal = Arc::new(keys.seal("reels", &config.seal_keys));
     let vault = ObjectVault::open(&config.storage, seal, links.clone()).map_err(explain)?;
     let vault = Arc::new(vault);
     Ok((vault.clone(), Films { vault, links }))

@@ -13,6 +13,7 @@ use adapters::{
     system::{KeyedTokens, SystemChance},
 };
 use ports::clock::Chance as _;
+use ports::encryption::Cipher as _;
 
 use crate::{
     folders::{add_key, read_key, replace_key},
@@ -117,7 +118,7 @@ impl Keys {
         if self.made || !self.knows(&known.fingerprint) {
             return Err(self.refusal(&known.fingerprint));
         }
-        let opened = self.lasting_seal().open_bytes(PLACE, &known.lasting).map_err(explain)?;
+        let opened = self.lasting_seal().decrypt(PLACE, &known.lasting).map_err(explain)?;
         let lasting = opened.try_into();
         lasting.map(Some).map_err(|_| "the deployment's key in the database is damaged".into())
     }
@@ -152,7 +153,7 @@ impl Keys {
     }
 
     fn row(&self, lasting: &[u8; 32]) -> Result<DeploymentKey, Failure> {
-        let lasting = self.lasting_seal().close_bytes(PLACE, lasting).map_err(explain)?;
+        let lasting = self.lasting_seal().encrypt(PLACE, lasting).map_err(explain)?;
         Ok(DeploymentKey { fingerprint: self.fingerprint(), lasting })
     }
 

@@ -1,6 +1,9 @@
 //! Rate limits: so many requests in a window of fixed length.
 
-use std::str::FromStr;
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    str::FromStr,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -68,6 +71,19 @@ impl Window {
     pub fn reset(&self) -> i64 {
         let millis = self.resets_at.timestamp_millis();
         millis.saturating_add(999).div_euclid(1000)
+    }
+}
+
+/// Returns an address as the network that limits count: of IPv6 the /64, since a customer is given
+/// at least that much (RFC 6177).
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(v4) => IpAddr::V4(v4),
+            None => IpAddr::V6(Ipv6Addr::from(u128::from(ip) >> 64 << 64)),
+        },
     }
 }
 

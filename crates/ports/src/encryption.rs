@@ -1,19 +1,46 @@
-//! Encrypting small values that leave the process and come back.
+//! Encrypting values that are stored, or that leave the process and come back.
 
-/// Authenticated encryption under a key of the deployment.
+/// Authenticated encryption under the keys of the deployment. The first key encrypts; every known
+/// key decrypts, so that keys can be rotated.
 pub trait Cipher: Send + Sync {
-    /// Encrypts a text. The context is authenticated with it, so that a value that is moved to
-    /// another place does not decrypt there.
+    /// Encrypts a value. The context names the place where the value is kept and is authenticated
+    /// with it: a value that is moved to another place does not decrypt there.
     ///
     /// # Errors
-    /// The system has no random bytes for the nonce.
-    fn encrypt(&self, context: &str, text: &str) -> Result<Vec<u8>, EncryptionError>;
+    /// The system has no random bytes for the nonce, or there is no key.
+    fn encrypt(&self, context: &str, plaintext: &[u8]) -> Result<Vec<u8>, CipherError>;
 
-    /// Decrypts a value. `None`: it was altered, belongs to another context, or its key is gone.
-    fn decrypt(&self, context: &str, ciphertext: &[u8]) -> Option<String>;
+    /// Decrypts a value.
+    ///
+    /// # Errors
+    /// The value was altered or belongs to another context, or its key is unknown.
+    fn decrypt(&self, context: &str, ciphertext: &[u8]) -> Result<Vec<u8>, CipherError>;
+
+    /// Returns whether the key that encrypts today encrypted this value.
+    fn is_current(&self, context: &str, ciphertext: &[u8]) -> bool;
+
+    /// Encrypts a text.
+    ///
+    /// # Errors
+    /// As [`encrypt`](Self::encrypt).
+    fn encrypt_text(&self, context: &str, text: &str) -> Result<Vec<u8>, CipherError> {
+        self.encrypt(context, text.as_bytes())
+    }
+
+    /// Decrypts a text.
+    ///
+    /// # Errors
+    /// As [`decrypt`](Self::decrypt); the value is no UTF-8.
+    fn decrypt_text(&self, context: &str, ciphertext: &[u8]) -> Result<String, CipherError> {
+        String::from_utf8(self.decrypt(context, ciphertext)?).map_err(|_| CipherError::Damaged)
+    }
 }
 
-/// A value was not encrypted.
+/// Why a value was neither encrypted nor decrypted.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to encrypt a value")]
-pub struct EncryptionError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+pub enum CipherError {
+    #[error("the value was altered or moved, or its key is another one")]
+    Damaged,
+    #[error("there is no key {0}")]
+    NoKey(u8),
+}

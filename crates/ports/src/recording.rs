@@ -1,5 +1,7 @@
 //! Recordings: what is kept while a session runs, the film made of it, and how far that has come.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
@@ -103,6 +105,29 @@ pub trait RecordingVault: Send + Sync {
 
     /// Sessions of which something is kept that is no film, up to `limit`.
     async fn unfinished(&self, limit: usize) -> Result<Vec<SessionId>, StoreError>;
+}
+
+/// Recordings behind signed links, for whoever has the link.
+#[async_trait]
+pub trait SharedRecordings: Send + Sync {
+    /// Opens the recording that a link leads to. `None`: the link was not signed by this service or
+    /// has expired, or the recording was deleted.
+    async fn open(
+        &self,
+        name: &str,
+        expires: i64,
+        signature: &str,
+    ) -> Result<Option<Box<dyn RecordingFile>>, StoreError>;
+}
+
+/// An MP4 file that is read piece by piece.
+#[async_trait]
+pub trait RecordingFile: Send + Sync {
+    /// The number of bytes.
+    fn length(&self) -> u64;
+
+    /// Reads the first bytes of a range that lies within the file: at least one, at most 1 MiB.
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
 }
 
 /// Makes films.

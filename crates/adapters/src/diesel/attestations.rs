@@ -21,7 +21,7 @@ use super::{
     keyring::Encryption,
     schema::{attestations, sessions},
 };
-use crate::seal::Broken;
+use ports::encryption::CipherError;
 
 /// What packages of earlier releases are sealed for, whichever session they are of.
 const PACKAGE: &str = "attestations.package";
@@ -77,7 +77,7 @@ impl AttestationStore for Store {
         let plain =
             serde_json::to_vec(&Kept::of(package)).map_err(failed("write an attestation"))?;
         let session = Id(*session.as_uuid());
-        let package = self.seal.close_bytes(&self.place(session), &plain).map_err(unfit)?;
+        let package = self.cipher.encrypt(&self.place(session), &plain).map_err(unfit)?;
         let row = Row { session, proof: proof.as_str(), package };
         let open = sessions::table
             .select(sessions::id)
@@ -138,7 +138,7 @@ impl AttestationStore for Store {
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
         for (session, sealed) in &rows {
             let place = self.place(*session);
-            if self.seal.is_current(&place, sealed) && self.seal.open_bytes(&place, sealed).is_ok()
+            if self.cipher.is_current(&place, sealed) && self.cipher.decrypt(&place, sealed).is_ok()
             {
                 continue;
             }
@@ -146,7 +146,7 @@ impl AttestationStore for Store {
                 done.unreadable.push(SessionId::from_uuid(session.0));
                 continue;
             };
-            let anew = self.seal.close_bytes(&place, &plain);
+            let anew = self.cipher.encrypt(&place, &plain);
             let anew = anew.map_err(failed("seal an attestation"))?;
             let this = attestations::table.find(*session).filter(attestations::package.eq(sealed));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {
@@ -191,11 +191,11 @@ impl Store {
         }
     }
 
-    fn open_package(&self, session: Id, sealed: &[u8]) -> Result<Vec<u8>, Broken> {
-        let bound = self.seal.open_bytes(&place(session), sealed);
+    fn open_package(&self, session: Id, sealed: &[u8]) -> Result<Vec<u8>, CipherError> {
+        let bound = self.cipher.decrypt(&place(session), sealed);
         bound.or_else(|error| match self.keyring.mode {
             Encryption::Required => Err(error),
-            Encryption::Prepare | Encryption::On => self.seal.open_bytes(PACKAGE, sealed),
+            Encryption::Prepare | Encryption::On => self.cipher.decrypt(PACKAGE, sealed),
         })
     }
 

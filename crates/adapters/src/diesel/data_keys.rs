@@ -35,15 +35,15 @@ impl Store {
         let rows = rows.map_err(failed("read data keys"))?;
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
         for (number, team, wrapped) in &rows {
-            if self.seal.is_current(&wrapping(team.0), wrapped) {
+            if self.cipher.is_current(&wrapping(team.0), wrapped) {
                 continue;
             }
-            let Ok(secret) = self.seal.open_bytes(&wrapping(team.0), wrapped) else {
+            let Ok(secret) = self.cipher.decrypt(&wrapping(team.0), wrapped) else {
                 done.unreadable.push(*number);
                 continue;
             };
             let secret = zeroize::Zeroizing::new(secret);
-            let anew = self.seal.close_bytes(&wrapping(team.0), &secret);
+            let anew = self.cipher.encrypt(&wrapping(team.0), &secret);
             let anew = anew.map_err(failed("wrap a data key"))?;
             let this = data_keys::table.find(*number).filter(data_keys::wrapped.eq(wrapped));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {

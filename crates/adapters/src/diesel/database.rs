@@ -22,7 +22,7 @@ use super::{
     pools::{self, BUSY_PATIENCE},
     server::{DatabaseUrl, Server, Timeouts},
 };
-use crate::seal::Seal;
+use ports::encryption::Cipher;
 
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
 
@@ -33,7 +33,7 @@ const LOG_PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Clone)]
 pub struct Store {
     pub(super) pool: Database,
-    pub(super) seal: Arc<Seal>,
+    pub(super) cipher: Arc<dyn Cipher>,
     pub(super) timeouts: Timeouts,
     pub(super) keyring: Arc<Keyring>,
     /// Where single reads go, if not to the pool.
@@ -218,9 +218,9 @@ pub(super) async fn bounded<T, E: NoAnswer>(
 impl Store {
     /// Opens the database that a `postgres://` or `sqlite://` URL names, and brings its schema up
     /// to date. Call it on a multi-threaded runtime.
-    pub async fn open(url: &str, seal: Arc<Seal>) -> Result<Self, StoreError> {
+    pub async fn open(url: &str, cipher: Arc<dyn Cipher>) -> Result<Self, StoreError> {
         let url = url.parse().map_err(failed("read the database's URL"))?;
-        Self::connect(&url, Timeouts::default(), seal).await
+        Self::connect(&url, Timeouts::default(), cipher).await
     }
 
     /// The same with timeouts, of a URL that was read before.
@@ -230,7 +230,7 @@ impl Store {
     pub async fn connect(
         url: &DatabaseUrl,
         timeouts: Timeouts,
-        seal: Arc<Seal>,
+        cipher: Arc<dyn Cipher>,
     ) -> Result<Self, StoreError> {
         let pool = match url {
             DatabaseUrl::Sqlite(path) => Database::Sqlite(pools::sqlite(path).await?),
@@ -239,7 +239,7 @@ impl Store {
                 Database::Postgres(pools::postgres(&server).await?, server)
             }
         };
-        Ok(Self { pool, seal, timeouts, keyring: Arc::default(), lane: None })
+        Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), lane: None })
     }
 
     /// The same store with another rule of what is encrypted.

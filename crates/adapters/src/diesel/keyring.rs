@@ -173,7 +173,7 @@ impl Store {
     /// do so at once make two, of which both decrypt and the later one encrypts.
     pub(super) async fn add_data_key(&self, team: Id) -> Result<Arc<DataKey>, StoreError> {
         let secret = fresh().map_err(failed("make a data key"))?;
-        let wrapped = self.seal.close_bytes(&wrapping(team.0), secret.as_slice());
+        let wrapped = self.cipher.encrypt(&wrapping(team.0), secret.as_slice());
         let wrapped = wrapped.map_err(failed("wrap a data key"))?;
         let row = (data_keys::team.eq(team), data_keys::wrapped.eq(wrapped));
         let number: QueryResult<i64> = with_conn!(self, |conn| {
@@ -193,7 +193,7 @@ impl Store {
         if let Some(key) = self.keyring.cached().keys.get(&number) {
             return Ok(key.clone());
         }
-        let plain = self.seal.open_bytes(&wrapping(team.0), &wrapped);
+        let plain = self.cipher.decrypt(&wrapping(team.0), &wrapped);
         let plain = Zeroizing::new(plain.map_err(failed("unwrap a data key"))?);
         let secret = <[u8; 32]>::try_from(plain.as_slice()).map_err(failed("read a data key"))?;
         let key = Arc::new(DataKey::new(number, team, Zeroizing::new(secret)));

@@ -6,10 +6,12 @@ use ::diesel::{
     Connection as _, OptionalExtension as _, QueryableByName, SqliteConnection, sql_query,
     sql_types::{Binary, Text},
 };
+use async_trait::async_trait;
 use diesel_async::RunQueryDsl as _;
-use ports::StoreError;
+use ports::{StoreError, driving::Readiness};
 
 use super::{
+    Store,
     database::{bounded, failed},
     server::{DatabaseUrl, Purpose, Timeouts},
 };
@@ -93,4 +95,11 @@ fn sqlite(path: &str) -> Result<Probe, StoreError> {
     let key: Option<Bytes> = ::diesel::RunQueryDsl::get_result(sql_query(KEY), &mut conn).ok();
     let found = format!("{}, {path}", about.text);
     Ok(Probe { found, weakness: None, fingerprint: key.map(|key| key.bytes) })
+}
+
+#[async_trait]
+impl Readiness for Store {
+    async fn ready(&self) -> bool {
+        self.ping().await.is_ok()
+    }
 }

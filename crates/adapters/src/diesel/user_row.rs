@@ -65,7 +65,7 @@ impl Store {
         let codes = recovery_codes::table.filter(recovery_codes::owner.eq(row.id)).count();
         let left: QueryResult<i64> = with_conn!(self, |conn| codes.get_result(conn).await);
         let left = left.map_err(failed("count recovery codes"))?;
-        let totp = row.totp.as_ref().map(|sealed| self.seal.open(TOTP, sealed));
+        let totp = row.totp.as_ref().map(|sealed| self.cipher.decrypt_text(TOTP, sealed));
         let totp = totp.transpose().map_err(failed("open the secret of one-time codes"))?;
         Ok(Some(KeptUser {
             user: row.user()?,

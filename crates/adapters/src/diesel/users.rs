@@ -214,7 +214,7 @@ impl UserStore for Store {
         factor: Option<&SecondFactor>,
     ) -> Result<(), StoreError> {
         let unfit = failed("seal the secret of one-time codes");
-        let sealed = factor.map(|factor| self.seal.close(TOTP, factor.totp.expose()));
+        let sealed = factor.map(|factor| self.cipher.encrypt_text(TOTP, factor.totp.expose()));
         let sealed = sealed.transpose().map_err(unfit)?;
         let id = Id(*id.as_uuid());
         let change = (users::totp.eq(sealed), users::totp_step.eq(factor.map_or(0, |f| f.step)));
@@ -272,12 +272,14 @@ impl UserStore for Store {
         let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
         let rows = rows.map_err(failed("read people"))?;
         let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
-        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.seal.is_current(TOTP, sealed)) {
-            let Ok(plain) = self.seal.open(TOTP, sealed) else {
+        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
+        {
+            let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {
                 done.unreadable.push(UserId::from_uuid(id.0));
                 continue;
             };
-            let anew = self.seal.close(TOTP, &plain).map_err(failed("seal a secret anew"))?;
+            let anew =
+                self.cipher.encrypt_text(TOTP, &plain).map_err(failed("seal a secret anew"))?;
             // Who got a new secret meanwhile keeps it.
             let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {

@@ -27,7 +27,7 @@ impl Store {
             HeaderChange::Keep => None,
             HeaderChange::Drop => Some((None, None)),
             HeaderChange::Set(header) => {
-                let sealed = self.seal.close(HEADER, header.value.expose());
+                let sealed = self.cipher.encrypt_text(HEADER, header.value.expose());
                 let sealed = sealed.map_err(failed("seal a webhook's header"))?;
                 Some((Some(&header.name), Some(sealed)))
             }

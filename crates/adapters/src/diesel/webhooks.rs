@@ -123,9 +123,10 @@ impl WebhookStore for Store {
         let unfit = failed("seal a webhook's secret");
         let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
         let change = (
-            webhooks::secret.eq(self.seal.close(SECRET, fresh.expose()).map_err(&unfit)?),
+            webhooks::secret
+                .eq(self.cipher.encrypt_text(SECRET, fresh.expose()).map_err(&unfit)?),
             webhooks::retiring_secret
-                .eq(self.seal.close(SECRET, retiring.secret.expose()).map_err(&unfit)?),
+                .eq(self.cipher.encrypt_text(SECRET, retiring.secret.expose()).map_err(&unfit)?),
             webhooks::retiring_until.eq(Moment(retiring.until)),
         );
         let changed: QueryResult<usize> =
@@ -176,22 +177,22 @@ impl Store {
         let secrets = [Some(&row.secret), row.retiring_secret.as_ref()].into_iter().flatten();
         let secrets = secrets.map(|sealed| (SECRET, sealed));
         let headers = row.header_value.iter().map(|sealed| (HEADER, sealed));
-        secrets.chain(headers).all(|(place, sealed)| self.seal.is_current(place, sealed))
+        secrets.chain(headers).all(|(place, sealed)| self.cipher.is_current(place, sealed))
     }
 
     fn webhook_row(&self, webhook: &Webhook, now: DateTime<Utc>) -> Result<WebhookRow, StoreError> {
         let unfit = failed("seal a webhook's secret");
         let header = webhook.header.as_ref();
-        let value = header.map(|header| self.seal.close(HEADER, header.value.expose()));
+        let value = header.map(|header| self.cipher.encrypt_text(HEADER, header.value.expose()));
         let retiring = webhook.retiring.as_ref();
-        let old = retiring.map(|old| self.seal.close(SECRET, old.secret.expose()));
+        let old = retiring.map(|old| self.cipher.encrypt_text(SECRET, old.secret.expose()));
         Ok(WebhookRow {
             id: Id(*webhook.id.as_uuid()),
             team: Id(*webhook.team.as_uuid()),
             url: webhook.url.clone(),
             header_name: header.map(|header| header.name.clone()),
             header_value: value.transpose().map_err(&unfit)?,
-            secret: self.seal.close(SECRET, webhook.secret.expose()).map_err(&unfit)?,
+            secret: self.cipher.encrypt_text(SECRET, webhook.secret.expose()).map_err(&unfit)?,
             timeout_ms: i32::try_from(webhook.timeout.as_millis()).unwrap_or(i32::MAX),
             retries: webhook.retries.into(),
             active: webhook.active,
@@ -250,17 +251,18 @@ impl Store {
 
     pub(super) fn read_webhook(&self, row: &WebhookRow) -> Result<Webhook, StoreError> {
         let unfit = failed("open a webhook's secret");
-        let value = row.header_value.as_ref().map(|value| self.seal.open(HEADER, value));
+        let value = row.header_value.as_ref().map(|value| self.cipher.decrypt_text(HEADER, value));
         let value = value.transpose().map_err(&unfit)?.map(Secret::new);
         let header = row.header_name.clone().zip(value);
-        let old = row.retiring_secret.as_ref().map(|secret| self.seal.open(SECRET, secret));
+        let old =
+            row.retiring_secret.as_ref().map(|secret| self.cipher.decrypt_text(SECRET, secret));
         let old = old.transpose().map_err(&unfit)?.map(Secret::new);
         Ok(Webhook {
             id: WebhookId::from_uuid(row.id.0),
             team: TeamId::from_uuid(row.team.0),
             url: row.url.clone(),
             header: header.map(|(name, value)| Header { name, value }),
-            secret: Secret::new(self.seal.open(SECRET, &row.secret).map_err(&unfit)?),
+            secret: Secret::new(self.cipher.decrypt_text(SECRET, &row.secret).map_err(&unfit)?),
             retiring: old
                 .zip(row.retiring_until)
                 .map(|(secret, until)| Retiring { secret, until: until.0 }),

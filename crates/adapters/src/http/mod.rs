@@ -28,10 +28,16 @@ use actix_web::{
     web,
 };
 use portal::Portal;
-use ports::driving::{ApplicantService, Gate, Lookups, MailService, SessionService, WatchService};
+use ports::{
+    driving::{
+        ApplicantService, Gate, Lookups, MailService, Readiness, SessionService, WatchService,
+    },
+    recording::SharedRecordings,
+    refusals::RefusalLog,
+};
 
 pub use self::caller::TrustedProxies;
-use crate::{metrics::Metrics, recordings::Films};
+use crate::metrics::Metrics;
 
 /// Bodies above this are refused.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -57,22 +63,10 @@ pub struct Services {
     /// The partner portal; none: it is not served.
     pub portal: Option<Portal>,
     /// For links to films; none: they lead nowhere.
-    pub films: Option<Films>,
+    pub films: Option<Arc<dyn SharedRecordings>>,
+    pub refusals: Arc<dyn RefusalLog>,
     /// For `/metrics`; `None` where they are served elsewhere.
     pub metrics: Option<Metrics>,
-}
-
-/// Says whether what the service needs is there.
-#[async_trait::async_trait]
-pub trait Readiness: Send + Sync {
-    async fn ready(&self) -> bool;
-}
-
-#[async_trait::async_trait]
-impl Readiness for crate::diesel::Store {
-    async fn ready(&self) -> bool {
-        self.ping().await.is_ok()
-    }
 }
 
 /// The whole application.
@@ -95,6 +89,7 @@ pub fn app(
         .app_data(web::Data::from(services.watchers))
         .app_data(web::Data::from(services.mails))
         .app_data(web::Data::from(services.ready))
+        .app_data(web::Data::from(services.refusals))
         .app_data(services.trusted_proxies)
         .app_data(frame::Https(services.https))
         .app_data(web::PayloadConfig::new(LONGEST_BODY))
@@ -123,7 +118,7 @@ pub fn app(
         })
         .configure(|config| {
             if let Some(films) = services.films {
-                config.app_data(web::Data::new(films)).configure(recordings::routes);
+                config.app_data(web::Data::from(films)).configure(recordings::routes);
             }
         })
         .configure(openapi::viewer)

@@ -13,13 +13,13 @@ use actix_web::{
             Header as _,
         },
     },
-    web,
+    web::{self, Bytes},
 };
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, stream::try_unfold};
+use ports::{StoreError, recording::SharedRecordings};
 use serde::Deserialize;
 
 use super::{error::ApiError, methods::reading};
-use crate::recordings::Films;
 
 const POLICY: &str = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
@@ -35,7 +35,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 
 /// Answers one range of bytes (RFC 9110, section 14), so that a player can begin anywhere.
 async fn recording(
-    films: web::Data<Films>,
+    films: web::Data<dyn SharedRecordings>,
     request: HttpRequest,
     name: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
@@ -46,7 +46,7 @@ async fn recording(
     let filename = DispositionParam::Filename(name.into_inner());
     let shown =
         ContentDisposition { disposition: DispositionType::Inline, parameters: vec![filename] };
-    let length = film.length;
+    let length = film.length();
     let Some((status, range)) = asked(&request, length) else {
         let mut response = HttpResponse::RangeNotSatisfiable();
         return Ok(response.insert_header((CONTENT_RANGE, format!("bytes */{length}"))).finish());
@@ -65,9 +65,17 @@ async fn recording(
         response.insert_header((CONTENT_RANGE, part));
     }
     let size = range.end - range.start;
-    let bytes = film.stream(range).map_err(|error| {
+    let bytes = try_unfold((film, range), async |(film, range)| {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let bytes = film.read(range.clone()).await?;
+        let next = range.start.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        Ok(Some((Bytes::from(bytes), (film, next..range.end))))
+    });
+    let bytes = bytes.map_err(|error: StoreError| {
         let cause: &dyn std::error::Error = &error;
-        tracing::error!(error = cause, "a film could not be read");
+        tracing::error!(error = cause, "failed to read a recording; the response ends");
         error
     });
     Ok(response.body(SizedStream::new(size, Box::pin(bytes))))

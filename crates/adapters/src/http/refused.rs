@@ -2,16 +2,13 @@
 //! a token.
 
 use actix_web::{
-    HttpMessage as _, HttpRequest, body::BoxBody, dev::ServiceResponse, http::StatusCode,
+    HttpMessage as _, HttpRequest, body::BoxBody, dev::ServiceResponse, http::StatusCode, web,
 };
-use domain::{api_key::Environment, id::ApiKeyId};
+use domain::{api_key::Environment, id::ApiKeyId, rate::network};
+use ports::refusals::{RefusalClass as Class, RefusalLog};
 use tracing::field::display;
 
 use super::{caller::address, measure::route};
-use crate::{
-    limiter::network,
-    refusals::{Class, has_room},
-};
 
 /// The key of a request that was refused.
 pub(super) struct KeyShown {
@@ -44,10 +41,10 @@ pub(super) fn note(response: &ServiceResponse<BoxBody>) {
         }
         _ => return,
     };
-    if !has_room(class) {
+    let request = response.request();
+    if !may_log(request, class) {
         return;
     }
-    let request = response.request();
     let (method, route, client) = (request.method(), route(request.path()), client(request));
     let extensions = request.extensions();
     let key = extensions.get::<KeyShown>();
@@ -58,6 +55,12 @@ pub(super) fn note(response: &ServiceResponse<BoxBody>) {
         class, %method, route, status, client.network = %client, key.id = id, key.prefix = prefix,
         "a request was refused"
     );
+}
+
+/// Counts a refusal, and returns whether it may have a log line of its own.
+pub(super) fn may_log(request: &HttpRequest, class: Class) -> bool {
+    let log = request.app_data::<web::Data<dyn RefusalLog>>();
+    log.is_none_or(|log| log.may_log(class))
 }
 
 fn forbidden(response: &ServiceResponse<BoxBody>) -> Class {

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use domain::attempts::{Attempts, Delays};
 use ports::attempts::{AttemptLimiter, Target};
 
-use super::memory::network;
+use domain::rate::network;
 
 /// Targets that are remembered before some are forgotten; some 10 MiB.
 const TARGETS: usize = 65_536;

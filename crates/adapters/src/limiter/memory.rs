@@ -3,13 +3,12 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
-    net::{IpAddr, Ipv6Addr},
     sync::{Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use domain::rate::Window;
+use domain::rate::{Window, network};
 use ports::rate_limiter::{Charge, RateLimiter, Subject};
 
 /// So that workers seldom wait for one another.
@@ -86,18 +85,6 @@ pub(super) fn widened(subject: Subject) -> Subject {
     }
 }
 
-/// An address as the network that limits count: of IPv6 the /64, of which whoever has one address
-/// has all.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
-            Some(v4) => IpAddr::V4(v4),
-            None => IpAddr::V6(Ipv6Addr::from(u128::from(ip) >> 64 << 64)),
-        },
-    }
-}
-
 #[async_trait]
 impl RateLimiter for MemoryLimiter {
     async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<Window> {
@@ -107,6 +94,8 @@ impl RateLimiter for MemoryLimiter {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use domain::{id::ApiKeyId, rate::Limit};
     use uuid::Uuid;
 

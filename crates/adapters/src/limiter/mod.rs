@@ -5,7 +5,6 @@ mod memory;
 mod server;
 mod shared;
 
-pub(crate) use self::memory::network;
 pub use self::{
     attempts::MemoryAttempts,
     memory::MemoryLimiter,

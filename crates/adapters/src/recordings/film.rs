@@ -6,14 +6,17 @@
 
 use std::{ops::Range, sync::Arc};
 
+use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use domain::id::SessionId;
-use futures_util::Stream;
 use object_store::ObjectStoreExt as _;
-use ports::StoreError;
+use ports::{
+    StoreError,
+    recording::{RecordingFile, SharedRecordings},
+};
 
 use super::{LocalLinks, ObjectVault, failed};
-use crate::seal::{Broken, Seal};
+use ports::encryption::{Cipher, CipherError};
 
 const MARK: &[u8; 8] = b"avfilm1\n";
 const HEAD: u64 = 16;
@@ -31,10 +34,10 @@ pub struct Films {
 }
 
 /// A film that is there.
-pub struct OpenFilm {
+struct OpenFilm {
     vault: Arc<ObjectVault>,
     session: SessionId,
-    pub length: u64,
+    length: u64,
     sealed: bool,
 }
 
@@ -48,28 +51,28 @@ fn object_size(length: u64) -> u64 {
 }
 
 /// The object of a film.
-pub(super) fn seal(seal: &Seal, session: SessionId, mp4: &[u8]) -> Result<Vec<u8>, Broken> {
+pub(super) fn encrypt(
+    cipher: &dyn Cipher,
+    session: SessionId,
+    mp4: &[u8],
+) -> Result<Vec<u8>, CipherError> {
     let length = u64::try_from(mp4.len()).unwrap_or(u64::MAX);
     let size = usize::try_from(CHUNK).unwrap_or(usize::MAX);
     let mut object = [MARK.as_slice(), &length.to_le_bytes()].concat();
     for (number, chunk) in (0..).zip(mp4.chunks(size)) {
-        object.extend(seal.close_bytes(&place(session, number, length), chunk)?);
+        object.extend(cipher.encrypt(&place(session, number, length), chunk)?);
     }
     Ok(object)
 }
 
-impl Films {
-    /// The film that a link leads to; `None` where it was not signed by us, has run out, or there is
-    /// no film.
-    ///
-    /// # Errors
-    /// The storage does not answer.
-    pub async fn open(
+#[async_trait]
+impl SharedRecordings for Films {
+    async fn open(
         &self,
         name: &str,
         expires: i64,
         signature: &str,
-    ) -> Result<Option<OpenFilm>, StoreError> {
+    ) -> Result<Option<Box<dyn RecordingFile>>, StoreError> {
         let Some(session) = self.links.verify(name, expires, signature) else { return Ok(None) };
         let (vault, path) = (self.vault.clone(), self.vault.film(session));
         let size = match vault.objects.head(&path).await {
@@ -84,25 +87,12 @@ impl Films {
         if sealed.is_some() && (length > size || object_size(length) != size) {
             return Err(StoreError::new("read a film", "its length is wrong"));
         }
-        Ok(Some(OpenFilm { vault, session, length, sealed: sealed.is_some() }))
+        Ok(Some(Box::new(OpenFilm { vault, session, length, sealed: sealed.is_some() })))
     }
 }
 
 impl OpenFilm {
-    /// Some of its bytes, a stride after the other.
-    pub fn stream(self, range: Range<u64>) -> impl Stream<Item = Result<Bytes, StoreError>> {
-        futures_util::stream::try_unfold((self, range), async |(film, range)| {
-            if range.is_empty() {
-                return Ok(None);
-            }
-            // Up to the end of a chunk, so that none is read twice.
-            let until = ((range.start / CHUNK) * CHUNK + STRIDE).min(range.end);
-            let bytes = film.read(range.start..until).await?;
-            Ok(Some((bytes, (film, until..range.end))))
-        })
-    }
-
-    async fn read(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+    async fn read_exactly(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let path = self.vault.film(self.session);
         if !self.sealed {
             let read = self.vault.objects.get_range(&path, range).await;
@@ -117,8 +107,7 @@ impl OpenFilm {
         for chunk in first..last {
             let size = usize::try_from(at(chunk + 1) - at(chunk)).unwrap_or(usize::MAX);
             let part = sealed.split_to(size.min(sealed.len()));
-            let opened =
-                self.vault.seal.open_bytes(&place(self.session, chunk, self.length), &part);
+            let opened = self.vault.cipher.decrypt(&place(self.session, chunk, self.length), &part);
             plain.extend_from_slice(&opened.map_err(failed("decrypt a film"))?);
         }
         let skipped = usize::try_from(range.start - first * CHUNK).unwrap_or(usize::MAX);
@@ -126,5 +115,18 @@ impl OpenFilm {
         let plain = plain.freeze();
         let end = skipped.saturating_add(wanted).min(plain.len());
         Ok(plain.slice(skipped.min(end)..end))
+    }
+}
+
+#[async_trait]
+impl RecordingFile for OpenFilm {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        // Up to the end of a chunk, so that none is read twice.
+        let end = ((range.start / CHUNK) * CHUNK + STRIDE).min(range.end);
+        Ok(self.read_exactly(range.start..end).await?.into())
     }
 }

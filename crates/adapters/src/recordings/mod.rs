@@ -24,12 +24,8 @@ use object_store::{
 use ports::{StoreError, recording::RecordingVault};
 use uuid::Uuid;
 
-pub use self::{
-    ffmpeg::Ffmpeg,
-    film::{Films, OpenFilm},
-    links::LocalLinks,
-};
-use crate::seal::Seal;
+pub use self::{ffmpeg::Ffmpeg, film::Films, links::LocalLinks};
+use ports::encryption::Cipher;
 
 /// What a session's browser showed, until it has ended.
 const REELS: &str = "reels";
@@ -63,22 +59,26 @@ impl fmt::Debug for Storage {
 pub struct ObjectVault {
     objects: Arc<dyn ObjectStore>,
     prefix: Path,
-    seal: Seal,
+    cipher: Arc<dyn Cipher>,
     links: LocalLinks,
 }
 
 impl ObjectVault {
-    /// Opens the storage; `seal` closes everything that is kept.
+    /// Opens the storage; `cipher` encrypts everything that is stored.
     ///
     /// # Errors
     /// The folder cannot be made, or what is said of the bucket is not enough to reach it.
-    pub fn open(storage: &Storage, seal: Seal, links: LocalLinks) -> Result<Self, StoreError> {
+    pub fn open(
+        storage: &Storage,
+        cipher: Arc<dyn Cipher>,
+        links: LocalLinks,
+    ) -> Result<Self, StoreError> {
         match storage {
             Storage::Folder(folder) => {
                 let opened = LocalFileSystem::new_with_prefix(folder);
                 let objects = opened.map_err(failed("open the folder of recordings"))?;
                 let objects = Arc::new(objects.with_automatic_cleanup(true));
-                Ok(Self { objects, prefix: Path::default(), seal, links })
+                Ok(Self { objects, prefix: Path::default(), cipher, links })
             }
             Storage::Bucket { url, variables } => {
                 // Does nothing where the process has chosen already.
@@ -94,7 +94,7 @@ impl ObjectVault {
                 let parsed = url::Url::parse(url).map_err(failed("read the bucket's URL"))?;
                 let prefix = Path::from_url_path(parsed.path());
                 let prefix = prefix.map_err(failed("read the bucket's URL"))?;
-                Ok(Self { objects: bucket, prefix, seal, links })
+                Ok(Self { objects: bucket, prefix, cipher, links })
             }
         }
     }
@@ -158,7 +158,7 @@ impl RecordingVault for ObjectVault {
         shots: &[Shot],
     ) -> Result<(), StoreError> {
         let path = self.part(session, browser, part);
-        let sealed = self.seal.close_bytes(&place(session, browser, part), &reel::write(shots));
+        let sealed = self.cipher.encrypt(&place(session, browser, part), &reel::write(shots));
         self.put(&path, sealed.map_err(failed("seal a recording"))?).await
     }
 
@@ -188,7 +188,7 @@ impl RecordingVault for ObjectVault {
             let got = self.objects.get(&meta.location).await;
             let sealed = got.map_err(failed("read a recording"))?.bytes().await;
             let sealed = sealed.map_err(failed("read a recording"))?;
-            let opened = self.seal.open_bytes(&place(session, browser, part), &sealed);
+            let opened = self.cipher.decrypt(&place(session, browser, part), &sealed);
             let opened = opened.map_err(failed("open a recording"))?;
             let shots = reel::read(&opened)
                 .ok_or_else(|| StoreError::new("read a recording", "a part of it is broken"))?;
@@ -201,7 +201,7 @@ impl RecordingVault for ObjectVault {
     }
 
     async fn put_film(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
-        let sealed = film::seal(&self.seal, session, &mp4);
+        let sealed = film::encrypt(self.cipher.as_ref(), session, &mp4);
         self.put(&self.film(session), sealed.map_err(failed("encrypt a film"))?).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use adapters::{diesel::Store, seal::Seal};
+use adapters::diesel::Store;
 use chrono::{DateTime, Utc};
 use diesel::{
     Connection as _, QueryableByName, RunQueryDsl as _, SqliteConnection,
@@ -19,6 +19,7 @@ use ports::{
     catalogue::Catalogue as _,
     delivery::{Ask, Attempt, DeliveryQueue as _, Settled},
     delivery_log::DeliveryLog as _,
+    encryption::Cipher,
     key_store::KeyStore as _,
     receiver_store::{KeptReceiver, ReceiverStore as _},
     session_store::SessionStore as _,
@@ -172,7 +173,7 @@ impl Place {
         Self { url: url.to_string(), _folder: None }
     }
 
-    pub(crate) async fn open(&self, seal: &Arc<Seal>) -> Store {
+    pub(crate) async fn open(&self, seal: &Arc<dyn Cipher>) -> Store {
         Store::open(&self.url, seal.clone()).await.unwrap()
     }
 

@@ -19,6 +19,7 @@ use domain::{id::SessionId, session::ProofHash, workflow::AttestMode};
 use ports::{
     attestor::{AttestationStore as _, Issuer, Package},
     clock::Clock as _,
+    encryption::Cipher,
     receiver_store::ReceiverStore as _,
     session_store::SessionStore as _,
 };
@@ -274,7 +275,7 @@ async fn on_both(case: impl AsyncFn(Place)) {
 
 const KEY_EIGHT: &str = "8=CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=";
 
-fn seal(byte: u8) -> Arc<Seal> {
+fn seal(byte: u8) -> Arc<dyn Cipher> {
     Arc::new(Seal::new(&[byte; 32]))
 }
 

@@ -42,7 +42,7 @@ impl ConfirmationService for People {
         let kind = if fields.is_some() { "form" } else { "page" };
         let (id, fields) = (self.token(), fields.unwrap_or_default());
         let text = format!("{until}\n{}\n{kind}\n{path}\n{fields}", id.expose());
-        let sealed = self.cipher.encrypt(&form_of(visitor), &text);
+        let sealed = self.cipher.encrypt_text(&form_of(visitor), &text);
         let sealed = sealed.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
         Ok(self.sign_ins.hold_form(visitor.sign_in, &sealed).await?)
     }
@@ -116,7 +116,7 @@ impl People {
     }
 
     fn open_form(&self, visitor: &Visitor, sealed: &[u8]) -> Option<HeldForm> {
-        let text = self.cipher.decrypt(&form_of(visitor), sealed)?;
+        let text = self.cipher.decrypt_text(&form_of(visitor), sealed).ok()?;
         let mut parts = text.splitn(5, '\n');
         let until: i64 = parts.next()?.parse().ok()?;
         let (id, kind, path, fields) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -130,7 +130,7 @@ impl People {
     /// That a provider of identities has asked the visitor anew.
     pub(super) fn asked_anew(&self, visitor: &Visitor) -> Result<Secret, PortalError> {
         let until = (self.core.clock.now() + ASKED).timestamp().to_string();
-        let sealed = self.cipher.encrypt(&asked_of(visitor), &until);
+        let sealed = self.cipher.encrypt_text(&asked_of(visitor), &until);
         let sealed = sealed.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(sealed)))
     }
@@ -156,7 +156,8 @@ impl People {
             FirstFactor::Provider(asked) if visitor.is_by_provider() => {
                 let now = self.core.clock.now().timestamp();
                 let sealed = URL_SAFE_NO_PAD.decode(asked.expose()).ok();
-                let until = sealed.and_then(|it| self.cipher.decrypt(&asked_of(visitor), &it));
+                let until =
+                    sealed.and_then(|it| self.cipher.decrypt_text(&asked_of(visitor), &it).ok());
                 let until = until.and_then(|until| until.parse::<i64>().ok());
                 let late = || PortalError::Invalid("that took too long: try again".to_owned());
                 until.filter(|until| now < *until).map(drop).ok_or_else(late)

@@ -28,7 +28,7 @@ impl People {
             let until = (self.core.clock.now() + OFFERED).timestamp();
             let text = format!("{until}.{}", secret.expose());
             // What cannot be sealed cannot be taken later.
-            let sealed = self.cipher.encrypt(&place(visitor), &text).unwrap_or_default();
+            let sealed = self.cipher.encrypt_text(&place(visitor), &text).unwrap_or_default();
             (secret, URL_SAFE_NO_PAD.encode(sealed))
         };
         let url = self.codes.url(&secret, &visitor.email);
@@ -38,7 +38,7 @@ impl People {
     /// The secret of an offer that this visitor was made a while ago.
     fn offered(&self, visitor: &Visitor, sealed: &str) -> Option<Secret> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let text = self.cipher.decrypt(&place(visitor), &sealed)?;
+        let text = self.cipher.decrypt_text(&place(visitor), &sealed).ok()?;
         let (until, secret) = text.split_once('.')?;
         let until: i64 = until.parse().ok()?;
         (self.core.clock.now().timestamp() < until).then(|| Secret::new(secret.to_owned()))

@@ -52,7 +52,7 @@ impl People {
         let departure = departure.map_err(|error| unidentified(&error))?;
         let until = (self.core.clock.now() + AWAY).timestamp();
         let text = format!("{until} {what} {}", departure.kept.expose());
-        let sealed = self.cipher.encrypt(PLACE, &text);
+        let sealed = self.cipher.encrypt_text(PLACE, &text);
         let sealed = sealed.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
         Ok((departure.url, Secret::new(URL_SAFE_NO_PAD.encode(sealed))))
     }
@@ -115,7 +115,7 @@ impl IdentityService for People {
         self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
         let late = || PortalError::Invalid("that took too long: try again".to_owned());
         let sealed = URL_SAFE_NO_PAD.decode(kept.expose()).map_err(|_| late())?;
-        let text = self.cipher.decrypt(PLACE, &sealed).ok_or_else(late)?;
+        let text = self.cipher.decrypt_text(PLACE, &sealed).map_err(|_| late())?;
         let mut parts = text.splitn(3, ' ');
         let (Some(until), Some(what), Some(kept)) = (parts.next(), parts.next(), parts.next())
         else {

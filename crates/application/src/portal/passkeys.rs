@@ -40,7 +40,7 @@ impl People {
 
     /// Makes a question whose answer can be told from others'.
     fn asked(&self, place: &str, ceremony: Ceremony) -> Result<Asked, PortalError> {
-        let state = self.cipher.encrypt(place, &URL_SAFE_NO_PAD.encode(ceremony.state));
+        let state = self.cipher.encrypt_text(place, &URL_SAFE_NO_PAD.encode(ceremony.state));
         let state = state.map_err(|_| unfit("try again"))?;
         let sealed = Secret::new(URL_SAFE_NO_PAD.encode(state));
         Ok(Asked { options: ceremony.options, sealed })
@@ -48,7 +48,7 @@ impl People {
 
     fn state(&self, place: &str, sealed: &Secret) -> Option<Vec<u8>> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed.expose()).ok()?;
-        URL_SAFE_NO_PAD.decode(self.cipher.decrypt(place, &sealed)?).ok()
+        URL_SAFE_NO_PAD.decode(self.cipher.decrypt_text(place, &sealed).ok()?).ok()
     }
 
     /// Checks an answer to what was asked at this place, and notes that the passkey was used.

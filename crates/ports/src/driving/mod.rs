@@ -4,6 +4,7 @@ mod applicant;
 mod onlooker;
 mod partner;
 mod portal;
+mod readiness;
 mod webhooks;
 
 #[cfg(feature = "mock")]
@@ -27,5 +28,6 @@ pub use self::{
         SignedIn, TeamQuotas, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
         TemplateService, Visitor, WholeSession,
     },
+    readiness::Readiness,
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };

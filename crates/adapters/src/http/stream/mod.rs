@@ -14,7 +14,10 @@ use actix_ws::{
 };
 use domain::id::SessionId;
 use futures_util::StreamExt as _;
-use ports::driving::{ApplicantError, ApplicantService, Show, Viewing};
+use ports::{
+    driving::{ApplicantError, ApplicantService, Show, Viewing},
+    refusals::{RefusalClass, RefusalLog},
+};
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::field::display;
@@ -25,7 +28,6 @@ use self::{
     wire::{FromPage, Hello},
 };
 use super::{caller::host, refused::client};
-use crate::refusals::{Class, has_room};
 
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 const PING_EVERY: Duration = Duration::from_secs(15);
@@ -34,6 +36,7 @@ const LONGEST_MESSAGE: usize = 64 * 1024;
 
 pub(super) async fn open(
     applicants: web::Data<dyn ApplicantService>,
+    refusals: web::Data<dyn RefusalLog>,
     path: web::Path<String>,
     request: HttpRequest,
     body: web::Payload,
@@ -43,8 +46,8 @@ pub(super) async fn open(
     }
     let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
     let id = path.parse::<SessionId>().ok();
-    let from = client(&request);
-    actix_web::rt::spawn(converse(applicants.into_inner(), id, from, session, messages));
+    let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
+    actix_web::rt::spawn(converse(applicants.into_inner(), id, peer, session, messages));
     Ok(response)
 }
 
@@ -73,7 +76,7 @@ fn same_origin(request: &HttpRequest) -> bool {
 async fn converse(
     applicants: Arc<dyn ApplicantService>,
     id: Option<SessionId>,
-    from: IpAddr,
+    peer: Peer,
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
@@ -86,7 +89,7 @@ async fn converse(
     let why = match joined {
         Ok(viewing) => show(viewing, &mut session, messages).await,
         Err(ApplicantError::NotFound) => {
-            refuse(id, from);
+            peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }
@@ -103,12 +106,21 @@ async fn converse(
     close(session, why).await;
 }
 
-/// Notes that a link to a session opened nothing.
-fn refuse(id: Option<SessionId>, from: IpAddr) {
-    let class = Class::Link;
-    if has_room(class) {
-        let (class, id) = (class.as_str(), id.map(display));
-        tracing::warn!(class, session.id = id, client.network = %from, "a link was refused");
+/// The other side of a connection, for the log.
+struct Peer {
+    network: IpAddr,
+    refusals: Arc<dyn RefusalLog>,
+}
+
+impl Peer {
+    /// Logs that a session link was invalid.
+    fn refuse(&self, id: Option<SessionId>) {
+        let class = RefusalClass::Link;
+        if self.refusals.may_log(class) {
+            let (class, id) = (class.as_str(), id.map(display));
+            let network = self.network;
+            tracing::warn!(class, session.id = id, client.network = %network, "a link was refused");
+        }
     }
 }
 

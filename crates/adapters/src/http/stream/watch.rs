@@ -1,19 +1,22 @@
 //! The WebSocket of the page that only watches: states and pictures out, nothing but receipts in.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, Session};
 use domain::id::SessionId;
 use futures_util::StreamExt as _;
-use ports::driving::{Sight, WatchError, WatchService, Watching};
+use ports::{
+    driving::{Sight, WatchError, WatchService, Watching},
+    refusals::RefusalLog,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    HELLO_PATIENCE, PING_EVERY, at, cast::Cast, client, close, next_text, refuse, same_origin,
-    send, split,
+    HELLO_PATIENCE, PING_EVERY, Peer, at, cast::Cast, client, close, next_text, same_origin, send,
+    split,
 };
 
 /// Passes and receipts are short.
@@ -34,6 +37,7 @@ enum FromPage {
 
 pub(in crate::http) async fn open(
     watchers: web::Data<dyn WatchService>,
+    refusals: web::Data<dyn RefusalLog>,
     path: web::Path<String>,
     request: HttpRequest,
     body: web::Payload,
@@ -43,15 +47,15 @@ pub(in crate::http) async fn open(
     }
     let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
     let id = path.parse::<SessionId>().ok();
-    let from = client(&request);
-    actix_web::rt::spawn(converse(watchers.into_inner(), id, from, session, messages));
+    let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
+    actix_web::rt::spawn(converse(watchers.into_inner(), id, peer, session, messages));
     Ok(response)
 }
 
 async fn converse(
     watchers: Arc<dyn WatchService>,
     id: Option<SessionId>,
-    from: IpAddr,
+    peer: Peer,
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
@@ -64,7 +68,7 @@ async fn converse(
     let why = match joined {
         Ok(watching) => show(&*watching, &mut session, messages).await,
         Err(WatchError::NotFound) => {
-            refuse(id, from);
+            peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }

@@ -13,15 +13,16 @@ use ports::{
     StoreError,
     driving::{
         Admission, ApplicantError, ApplicantService, Guise, Joining, MailChoice, MailService,
-        MockGate, MockLookups, MockSessionService, PolledFace, Refusal, SessionFace, Viewing,
-        WatchError, WatchService, Watching,
+        MockGate, MockLookups, MockSessionService, PolledFace, Readiness, Refusal, SessionFace,
+        Viewing, WatchError, WatchService, Watching,
     },
+    refusals::{RefusalClass, RefusalLog},
 };
 use serde_json::Value;
 use testkit::sample;
 use uuid::Uuid;
 
-use crate::http::{Readiness, Services, TrustedProxies, app};
+use crate::http::{Services, TrustedProxies, app};
 
 pub(super) fn session() -> Session {
     let owner = ApiKeyId::from_uuid(Uuid::from_u128(2));
@@ -74,6 +75,7 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
         trusted_proxies: TrustedProxies::default(),
         https: false,
         films: None,
+        refusals: Arc::new(Nobody),
         portal: None,
         metrics: None,
     }
@@ -81,6 +83,12 @@ pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services
 
 /// Lets nobody in.
 struct Nobody;
+
+impl RefusalLog for Nobody {
+    fn may_log(&self, _: RefusalClass) -> bool {
+        true
+    }
+}
 
 #[async_trait]
 impl ApplicantService for Nobody {
