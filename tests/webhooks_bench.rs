@@ -21,7 +21,6 @@ use acceptance::{
     root,
     service::Deployment,
 };
-use adapters::{diesel::Store, seal::Seal};
 use chrono::{DateTime, Utc};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Request, body::Bytes};
@@ -31,6 +30,8 @@ use hyper_util::{
 };
 use ports::delivery::{Ask, DeliveryQueue as _};
 use serde_json::{Value, json};
+use store::Store;
+use system::encryption::Seal;
 
 use self::bench::isolation::isolation;
 

@@ -2,10 +2,6 @@
 
 use std::{fs, path::PathBuf};
 
-use adapters::{
-    diesel::Store,
-    system::{SystemChance, SystemClock},
-};
 use chrono::TimeDelta;
 use clap::Subcommand;
 use domain::{
@@ -21,6 +17,8 @@ use ports::{
     key_store::KeyStore as _,
 };
 use serde_json::{Value, json};
+use store::Store;
+use system::clock::{SystemChance, SystemClock};
 use uuid::Uuid;
 
 mod attestations;

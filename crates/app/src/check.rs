@@ -3,11 +3,9 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, sync::Arc, time::Duration};
 
-use adapters::{
-    recordings::{LocalLinks, ObjectVault, Storage},
-    seal::SealKeys,
-    system::SystemClock,
-};
+use objects::{LocalLinks, ObjectVault, Storage};
+use system::clock::SystemClock;
+use system::encryption::SealKeys;
 
 use crate::{
     config::{Config, is_setting},
@@ -143,7 +141,7 @@ async fn storage(config: &Config) -> Vec<Row> {
 async fn listed(bucket: &Storage) -> Result<(), Failure> {
     // Neither links nor sealed parts are made: their keys do not matter.
     let links = LocalLinks::new(String::new(), &[0; 32], Arc::new(SystemClock));
-    let seal = Arc::new(adapters::seal::Seal::with(&[0; 32], &SealKeys::default()));
+    let seal = Arc::new(system::encryption::Seal::with(&[0; 32], &SealKeys::default()));
     let vault = ObjectVault::open(bucket, seal, links).map_err(explain)?;
     vault.check().await.map_err(explain)
 }

@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::system::SystemChance;
 use domain::id::NodeId;
 use ports::clock::Chance as _;
 use rustix::process::geteuid;
+use system::clock::SystemChance;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -2,11 +2,9 @@
 
 use std::{error::Error, path::Path, sync::Arc};
 
-use adapters::{
-    diesel::Store,
-    recordings::{Films, LocalLinks, ObjectVault, Storage},
-};
+use objects::{Films, LocalLinks, ObjectVault, Storage};
 use ports::clock::Clock;
+use store::Store;
 
 use crate::{
     config::Config,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adapters::limiter::{MemoryAttempts, MemoryLimiter, RedisLimiter};
+use limits::{MemoryAttempts, MemoryLimiter, RedisLimiter};
 use ports::{attempts::AttemptLimiter, rate_limiter::RateLimiter};
 
 use crate::{

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use ::identity::Provider;
 use ::passkeys::RelyingParty;
-use adapters::{
-    credentials::{Argon2Passwords, TotpCodes},
-    diesel::Store,
-    places::IsoPlaces,
-    seal::SealKeys,
-};
 use application::{advance::Core, portal::People, sessions::Partners, webhooks::Webhooks};
 use calls::Caller;
+use credentials::{Argon2Passwords, TotpCodes};
 use notify::Wordings;
 use ports::{
     driving::SessionService, identity::IdentityProvider, passkeys::Passkeys,
     recording::RecordingVault,
 };
+use store::Store;
+use system::encryption::SealKeys;
+use system::places::IsoPlaces;
 use url::Url;
 
 use crate::{
@@ -110,8 +108,8 @@ pub(crate) fn people(
 }
 
 /// What the portal's pages call.
-pub(crate) fn pages(people: &Arc<People>, config: &Config) -> portal::Portal {
-    portal::Portal {
+pub(crate) fn pages(people: &Arc<People>, config: &Config) -> http_api::Pages {
+    let portal = portal::Portal {
         accounts: people.clone(),
         keys: people.clone(),
         sessions: people.clone(),
@@ -128,5 +126,8 @@ pub(crate) fn pages(people: &Arc<People>, config: &Config) -> portal::Portal {
         audit: people.clone(),
         clock: people.core.clock.clone(),
         origin: config.addresses.public.clone(),
-    }
+    };
+    Arc::new(move |config| {
+        config.configure(portal::routes(portal.clone(), http_api::address));
+    })
 }

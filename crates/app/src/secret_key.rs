@@ -7,13 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{
-    diesel::{DeploymentKey, Store},
-    seal::{Seal, SealKeys},
-    system::{KeyedTokens, SystemChance},
-};
 use ports::clock::Chance as _;
 use ports::encryption::Cipher as _;
+use sha2::{Digest as _, Sha256};
+use store::{DeploymentKey, Store};
+use system::clock::{KeyedTokens, SystemChance};
+use system::encryption::{Seal, SealKeys};
 
 use crate::{
     folders::{add_key, read_key, replace_key},
@@ -180,7 +179,7 @@ impl Keys {
 }
 
 fn derive(key: &[u8; 32], purpose: &str) -> [u8; 32] {
-    adapters::sha256(&[key.as_slice(), b":avouch:", purpose.as_bytes()].concat())
+    Sha256::digest([key.as_slice(), b":avouch:", purpose.as_bytes()].concat()).into()
 }
 
 fn fingerprint(key: &[u8; 32]) -> Vec<u8> {

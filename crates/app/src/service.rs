@@ -9,18 +9,8 @@ use std::{
     time::Duration,
 };
 
+use ::webhooks::HyperWebhookSender;
 use actix_web::dev::{Server, ServerHandle};
-use adapters::{
-    diesel::Store,
-    http::{self, Services, TrustedProxies},
-    metrics::Metrics,
-    outbound::HyperWebhookSender,
-    recordings::{Ffmpeg, Films},
-    redaction::JpegRedactor,
-    refusals::ProcessRefusals,
-    sandbox,
-    system::{KeyedTokens, SystemChance, SystemClock},
-};
 use application::{
     advance::{Core, Witness},
     delivery::WebhookDispatcher,
@@ -32,13 +22,19 @@ use application::{
     workers::Workers,
 };
 use cdp::ChromiumPool;
+use cdp::JpegRedactor;
 use domain::{fairness::BrowserQueue, id::NodeId};
+use http_api::{Metrics, Services, TrustedProxies};
+use objects::{Ffmpeg, Films};
 use ports::{
     attestor::Attestor,
     clock::{Chance, Clock},
     rate_limiter::RateLimiter,
 };
 use prover::PackageReader;
+use store::Store;
+use system::clock::{KeyedTokens, SystemChance, SystemClock};
+use system::refusals::ProcessRefusals;
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -134,7 +130,7 @@ impl Shared {
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
             refusals: self.core.refusals.clone(),
-            portal: Some(pages(&self.people, &self.config)),
+            pages: Some(pages(&self.people, &self.config)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
@@ -203,10 +199,10 @@ fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec
     let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
     let mut servers = vec![
         sandbox::serve(for_browsers, over_tls, identity)?,
-        http::serve(socket, move || shared.services())?,
+        http_api::serve(socket, move || shared.services())?,
     ];
     if let Some(address) = elsewhere {
-        servers.push(http::serve_metrics(bind(address)?, metrics)?);
+        servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
     }
     Ok(servers)
 }

@@ -6,10 +6,10 @@ use std::{
     path::PathBuf,
 };
 
-use adapters::{diesel::Store, sandbox};
 use chrono::{DateTime, Utc};
 use domain::workflow::Definition;
 use ports::catalogue::{Catalogue as _, PublishError};
+use store::Store;
 
 use crate::{
     config::Config,

@@ -8,10 +8,6 @@ use std::{
     time::Duration,
 };
 
-use adapters::{
-    diesel::DatabaseUrl,
-    system::{SystemChance, SystemClock},
-};
 use domain::{
     api_key::ApiKey,
     id::{ApiKeyId, PlatformId, TeamId},
@@ -25,6 +21,8 @@ use ports::{
     key_store::KeyStore as _,
 };
 use serde_json::{Value, json};
+use store::DatabaseUrl;
+use system::clock::{SystemChance, SystemClock};
 use uuid::Uuid;
 
 use crate::{

@@ -89,7 +89,7 @@ async fn embedded(
         log_origin: format!("avouch-sandbox/{number}"),
         descriptors: descriptor(&site.definition).into_iter().collect(),
         roots: vec![site.root().to_vec()],
-        hosts: vec![(adapters::sandbox::HOST.to_owned(), address)],
+        hosts: vec![(sandbox::HOST.to_owned(), address)],
         egress: Egress::default(),
         // It listens on the loopback interface alone.
         clients: Clients::Everyone,

@@ -12,6 +12,7 @@ mod input;
 mod jail;
 mod launch;
 mod pool;
+mod redaction;
 mod seats;
 mod source;
 mod upstream;
@@ -30,5 +31,6 @@ pub use self::{
     },
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
+    redaction::JpegRedactor,
     source::{Here, Source},
 };

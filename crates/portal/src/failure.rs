@@ -9,7 +9,7 @@ use actix_web::{
         header::{LOCATION, RETRY_AFTER},
     },
 };
-use ports::driving::PortalError;
+use ports::{driving::PortalError, refusals::RefusalClass};
 
 use crate::{account, confirm, page::Page};
 
@@ -70,7 +70,12 @@ impl ResponseError for Failure {
             Self::Code => see("/portal/sign-in/code"),
             Self::Duty => see(account::DUTY),
             Self::Confirm => see(confirm::HERE),
-            Self::Forged | Self::NotThere | Self::Refused(_) => self.shown(),
+            Self::Forged => {
+                let mut response = self.shown();
+                response.extensions_mut().insert(RefusalClass::Form);
+                response
+            }
+            Self::NotThere | Self::Refused(_) => self.shown(),
         }
     }
 }

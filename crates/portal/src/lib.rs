@@ -65,12 +65,6 @@ pub struct Portal {
 /// Where a request comes from, as the server that the pages are part of sees it.
 pub type Address = fn(&HttpRequest) -> IpAddr;
 
-/// Whether a request was refused because what it sent came from no page of ours.
-#[must_use]
-pub fn is_forged(error: &actix_web::Error) -> bool {
-    matches!(error.as_error(), Some(failure::Failure::Forged))
-}
-
 /// Adds the pages to a server; `address` tells who asks.
 pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {

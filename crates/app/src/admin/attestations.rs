@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
-use adapters::diesel::Store;
 use attestation::signed::hex;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::id::SessionId;
 use ports::attestor::{AttestationStore as _, Package};
 use serde_json::{Value, json};
+use store::Store;
 
 use super::Failure;
 use crate::{config::Config, folders::private_folder, kept::explain, site::sandbox_root};

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use adapters::{
-    credentials::{Argon2Passwords, TotpCodes},
-    diesel::Store,
-    system::{SystemChance, SystemClock},
-};
 use chrono::{DateTime, Utc};
+use credentials::{Argon2Passwords, TotpCodes};
 use domain::{
     account::{Email, Role},
     audit::Deed,
@@ -22,6 +18,8 @@ use ports::{
     passkeys::PasskeyStore as _,
 };
 use serde_json::{Value, json};
+use store::Store;
+use system::clock::{SystemChance, SystemClock};
 use uuid::Uuid;
 
 use super::ADMIN;

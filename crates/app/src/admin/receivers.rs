@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use adapters::{
-    diesel::Store,
-    system::{SystemChance, SystemClock},
-};
 use clap::{Args, Subcommand};
 use domain::{
     audit::Deed,
@@ -18,6 +14,8 @@ use ports::{
     receiver_store::ReceiverStore as _,
 };
 use serde_json::{Value, json};
+use store::Store;
+use system::clock::{SystemChance, SystemClock};
 
 use super::{ADMIN, known};
 use crate::kept::{Failure, explain};

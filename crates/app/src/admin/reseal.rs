@@ -1,12 +1,12 @@
 //! `avouch admin reseal`: everything that is encrypted at rest, encrypted with the newest keys.
 
-use adapters::diesel::{Store, Table};
 use chrono::{DateTime, TimeDelta, Utc};
 use ports::{
     Resealed, StoreError, account_store::UserStore as _, attestor::AttestationStore as _,
     webhook_store::WebhookStore as _,
 };
 use serde_json::{Value, json};
+use store::{Store, Table};
 
 use crate::kept::{Failure, explain};
 

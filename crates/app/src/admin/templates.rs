@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use adapters::{diesel::Store, system::SystemClock};
 use clap::Subcommand;
 use domain::{
     audit::Deed,
@@ -16,6 +15,8 @@ use ports::{
     template_store::{KeptTemplate, Revision, TemplateStore as _},
 };
 use serde_json::{Value, json};
+use store::Store;
+use system::clock::SystemClock;
 
 use super::ADMIN;
 use crate::kept::{Failure, explain};

@@ -2,10 +2,6 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use adapters::{
-    diesel::Store,
-    system::{SystemChance, SystemClock},
-};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
 use domain::{
@@ -19,6 +15,8 @@ use ports::{
     webhook_store::KeptWebhook,
 };
 use serde_json::{Value, json};
+use store::Store;
+use system::clock::{SystemChance, SystemClock};
 use tokio::time::Instant;
 
 use super::header::header;

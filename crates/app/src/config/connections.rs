@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, fs, io::Read as _, time::Duration};
 
-use adapters::{
-    diesel::{DatabaseUrl, Timeouts},
-    limiter::{Redis, RedisTls},
-};
+use limits::{Redis, RedisTls};
+use store::{DatabaseUrl, Timeouts};
 
 use super::values::within;
 

@@ -18,12 +18,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use adapters::{
-    diesel::{DatabaseUrl, Encryption, Timeouts},
-    limiter::Redis,
-    recordings::Storage,
-    seal::SealKeys,
-};
 use application::settings::{Addresses, Limits, SignIns};
 use chrono::TimeDelta;
 use domain::{
@@ -32,6 +26,10 @@ use domain::{
     fairness::Quotas,
     webhook::Backoff,
 };
+use limits::Redis;
+use objects::Storage;
+use store::{DatabaseUrl, Encryption, Timeouts};
+use system::encryption::SealKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{

@@ -2,14 +2,12 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
-use adapters::{
-    diesel::Encryption,
-    recordings::Storage,
-    seal::{BadKeys, SealKeys},
-};
 use application::settings::Limits;
 use domain::rate::Limit;
+use objects::Storage;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+use store::Encryption;
+use system::encryption::{BadKeys, SealKeys};
 
 use super::{Browsers, KEYS, SECRETS};
 

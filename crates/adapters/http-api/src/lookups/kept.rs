@@ -1,0 +1,68 @@
+//! Answers that are the same for everybody, written once in each worker.
+
+use std::cell::{OnceCell, RefCell};
+
+use actix_web::{HttpResponse, web::Bytes};
+use domain::api_key::Environment;
+use ports::catalogue::Revision;
+use serde::Serialize;
+
+use crate::{envelope, error::ApiError};
+
+#[derive(Default)]
+pub(crate) struct Kept {
+    development: RefCell<Option<(Revision, Bytes)>>,
+    production: RefCell<Option<(Revision, Bytes)>>,
+    pub(super) countries: Fixed,
+    pub(super) error_codes: Fixed,
+}
+
+impl Kept {
+    /// The platforms of an environment, if they are those of this revision.
+    pub(super) fn platforms(
+        &self,
+        environment: Environment,
+        revision: Option<Revision>,
+    ) -> Option<HttpResponse> {
+        let kept = self.place(environment).borrow();
+        let (_, body) = kept.as_ref().filter(|(of, _)| Some(*of) == revision)?;
+        Some(envelope::written(body.clone()))
+    }
+
+    /// Keeps what was read after the catalogue had this revision: the same, or something newer,
+    /// which is then read once more.
+    pub(super) fn keep_platforms<T: Serialize>(
+        &self,
+        environment: Environment,
+        revision: Option<Revision>,
+        platforms: &T,
+    ) -> Result<HttpResponse, ApiError> {
+        let body = envelope::write(platforms)?;
+        *self.place(environment).borrow_mut() = revision.map(|revision| (revision, body.clone()));
+        Ok(envelope::written(body))
+    }
+
+    const fn place(&self, environment: Environment) -> &RefCell<Option<(Revision, Bytes)>> {
+        match environment {
+            Environment::Development => &self.development,
+            Environment::Production => &self.production,
+        }
+    }
+}
+
+/// An answer that stays as long as the process.
+#[derive(Default)]
+pub(super) struct Fixed(OnceCell<Bytes>);
+
+impl Fixed {
+    pub(super) fn answer<T: Serialize>(
+        &self,
+        make: impl FnOnce() -> T,
+    ) -> Result<HttpResponse, ApiError> {
+        if let Some(body) = self.0.get() {
+            return Ok(envelope::written(body.clone()));
+        }
+        let body = envelope::write(&make())?;
+        Ok(envelope::written(self.0.get_or_init(|| body).clone()))
+    }
+}

@@ -1,0 +1,108 @@
+//! Closed lists of the domain, for the interface description.
+
+use std::borrow::Cow;
+
+use domain::{
+    error_code::ErrorCode,
+    session::Status,
+    workflow::{AskKind, AttestMode},
+};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{ObjectBuilder, Type},
+    },
+};
+
+fn texts(names: impl IntoIterator<Item = &'static str>, about: &str) -> RefOr<Schema> {
+    let names: Vec<_> = names.into_iter().collect();
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(about))
+        .enum_values(Some(names))
+        .build()
+        .into()
+}
+
+/// The fourteen statuses of a session.
+pub(crate) struct SessionStatus;
+
+impl PartialSchema for SessionStatus {
+    fn schema() -> RefOr<Schema> {
+        texts(Status::ALL.iter().map(|status| status.as_str()), "Where a session stands.")
+    }
+}
+
+impl ToSchema for SessionStatus {
+    fn name() -> Cow<'static, str> {
+        "SessionStatus".into()
+    }
+}
+
+/// Why a session did not reach its goal.
+pub(crate) struct ErrorCodeName;
+
+impl PartialSchema for ErrorCodeName {
+    fn schema() -> RefOr<Schema> {
+        texts(
+            ErrorCode::ALL.iter().map(|code| code.as_str()),
+            "Why a session did not reach its goal. More may be added.",
+        )
+    }
+}
+
+impl ToSchema for ErrorCodeName {
+    fn name() -> Cow<'static, str> {
+        "ErrorCode".into()
+    }
+}
+
+/// What an applicant is waited for.
+pub(crate) struct ActionKind;
+
+impl PartialSchema for ActionKind {
+    fn schema() -> RefOr<Schema> {
+        texts(AskKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant is waited for.")
+    }
+}
+
+impl ToSchema for ActionKind {
+    fn name() -> Cow<'static, str> {
+        "ActionKind".into()
+    }
+}
+
+/// How much an attestor saw of the exchange with a platform.
+pub(crate) struct AttestationType;
+
+impl PartialSchema for AttestationType {
+    fn schema() -> RefOr<Schema> {
+        texts(
+            [AttestMode::ZktlsFull, AttestMode::ZktlsRequest, AttestMode::FullReveal]
+                .map(AttestMode::as_str),
+            "How much the attestor saw of the exchange with the platform.",
+        )
+    }
+}
+
+impl ToSchema for AttestationType {
+    fn name() -> Cow<'static, str> {
+        "AttestationType".into()
+    }
+}
+
+/// How far a recording has come.
+pub(crate) struct RecordingStatus;
+
+impl PartialSchema for RecordingStatus {
+    fn schema() -> RefOr<Schema> {
+        texts(["pending", "in_progress", "completed"], "How far a recording has come.")
+    }
+}
+
+impl ToSchema for RecordingStatus {
+    fn name() -> Cow<'static, str> {
+        "RecordingStatus".into()
+    }
+}

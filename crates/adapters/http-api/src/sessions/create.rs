@@ -1,0 +1,145 @@
+//! `POST /partner/browser-session`
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{
+        StatusCode,
+        header::{HeaderMap, HeaderName, HeaderValue},
+    },
+    web,
+};
+use domain::{
+    id::SessionId,
+    request::{Invalid, NewSession},
+    session::Status,
+    webhook::wire_time,
+};
+use ports::driving::{Creation, Once, SessionService};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::wire::WireLocation;
+use crate::{
+    caller::Submission,
+    envelope::{Envelope, Success},
+    error::{ApiError, Body},
+    hash::sha256,
+    openapi::{CreateSession, SessionStatus},
+};
+
+const LONGEST_KEY: usize = 255;
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Create a session
+///
+/// The applicant starts it by loading `embedUrl`. Asking again with the same `Idempotency-Key` and
+/// the same body within 24 hours answers the same session.
+#[utoipa::path(
+    post,
+    path = "/partner/browser-session",
+    tag = "Sessions",
+    operation_id = "createSession",
+    request_body(content = CreateSession),
+    params((
+        "Idempotency-Key" = Option<String>, Header,
+        description = "1 to 255 printable ASCII characters; the same key creates once.",
+    )),
+    responses(
+        (
+            status = 201, description = "The session, not begun.", body = Envelope<Created>,
+            links(
+                ("get" = (
+                    operation_id = "getSession",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("timeline" = (
+                    operation_id = "getTimeline",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("terminate" = (
+                    operation_id = "terminateSession",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+                ("erase" = (
+                    operation_id = "eraseData",
+                    parameters(("id" = "$response.body#/data/sessionId")),
+                )),
+            ),
+        ),
+        (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
+        (status = 408, description = "The body did not arrive in time.", body = Body),
+        (status = 409, description = "A request with this `Idempotency-Key` is being carried out.", body = Body),
+        (status = 413, description = "The body is too long.", body = Body),
+        (status = 415, description = "The body is not JSON.", body = Body),
+        (status = 422, description = "The `Idempotency-Key` was used with another body.", body = Body),
+    ),
+)]
+pub(crate) async fn create(
+    request: HttpRequest,
+    sessions: web::Data<dyn SessionService>,
+    Submission(caller, body): Submission,
+) -> Result<HttpResponse, ApiError> {
+    let body: Value =
+        serde_json::from_slice(&body).map_err(|_| Invalid::one("the body must be valid JSON"))?;
+    let once = once(request.headers(), &body)?;
+    let created = sessions.create(&caller, NewSession::read(&body)?, once).await?;
+    let replayed = created.replayed;
+    let mut response = Success(StatusCode::CREATED, Created::from(created)).into_response();
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// The request as its members say it: their order and the space between them change nothing.
+fn once(headers: &HeaderMap, body: &Value) -> Result<Option<Once>, ApiError> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().unwrap_or_default();
+    let printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if key.is_empty() || key.len() > LONGEST_KEY || !printable {
+        let rule = "Idempotency-Key must be 1 to 255 printable ASCII characters";
+        return Err(Invalid::one(rule).into());
+    }
+    let request = sha256(body.to_string().as_bytes());
+    Ok(Some(Once { key: key.to_owned(), request }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = CreatedSession)]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
+pub(crate) struct Created {
+    #[schema(value_type = Uuid)]
+    session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
+    status: Status,
+    embed_url: String,
+    platform_id: i32,
+    #[schema(format = DateTime)]
+    expires_at: String,
+    #[schema(format = DateTime)]
+    created_at: String,
+    location: WireLocation,
+    preferred_region: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_reference_id: Option<String>,
+}
+
+impl From<Creation> for Created {
+    fn from(creation: Creation) -> Self {
+        let (session, embed_url) = (creation.face.session, creation.face.embed_url);
+        Self {
+            session_id: session.id,
+            // A replay answers what the first answer was.
+            status: Status::Created,
+            embed_url,
+            platform_id: session.order.platform.0,
+            expires_at: wire_time(session.expires_at),
+            created_at: wire_time(session.created_at),
+            preferred_region: session.order.worker_region.as_str(),
+            location: session.order.location.into(),
+            external_reference_id: session.order.external_reference,
+        }
+    }
+}

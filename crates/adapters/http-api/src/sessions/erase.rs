@@ -1,0 +1,54 @@
+//! `DELETE /partner/browser-session/{id}/data`
+
+use actix_web::web;
+use domain::{id::SessionId, session::Status, webhook::wire_time};
+use ports::driving::SessionService;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::session_id;
+use crate::{
+    caller::Caller,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::SessionStatus,
+};
+
+/// Erase data
+///
+/// Erases what is known about the applicant: collected data, contact and metadata, also in deliveries
+/// that are still owed. An open session is terminated first. What is left says how the session went.
+#[utoipa::path(
+    delete,
+    path = "/partner/browser-session/{id}/data",
+    tag = "Sessions",
+    operation_id = "eraseData",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "What is left.", body = Envelope<Erased>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(crate) async fn erase(
+    sessions: web::Data<dyn SessionService>,
+    Caller(caller): Caller,
+    path: web::Path<String>,
+) -> Result<Success<Erased>, ApiError> {
+    let session = sessions.erase(&caller, session_id(&path)?).await?;
+    Ok(ok(Erased {
+        session_id: session.id,
+        status: session.status(),
+        data_erased_at: session.erased_at.map(wire_time),
+    }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Erased {
+    #[schema(value_type = Uuid)]
+    session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
+    status: Status,
+    #[schema(required = true, format = DateTime)]
+    data_erased_at: Option<String>,
+}

@@ -1,0 +1,168 @@
+//! `GET /partner/browser-session/{id}`, which partners poll.
+
+use actix_web::{HttpRequest, web};
+use domain::{
+    error_code::ErrorCode,
+    id::SessionId,
+    session::{Ask, Outcome, Status},
+    webhook::wire_time,
+    workflow::{AskKind, AttestMode},
+};
+use ports::driving::{Gate, PolledFace, Purpose, SessionFace};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{Named, wire::WireLocation};
+use crate::{
+    caller::{admitted, knock},
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::{ActionKind, AttestationType, ErrorCodeName, SessionStatus},
+};
+
+/// Get a session
+///
+/// For polling. Every key is there; what does not apply yet is `null`.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}",
+    tag = "Sessions",
+    operation_id = "getSession",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The session.", body = Envelope<Full>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(crate) async fn get(
+    request: HttpRequest,
+    gate: web::Data<dyn Gate>,
+    Named(id): Named,
+) -> Result<Success<Full>, ApiError> {
+    let knock = knock(&request, Purpose::Any);
+    let (admission, polled) = gate.poll(knock, id).await?;
+    admitted(&request, admission)?;
+    Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
+}
+
+/// Every key is there; what does not apply yet is `null`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Session)]
+pub(crate) struct Full {
+    #[schema(value_type = Uuid)]
+    session_id: SessionId,
+    #[schema(value_type = SessionStatus)]
+    status: Status,
+    progress: u8,
+    embed_url: String,
+    /// Where a person can watch, without acting: while a browser runs, for five minutes at most
+    /// from now. Without a picture while the applicant is waited for.
+    #[schema(required = true)]
+    stream_url: Option<String>,
+    platform_id: i32,
+    #[schema(required = true)]
+    platform: Option<WirePlatform>,
+    location: WireLocation,
+    preferred_region: &'static str,
+    #[schema(format = DateTime)]
+    expires_at: String,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(required = true, format = DateTime)]
+    completed_at: Option<String>,
+    #[schema(required = true)]
+    error_message: Option<&'static str>,
+    #[schema(required = true, value_type = Option<ErrorCodeName>)]
+    error_code: Option<&'static str>,
+    /// Whether there is an attestation. It proves the values of `attestedFields` alone.
+    has_attestation: bool,
+    /// The fields of `extractedData` whose values the attestation proves; the others are what the
+    /// browser showed. Empty where there is no attestation.
+    attested_fields: Vec<String>,
+    /// How much the attestor saw: with `zktls-full` the attested fields and the structure of the
+    /// response, with `zktls-request` everything but the applicant's cookies, with `full-reveal` the
+    /// whole exchange, the cookies too.
+    #[schema(required = true, value_type = Option<AttestationType>)]
+    attestation_type: Option<&'static str>,
+    /// As it was given at creation; the attestation repeats it.
+    #[schema(required = true)]
+    attestation_challenge: Option<String>,
+    /// What the applicant agreed to share, as the platform's definition names it.
+    #[schema(required = true, value_type = Option<Object>)]
+    extracted_data: Option<Map<String, Value>>,
+    #[schema(required = true)]
+    external_reference_id: Option<String>,
+    #[schema(required = true)]
+    next_action: Option<NextAction>,
+    #[schema(required = true, format = DateTime)]
+    data_erased_at: Option<String>,
+}
+
+/// What the applicant is waited for.
+#[derive(Serialize, ToSchema)]
+struct NextAction {
+    #[schema(value_type = ActionKind)]
+    kind: AskKind,
+    #[schema(required = true)]
+    hint: Option<String>,
+    #[schema(format = DateTime)]
+    deadline: String,
+}
+
+impl From<&Ask> for NextAction {
+    fn from(ask: &Ask) -> Self {
+        Self { kind: ask.kind, hint: None, deadline: wire_time(ask.deadline) }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SessionPlatform)]
+struct WirePlatform {
+    id: i32,
+    name: String,
+    display_name: String,
+    icon: String,
+    login_url: String,
+}
+
+impl From<PolledFace> for Full {
+    fn from(PolledFace { face, platform }: PolledFace) -> Self {
+        let SessionFace { session, embed_url, stream_url } = face;
+        let outcome = session.state.outcome();
+        let code = outcome.and_then(Outcome::error_code);
+        let attestation = outcome.and_then(Outcome::attestation);
+        Self {
+            session_id: session.id,
+            status: session.status(),
+            progress: session.progress.percent(),
+            embed_url,
+            stream_url,
+            platform_id: session.order.platform.0,
+            platform: platform.map(|platform| WirePlatform {
+                id: platform.id.0,
+                name: platform.name,
+                display_name: platform.display_name,
+                icon: platform.icon,
+                login_url: platform.login_url,
+            }),
+            expires_at: wire_time(session.expires_at),
+            created_at: wire_time(session.created_at),
+            completed_at: session.closed_at.map(wire_time),
+            error_message: code.map(ErrorCode::partner_text),
+            error_code: code.map(ErrorCode::as_str),
+            has_attestation: attestation.is_some(),
+            attestation_type: attestation.and_then(|it| it.mode).map(AttestMode::as_str),
+            attested_fields: attestation.map(|it| it.fields.clone()).unwrap_or_default(),
+            extracted_data: session.data().cloned(),
+            next_action: session.state.ask().map(NextAction::from),
+            data_erased_at: session.erased_at.map(wire_time),
+            preferred_region: session.order.worker_region.as_str(),
+            location: session.order.location.into(),
+            external_reference_id: session.order.external_reference,
+            attestation_challenge: session.order.attestation_challenge.map(String::from),
+        }
+    }
+}

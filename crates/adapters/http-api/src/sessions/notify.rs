@@ -1,0 +1,69 @@
+//! `POST /partner/browser-session/{id}/resend-notification`
+
+use actix_web::web;
+use domain::id::SessionId;
+use ports::driving::{NotifyError, SessionService};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::session_id;
+use crate::{
+    caller::Caller,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+};
+
+/// Send the link again
+///
+/// Sends the applicant the link of an open session once more, over the channel that was chosen at
+/// creation: at most five times in all, a minute apart. What becomes of it is in the timeline.
+#[utoipa::path(
+    post,
+    path = "/partner/browser-session/{id}/resend-notification",
+    tag = "Sessions",
+    operation_id = "resendNotification",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "It is queued.", body = Envelope<Resent>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (
+            status = 409,
+            description = "The session has no channel, has ended, or its link was sent five times.",
+            body = Body,
+        ),
+    ),
+)]
+pub(crate) async fn resend(
+    sessions: web::Data<dyn SessionService>,
+    Caller(caller): Caller,
+    path: web::Path<String>,
+) -> Result<Success<Resent>, ApiError> {
+    let id = session_id(&path)?;
+    sessions.notify_again(&caller, id).await?;
+    Ok(ok(Resent { session_id: id, notification_status: "queued" }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ResentNotification)]
+pub(crate) struct Resent {
+    #[schema(value_type = Uuid)]
+    session_id: SessionId,
+    #[schema(value_type = String, pattern = "^queued$")]
+    notification_status: &'static str,
+}
+
+impl From<NotifyError> for ApiError {
+    fn from(error: NotifyError) -> Self {
+        match error {
+            NotifyError::NotFound => Self::SessionNotFound,
+            NotifyError::NoChannel => {
+                Self::Conflict("the session was created without notificationPlatformId")
+            }
+            NotifyError::Over => Self::Conflict("the session has ended"),
+            NotifyError::NoMore => Self::Conflict("the link was sent as often as it may be"),
+            NotifyError::TooSoon { retry_after } => Self::TooMany(retry_after),
+            NotifyError::Store(error) => error.into(),
+        }
+    }
+}

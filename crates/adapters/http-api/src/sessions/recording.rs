@@ -1,0 +1,57 @@
+//! `GET /partner/browser-session/{id}/recording`
+
+use actix_web::web;
+use ports::driving::{Recording as Found, SessionService};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::session_id;
+use crate::{
+    caller::Caller,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::RecordingStatus,
+};
+
+/// Get a recording
+///
+/// Of a session that ended in ERROR. Poll while it is `pending` (queued) or `in_progress`; when it is
+/// `completed`, `recordingUrl` is a link to an MP4 file that works for seven days, another one each
+/// time. Where there will be no recording it is `completed` with `error`.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}/recording",
+    tag = "Sessions",
+    operation_id = "getRecording",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The recording.", body = Envelope<Recording>),
+        (status = 404, description = "There is no such session, it is another key's, it did not end in ERROR, or no browser ran.", body = Body),
+    ),
+)]
+pub(crate) async fn recording(
+    sessions: web::Data<dyn SessionService>,
+    Caller(caller): Caller,
+    path: web::Path<String>,
+) -> Result<Success<Recording>, ApiError> {
+    let recording = sessions.recording(&caller, session_id(&path)?).await?;
+    let (status, recording_url, error) = match recording {
+        Found::Pending => ("pending", None, None),
+        Found::InProgress => ("in_progress", None, None),
+        Found::Completed(url) => ("completed", Some(url), None),
+        Found::Failed(why) => ("completed", None, Some(why)),
+    };
+    Ok(ok(Recording { status, recording_url, error }))
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
+pub(crate) struct Recording {
+    #[schema(value_type = RecordingStatus)]
+    status: &'static str,
+    #[schema(required = true)]
+    recording_url: Option<String>,
+    #[schema(required = true)]
+    error: Option<String>,
+}

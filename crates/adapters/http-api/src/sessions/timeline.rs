@@ -1,0 +1,62 @@
+//! `GET /partner/browser-session/{id}/events`: what happened to a session, and when.
+
+use actix_web::web;
+use domain::{session::Status, webhook::wire_time};
+use ports::{driving::SessionService, session_store::Entry};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::session_id;
+use crate::{
+    caller::Caller,
+    envelope::{Envelope, Success, ok},
+    error::{ApiError, Body},
+    openapi::{ErrorCodeName, SessionStatus},
+};
+
+/// Get the timeline
+///
+/// What happened to the session, oldest first.
+#[utoipa::path(
+    get,
+    path = "/partner/browser-session/{id}/events",
+    tag = "Sessions",
+    operation_id = "getTimeline",
+    params(("id" = Uuid, Path, description = "The `sessionId`.")),
+    responses(
+        (status = 200, description = "The timeline.", body = Envelope<Vec<Line>>),
+        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+    ),
+)]
+pub(crate) async fn timeline(
+    sessions: web::Data<dyn SessionService>,
+    Caller(caller): Caller,
+    path: web::Path<String>,
+) -> Result<Success<Vec<Line>>, ApiError> {
+    let entries = sessions.timeline(&caller, session_id(&path)?).await?;
+    Ok(ok(entries.into_iter().map(Line::from).collect()))
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TimelineLine)]
+pub(crate) struct Line {
+    #[schema(format = DateTime)]
+    at: String,
+    event: String,
+    /// The status from then on.
+    #[schema(value_type = SessionStatus)]
+    status: Status,
+    #[schema(required = true, value_type = Option<ErrorCodeName>)]
+    error_code: Option<String>,
+    /// Why the link did not reach the applicant.
+    #[schema(required = true)]
+    detail: Option<String>,
+}
+
+impl From<Entry> for Line {
+    fn from(entry: Entry) -> Self {
+        let Entry { at, event, status, error_code, detail, .. } = entry;
+        Self { at: wire_time(at), event, status, error_code, detail }
+    }
+}

@@ -1,0 +1,161 @@
+//! The use cases behind the wire, mocked, and a caller in front of it.
+
+use std::sync::Arc;
+
+use actix_web::{body, http::Method, test};
+use async_trait::async_trait;
+use domain::{
+    id::{ApiKeyId, PlatformId, SessionId, TeamId},
+    rate::{Limit, Window},
+    session::Session,
+};
+use ports::{
+    StoreError,
+    driving::{
+        Admission, ApplicantError, ApplicantService, Guise, Joining, MailChoice, MailService,
+        MockGate, MockLookups, MockSessionService, PolledFace, Readiness, Refusal, SessionFace,
+        Viewing, WatchError, WatchService, Watching,
+    },
+    refusals::{RefusalClass, RefusalLog},
+};
+use serde_json::Value;
+use testkit::sample;
+use uuid::Uuid;
+
+use crate::{Services, TrustedProxies, app};
+
+pub(super) fn session() -> Session {
+    let owner = ApiKeyId::from_uuid(Uuid::from_u128(2));
+    let mut session = sample::opening(owner, PlatformId(7)).session;
+    session.id = SessionId::from_uuid(Uuid::from_u128(1));
+    session
+}
+
+pub(super) fn face(session: Session) -> SessionFace {
+    let embed_url = "https://avouch.example/embed/1?token=t".into();
+    SessionFace { session, embed_url, stream_url: None }
+}
+
+pub(super) fn polled() -> PolledFace {
+    PolledFace { face: face(session()), platform: None }
+}
+
+/// Admits everybody, within a limit, and finds what it is told to find.
+pub(super) fn gate(found: fn() -> Result<Option<PolledFace>, StoreError>) -> MockGate {
+    let mut gate = MockGate::new();
+    gate.expect_admit().returning(|_| Ok(admission()));
+    gate.expect_poll().returning(move |_, _| Ok((admission(), found()?)));
+    gate
+}
+
+pub(super) fn admission() -> Admission {
+    let limit = Limit { count: 120, seconds: 60 };
+    Admission {
+        window: Some(Window { limit, used: 21, resets_at: sample::noon() }),
+        verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
+        key: None,
+        catalogue: None,
+    }
+}
+
+pub(super) fn refused() -> Admission {
+    Admission { window: None, verdict: Err(Refusal::Unauthorized), key: None, catalogue: None }
+}
+
+pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services {
+    let lookups = MockLookups::new();
+    Services {
+        gate: Arc::new(gate),
+        sessions: Arc::new(sessions),
+        lookups: Arc::new(lookups),
+        applicants: Arc::new(Nobody),
+        watchers: Arc::new(Nobody),
+        mails: Arc::new(Nobody),
+        ready: Arc::new(Nobody),
+        trusted_proxies: TrustedProxies::default(),
+        https: false,
+        films: None,
+        refusals: Arc::new(Nobody),
+        pages: None,
+        metrics: None,
+    }
+}
+
+/// Lets nobody in.
+struct Nobody;
+
+impl RefusalLog for Nobody {
+    fn may_log(&self, _: RefusalClass) -> bool {
+        true
+    }
+}
+
+#[async_trait]
+impl ApplicantService for Nobody {
+    async fn join(&self, _: SessionId, _: Joining) -> Result<Arc<dyn Viewing>, ApplicantError> {
+        Err(ApplicantError::NotFound)
+    }
+
+    async fn guise(&self, _: SessionId, _: &str) -> Result<Guise, StoreError> {
+        Ok(Guise::default())
+    }
+}
+
+#[async_trait]
+impl WatchService for Nobody {
+    async fn watch(&self, _: SessionId, _: &str) -> Result<Arc<dyn Watching>, WatchError> {
+        Err(WatchError::NotFound)
+    }
+}
+
+#[async_trait]
+impl MailService for Nobody {
+    async fn mails(&self, _: &str) -> Result<Option<MailChoice>, StoreError> {
+        Ok(None)
+    }
+
+    async fn choose_mails(&self, _: &str, _: bool) -> Result<Option<MailChoice>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Readiness for Nobody {
+    async fn ready(&self) -> bool {
+        false
+    }
+}
+
+pub(super) async fn call(
+    service: MockSessionService,
+    method: &Method,
+    path: &str,
+    body: Option<&Value>,
+) -> String {
+    call_with(gate(|| Ok(None)), service, method, path, body).await
+}
+
+pub(super) async fn call_with(
+    gate: MockGate,
+    service: MockSessionService,
+    method: &Method,
+    path: &str,
+    body: Option<&Value>,
+) -> String {
+    let app = test::init_service(app(services(gate, service))).await;
+    let mut request = test::TestRequest::with_uri(path)
+        .method(method.clone())
+        .insert_header(("x-api-key", "avk_dev_key"));
+    if let Some(body) = body {
+        request = request.set_json(body);
+    }
+    shown(test::call_service(&app, request.to_request()).await).await
+}
+
+pub(super) async fn shown(
+    response: actix_web::dev::ServiceResponse<impl body::MessageBody>,
+) -> String {
+    let status = response.status();
+    let bytes = body::to_bytes(response.into_body()).await.ok().unwrap();
+    format!("{status} {}", String::from_utf8_lossy(&bytes))
+}

@@ -1,0 +1,217 @@
+//! A database with an applicant's data in it, and a look at what is stored.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use diesel::{
+    Connection as _, QueryableByName, RunQueryDsl as _, SqliteConnection,
+    connection::SimpleConnection as _, sql_query, sql_types::Text,
+};
+use domain::{
+    api_key::KeyHash,
+    id::{ApiKeyId, PlatformId, ReceiverId, SessionId, TeamId},
+    request::{ListQuery, Page, Receiver},
+    session::{Change, Outcome, State},
+    webhook::Verdict,
+};
+use ports::{
+    catalogue::Catalogue as _,
+    delivery::{Ask, Attempt, DeliveryQueue as _, Settled},
+    delivery_log::DeliveryLog as _,
+    encryption::Cipher,
+    key_store::KeyStore as _,
+    receiver_store::{KeptReceiver, ReceiverStore as _},
+    session_store::SessionStore as _,
+    webhook_sender::{Answer, Call},
+    webhook_store::WebhookStore as _,
+};
+use store::Store;
+use testkit::sample::{self, noon};
+use uuid::Uuid;
+
+pub(crate) const CANARY: &str = "canary-7f3a";
+pub(crate) const REFERENCE: &str = "application-1";
+
+pub(crate) fn data(state: &State) -> String {
+    let collected = state.outcome().and_then(Outcome::data);
+    collected.map_or_else(String::new, |data| data["secret"].as_str().unwrap().to_owned())
+}
+
+pub(crate) async fn claim(store: &Store, now: DateTime<Utc>) -> Vec<ports::delivery::Delivery> {
+    let ask = Ask { now, after: None, limit: 10, each: 10, room: vec![] };
+    store.claim_deliveries(&ask).await.unwrap().deliveries
+}
+
+/// A team with a session that was completed, of which all that is personal has the canary in it.
+pub(crate) struct Home {
+    pub(crate) team: TeamId,
+    pub(crate) owner: ApiKeyId,
+    pub(crate) hash: KeyHash,
+    platform: PlatformId,
+    pub(crate) session: SessionId,
+}
+
+impl Home {
+    pub(crate) async fn make(store: &Store) -> Self {
+        let team = TeamId::from_uuid(Uuid::new_v4());
+        store.add_team(team, "Lender", noon()).await.unwrap();
+        let (key, parts) = (sample::key(team), [Uuid::new_v4(), Uuid::new_v4()]);
+        let hash = KeyHash(parts.map(Uuid::into_bytes).concat().try_into().unwrap());
+        store.add_key(&key, &hash, "Backend", noon()).await.unwrap();
+        let definition = sample::definition("sample", "1.0.0");
+        let (platform, _) = store.publish(&definition, noon()).await.unwrap();
+        let session = SessionId::from_uuid(Uuid::nil());
+        let mut home = Self { team, owner: key.id, hash, platform, session };
+        home.session = home.another(store).await;
+        home
+    }
+
+    /// A session that has just begun.
+    pub(crate) async fn begun(&self, store: &Store) -> SessionId {
+        let mut opening = sample::opening(self.owner, self.platform);
+        opening.session.order.receiver = Some(contact());
+        store.insert(&opening, None).await.unwrap();
+        opening.session.id
+    }
+
+    /// Another session, completed.
+    pub(crate) async fn another(&self, store: &Store) -> SessionId {
+        let begun = self.begun(store).await;
+        let mut ended = store.open(begun).await.unwrap().unwrap();
+        let data = serde_json::json!({ "secret": format!("{CANARY}-data") });
+        let data = data.as_object().unwrap().clone();
+        let outcome = Outcome::Completed { data, attestation: None };
+        ended.state = State::Closed { outcome, ran: None };
+        ended.version = ended.version.next();
+        ended.closed_at = Some(noon());
+        let effects = vec![domain::session::Effect::NotifyPartner];
+        let change = Change { session: ended, effects, event: "Completed", node: None, at: noon() };
+        store.commit(&change, noon()).await.unwrap();
+        change.session.id
+    }
+
+    /// Registers somebody, and tells a webhook of one more session; it answers with the canary.
+    pub(crate) async fn told(&self, store: &Store) {
+        let id = ReceiverId::from_uuid(Uuid::new_v4());
+        let (team, contact) = (self.team, Receiver { metadata: BTreeMap::new(), ..contact() });
+        let receiver = KeptReceiver { id, team, contact: contact.clone(), created_at: noon() };
+        store.add_receiver(&receiver).await.unwrap();
+        assert_eq!(store.receiver(team, id).await.unwrap().unwrap().contact, contact);
+        assert!(store.change_receiver(team, id, &contact).await.unwrap());
+
+        let webhook = sample::webhook(self.team);
+        store.add_webhook(&webhook, &[], noon()).await.unwrap();
+        let body = format!("{{\"data\":\"{CANARY}-body\"}}");
+        let session = SessionId::from_uuid(Uuid::new_v4());
+        let delivery = store.owe_test(webhook.id, session, &body, noon()).await.unwrap();
+        let claimed = claim(store, noon()).await;
+        let claimed = claimed.iter().find(|claimed| claimed.id == delivery).unwrap();
+        assert_eq!(claimed.body, body);
+        let answer =
+            Answer::Status { code: 503, body: format!("{CANARY}-answer"), retry_after: None };
+        let call = Call { answer, sent: String::new() };
+        let attempt = Attempt { at: noon(), took: std::time::Duration::from_millis(5), call };
+        let verdict = Verdict::RetryAt(noon());
+        let (webhook, claim) = (webhook.id, claimed.claim);
+        let settled = Settled { delivery, webhook, claim, attempt, verdict };
+        assert_eq!(store.settle_deliveries(&[settled]).await.unwrap(), [true]);
+        let (_, attempts) = store.delivery(delivery).await.unwrap().unwrap();
+        assert_eq!(attempts[0].answer, format!("{CANARY}-answer"));
+    }
+
+    pub(crate) async fn read(&self, store: &Store) -> String {
+        let session = store.open(self.session).await.unwrap().unwrap();
+        assert_eq!(session.order.receiver, Some(contact()));
+        data(&session.state)
+    }
+
+    pub(crate) async fn found(&self, store: &Store) -> Vec<SessionId> {
+        let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
+        let found = store.team_sessions(self.team, query, Some(REFERENCE)).await.unwrap();
+        assert_eq!(store.team_sessions(self.team, query, Some("application-")).await.unwrap(), []);
+        found.into_iter().map(|(_, summary)| summary.id).collect()
+    }
+}
+
+fn contact() -> Receiver {
+    Receiver {
+        name: Some(format!("{CANARY}-name")),
+        email: Some(format!("{CANARY}@applicant.example")),
+        phone: Some(format!("+1{CANARY}")),
+        locale: Some("en".into()),
+        metadata: BTreeMap::from([("case".into(), format!("{CANARY}-metadata"))]),
+    }
+}
+
+/// A database of a test's own.
+pub(crate) struct Place {
+    pub(crate) url: String,
+    _folder: Option<tempfile::TempDir>,
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("store.db").display());
+        Self { url, _folder: Some(folder) }
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
+            panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
+        });
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let mut url = url::Url::parse(&server).unwrap();
+        url.set_path(&name);
+        Self { url: url.to_string(), _folder: None }
+    }
+
+    pub(crate) async fn open(&self, seal: &Arc<dyn Cipher>) -> Store {
+        Store::open(&self.url, seal.clone()).await.unwrap()
+    }
+
+    pub(crate) async fn execute(&self, statement: &str) {
+        match self.url.strip_prefix("sqlite://") {
+            Some(path) => sqlite(path).batch_execute(statement).unwrap(),
+            None => connect(&self.url).await.batch_execute(statement).await.unwrap(),
+        }
+    }
+
+    pub(crate) async fn texts(&self, query: &str) -> Vec<String> {
+        if let Some(path) = self.url.strip_prefix("sqlite://") {
+            let lines: Vec<Line> = sql_query(query).load(&mut sqlite(path)).unwrap();
+            return lines.into_iter().map(|line| line.line).collect();
+        }
+        let rows = connect(&self.url).await.query(query, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// Every column that may be personal.
+    pub(crate) async fn stored(&self) -> String {
+        let all = "SELECT terms || state || coalesce(reference, '') AS line FROM sessions \
+                   UNION ALL SELECT body FROM notices \
+                   UNION ALL SELECT answer FROM delivery_attempts WHERE answer IS NOT NULL \
+                   UNION ALL SELECT coalesce(name, '') || coalesce(email, '') || \
+                   coalesce(phone, '') FROM receivers";
+        self.texts(all).await.join("\n")
+    }
+}
+
+pub(crate) fn sqlite(path: &str) -> SqliteConnection {
+    let mut conn = SqliteConnection::establish(path).unwrap();
+    conn.batch_execute("PRAGMA busy_timeout = 10000").unwrap();
+    conn
+}
+
+async fn connect(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

@@ -1,0 +1,102 @@
+//! The stores against the one contract: SQLite in a file, PostgreSQL in a database of its own.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use std::sync::Arc;
+
+use store::Store;
+use system::encryption::Seal;
+use testkit::contract::Backend;
+
+mod sqlite {
+    testkit::stores_contract!(super::sqlite());
+}
+
+mod postgres {
+    testkit::stores_contract!(super::postgres());
+}
+
+/// Single reads over a connection that is shared.
+mod postgres_lane {
+    testkit::stores_contract!(super::postgres_lane());
+}
+
+async fn sqlite() -> Backend {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("store.db").display());
+    backend(&url, open(&url).await, Box::new(folder)).await
+}
+
+async fn postgres() -> Backend {
+    let url = database().await;
+    backend(&url, open(&url).await, Box::new(())).await
+}
+
+async fn postgres_lane() -> Backend {
+    let url = database().await;
+    backend(&url, open(&url).await.with_lane(), Box::new(())).await
+}
+
+async fn database() -> String {
+    let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
+        panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
+    });
+    let name = format!("test_{}", uuid::Uuid::new_v4().simple());
+    let (client, connection) =
+        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let mut url = url::Url::parse(&server).unwrap();
+    url.set_path(&name);
+    url.to_string()
+}
+
+async fn open(url: &str) -> Store {
+    Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap()
+}
+
+async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {
+    let store = Arc::new(store);
+    Backend {
+        sessions: store.clone(),
+        outbox: store.clone(),
+        attestations: store.clone(),
+        recordings: store.clone(),
+        notifications: store.clone(),
+        deliveries: store.clone(),
+        log: store.clone(),
+        log_beside: Arc::new(open(url).await),
+        keys: store.clone(),
+        users: store.clone(),
+        sign_ins: store.clone(),
+        account_links: store.clone(),
+        notices: store.clone(),
+        invitations: store.clone(),
+        audit: store.clone(),
+        receivers: store.clone(),
+        templates: store.clone(),
+        brands: store.clone(),
+        suppressions: store.clone(),
+        devices: store.clone(),
+        passkeys: store.clone(),
+        browsers: store.clone(),
+        webhooks: store.clone(),
+        catalogue: store,
+        guard,
+    }
+}
+
+/// The service and a command of the operator, on a database that neither has seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_starts_at_the_same_time_finds_a_schema() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let sqlite = format!("sqlite://{}", folder.path().join("store.db").display());
+        for url in [sqlite, database().await] {
+            let url: &'static str = url.leak();
+            let openings = [tokio::spawn(open(url)), tokio::spawn(open(url))];
+            for opening in openings {
+                opening.await.unwrap().ping().await.unwrap();
+            }
+        }
+    }
+}
