@@ -1,9 +1,10 @@
-//! How often it was tried to have something attested, as the attestor counted it itself: who may
-//! try until the answer pleases has to show how often that was.
+//! Counts attestation attempts per challenge or session. The attestor counts them itself and states
+//! the number in the attestation, so that a prover that retries until the result suits it shows how
+//! often it tried.
 //!
-//! **Invariant:** the number of attempts at a challenge is forgotten by time alone. Where as many
-//! are counted as may be, a new challenge is refused: otherwise whoever orders many others would
-//! have the first one forgotten.
+//! **Invariant:** an attempt count expires by time only. When the maximum number of challenges is
+//! counted, a new challenge is refused: otherwise a client could evict its first challenge by
+//! opening many others.
 
 use std::collections::HashMap;
 
@@ -11,26 +12,27 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clients::Client;
 
-/// Challenges that are counted at most, of all clients and of one.
+/// Maximum number of counted challenges, over all clients and per client.
 const MOST: usize = 262_144;
 const MOST_OF_ONE: usize = 65_536;
-/// Sessions without a challenge that are counted at most. The ones that were tried longest ago are
-/// forgotten then: who would gain by it could as well take another session.
+/// Maximum number of counted sessions without a challenge. The sessions with the oldest last
+/// attempt are evicted above it: a client that would gain by the eviction could as well use another
+/// session.
 const MOST_SESSIONS: usize = 65_536;
-/// After how many milliseconds without another attempt one is forgotten: a day.
+/// Time without another attempt after which a count expires: a day.
 const FORGOTTEN: u64 = 24 * 60 * 60 * 1000;
-/// How many milliseconds it takes before it is looked again for what can be forgotten.
+/// Minimum time between two searches for expired challenges.
 const PAUSE: u64 = 60 * 1000;
 
-/// Numbers of attempts, in memory: a restart begins anew.
+/// Attempt counts, in memory: a restart begins with none.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     challenges: HashMap<[u8; 32], Challenge>,
-    /// How many challenges are counted of each client that came with them first.
+    /// Number of counted challenges per client that used them first.
     of_clients: HashMap<Client, usize>,
-    /// The number of attempts, and the time of the last in milliseconds since 1970.
+    /// Number of attempts and time of the last one, in milliseconds since 1970.
     sessions: HashMap<[u8; 32], (u32, u64)>,
-    /// When it was looked for what can be forgotten.
+    /// Time of the last search for expired challenges, in milliseconds since 1970.
     looked: u64,
 }
 
@@ -38,14 +40,14 @@ pub(crate) struct Attempts {
 struct Challenge {
     number: u32,
     last: u64,
-    /// Who came with it first.
+    /// The client that used the challenge first.
     client: Client,
 }
 
 impl Attempts {
-    /// The number of this attempt, from 1: at this challenge, whatever the session and the client,
-    /// or where there is none at this session's name. None where it is a new challenge, and as many
-    /// are counted as may be.
+    /// Returns the number of this attempt, counting from 1: for this challenge, independent of
+    /// session and client, or without a challenge for this session. Returns `None` for a new
+    /// challenge when the maximum number of challenges is counted.
     pub(crate) fn count(
         &mut self,
         client: Client,
@@ -80,7 +82,7 @@ impl Attempts {
         self.challenges.len() >= MOST || own >= MOST_OF_ONE
     }
 
-    /// Forgets what was not tried for a day; rarely, since it goes through all.
+    /// Removes challenges without an attempt for a day. Runs rarely, because it visits all of them.
     fn forget(&mut self, now: u64) {
         if now.saturating_sub(self.looked) < PAUSE {
             return;
@@ -110,7 +112,7 @@ impl Attempts {
         if self.sessions.len() < MOST_SESSIONS {
             return;
         }
-        // A sixteenth at once, so that this is done rarely.
+        // Evicts a sixteenth at once, so that this runs rarely.
         let mut times: Vec<_> = self.sessions.values().map(|(_, last)| *last).collect();
         let (_, limit, _) = times.select_nth_unstable(MOST_SESSIONS / 16);
         let limit = *limit;
@@ -138,12 +140,12 @@ mod tests {
         };
         assert_eq!((count(b"c", 0, 10), count(b"c", 1, 11)), (1, 2), "sessions share a challenge");
         assert_eq!((count(b"d", 0, 12), count(b"", 0, 13), count(b"", 0, 14)), (1, 1, 2));
-        assert_eq!(count(&[1; 32], 1, 15), 1, "a challenge is no session's name");
+        assert_eq!(count(&[1; 32], 1, 15), 1, "a challenge is not a session identifier");
         assert_eq!(count(b"c", 0, 11 + FORGOTTEN), 3);
         assert_eq!(count(b"c", 0, 12 + 2 * FORGOTTEN), 1);
     }
 
-    /// F10: a client cannot have its attempts at a challenge forgotten by ordering others.
+    /// F10: a client cannot evict its attempts at a challenge by opening others.
     #[test]
     fn no_challenge_is_forgotten_for_others() {
         let mut attempts = Attempts::default();
@@ -159,12 +161,12 @@ mod tests {
         let now = 500_000;
         assert_eq!(attempts.count(ONE, b"first", &session, now), Some(2));
         assert_eq!(attempts.count(ONE, b"new", &session, now), None);
-        assert_eq!(attempts.count(ONE, b"", &session, now), Some(1), "a session without one");
+        assert_eq!(attempts.count(ONE, b"", &session, now), Some(1), "a session without a challenge");
         assert_eq!(attempts.count(OTHER, b"new", &session, now), Some(1), "another client");
         assert_eq!(attempts.count(OTHER, b"first", &session, now), Some(3));
         let tomorrow = now + FORGOTTEN + 1;
         assert_eq!(attempts.count(ONE, b"newer", &session, tomorrow), Some(1));
-        assert_eq!(attempts.challenges.len(), 1, "what was not tried for a day is forgotten");
+        assert_eq!(attempts.challenges.len(), 1, "challenges without an attempt for a day are removed");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Who may have something attested, and how much of it at once: no client can take all places.
+//! Clients that an attestor serves, and how many conversations each may have at once, so that no
+//! client can use all of the capacity.
 
 use std::{
     collections::HashMap,
@@ -9,16 +10,16 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// Whom an attestor serves.
+/// The clients that an attestor serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clients {
-    /// Who has one of these tokens, by their SHA-256.
+    /// Clients that hold one of these tokens, given by their SHA-256.
     Known(Vec<[u8; 32]>),
-    /// Everybody: an explicit decision of the operator, never a default.
+    /// All clients: an explicit decision of the operator, never a default.
     Everyone,
 }
 
-/// A client, as far as limits are concerned.
+/// A client, as limits distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     /// By the SHA-256 of its token.
@@ -27,7 +28,8 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// By its address; of IPv6 by the 64 bits that one customer of a network is usually given.
+    /// Returns the client of an address. For IPv6 only the upper 64 bits count, which is what a
+    /// network usually assigns to one customer.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
@@ -40,7 +42,8 @@ impl Client {
 }
 
 impl Clients {
-    /// The client that shows this token from this address; none that is not to be served.
+    /// Returns the client that presents this token from this address, or `None` if it is not
+    /// served.
     pub(crate) fn find(&self, token: &str, address: IpAddr) -> Option<Client> {
         match self {
             Self::Everyone => Some(Client::at(address)),
@@ -54,23 +57,23 @@ impl Clients {
     }
 }
 
-/// How many places each client has taken. Holds as many entries as there are places taken.
+/// Counts the permits that each client holds. Has no more entries than there are permits.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<HashMap<Client, usize>>);
 
-/// One that is taken until this is dropped.
+/// A permit of a client, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place<'a>(&'a Tally, Client);
 
 impl Place<'_> {
-    /// Whose it is.
+    /// Returns the client that holds the permit.
     pub(crate) const fn client(&self) -> Client {
         self.1
     }
 }
 
 impl Tally {
-    /// Takes a place, where the client has fewer than `most`.
+    /// Takes a permit if the client holds fewer than `limit`.
     pub(crate) fn take(&self, client: Client, most: usize) -> Option<Place<'_>> {
         let mut counts = self.counts();
         let count = counts.get(&client).copied().unwrap_or_default();
@@ -113,7 +116,7 @@ mod tests {
         drop(first);
         let again = tally.take(one, 2).unwrap();
         drop((second, third, again));
-        assert!(tally.counts().is_empty(), "nothing is kept of those who left");
+        assert!(tally.counts().is_empty(), "released permits leave no entry behind");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an attestor's operator can set: one TOML file.
+//! The attestor's configuration: one TOML file.
 
 use std::{
     fs,
@@ -17,18 +17,18 @@ use crate::{Bounds, Clients, Settings, default_origin};
 const LONGEST_DESCRIPTOR: u64 = 64 * 1024;
 const MOST_DESCRIPTORS: usize = 10_000;
 
-/// A checked configuration.
+/// A validated configuration.
 pub struct Config {
     pub listen: SocketAddr,
     pub settings: Settings,
 }
 
-/// Everything that is wrong with a configuration.
+/// All errors of a configuration.
 #[derive(Debug, thiserror::Error)]
-#[error("the configuration cannot be used: {}", .0.join("; "))]
+#[error("invalid configuration: {}", .0.join("; "))]
 pub struct BadConfig(Vec<String>);
 
-/// As the file has it.
+/// The configuration as the file contains it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -39,7 +39,7 @@ struct File {
     log_origin: Option<String>,
     /// A folder of JSON files.
     descriptors: PathBuf,
-    /// PEM; the system's where none is given.
+    /// PEM; the system's root certificates if absent.
     roots: Option<PathBuf>,
     #[serde(default)]
     egress_allow: String,
@@ -53,17 +53,17 @@ struct File {
     proving_seconds: Option<u64>,
     waiting_seconds: Option<u64>,
     examining_seconds: Option<u64>,
-    /// Addresses of servers that are not looked up.
+    /// Addresses of servers that are not resolved by DNS.
     #[serde(default)]
     hosts: std::collections::BTreeMap<String, SocketAddr>,
 }
 
 impl Config {
-    /// Reads a file. Relative paths are taken from where it is. Without tokens nobody is served, and
-    /// an attestor of such a configuration does not start.
+    /// Reads a configuration file. Relative paths are relative to its folder. Without tokens no
+    /// client is served, and an attestor with such a configuration does not start.
     ///
     /// # Errors
-    /// Every fault at once.
+    /// Returns all errors of the configuration at once.
     pub fn load(path: &Path, program: PathBuf) -> Result<Self, BadConfig> {
         let cannot = |why: String| BadConfig(vec![format!("{}: {why}", path.display())]);
         let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
@@ -90,7 +90,7 @@ impl Config {
         let bounds = Bounds {
             relay: within(file.relay_seconds, usual.relay, 300, "relay_seconds"),
             proving: within(file.proving_seconds, usual.proving, 3600, "proving_seconds"),
-            // Together what a prover waits for at most.
+            // The sum of both is the longest time that a prover waits.
             waiting: within(file.waiting_seconds, usual.waiting, 120, "waiting_seconds"),
             examining: within(file.examining_seconds, usual.examining, 480, "examining_seconds"),
             conversations: file.conversations.unwrap_or(usual.conversations).clamp(1, 10_000),
@@ -145,7 +145,7 @@ fn descriptors(folder: &Path, faults: &mut Vec<String>) -> Vec<Descriptor> {
 fn read_descriptor(path: &Path) -> Result<Descriptor, String> {
     let length = fs::metadata(path).map_err(|error| error.to_string())?.len();
     if length > LONGEST_DESCRIPTOR {
-        return Err(format!("it is longer than {LONGEST_DESCRIPTOR} bytes"));
+        return Err(format!("it is longer than {MAX_DESCRIPTOR_BYTES} bytes"));
     }
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let descriptor: Descriptor =
@@ -166,7 +166,7 @@ fn roots(file: Option<&Path>, faults: &mut Vec<String>) -> Vec<Vec<u8>> {
         },
     };
     if found.is_empty() {
-        faults.push("roots: there is no certificate that a server's chain could end at".into());
+        faults.push("roots: there is no certificate that can serve as a trust anchor".into());
     }
     found.into_iter().map(|root| root.to_vec()).collect()
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::{Attestor, StartError, new_key, now};
 
-    /// A configuration with these lines beside those that there have to be.
+    /// Loads a configuration with these lines added to the required ones.
     fn load(lines: &str) -> (TempDir, Result<Config, BadConfig>) {
         let folder = tempfile::tempdir().unwrap();
         let made = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();

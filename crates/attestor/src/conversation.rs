@@ -1,4 +1,4 @@
-//! One conversation with a prover, from its order to its attestation.
+//! One conversation with a prover, from its open message to its attestation.
 
 mod channel;
 mod refused;
@@ -38,10 +38,10 @@ use crate::{
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const ORDER: Duration = Duration::from_secs(10);
-/// Characters of why there is no attestation.
+/// Maximum length of the reason for a refusal, in characters.
 const LONGEST_REASON: usize = 300;
 
-/// A session's name, for as long as it is being attested.
+/// Marks a session as being attested until it is dropped.
 struct UnderWay<'a>(&'a Attestor, [u8; 32]);
 
 impl Drop for UnderWay<'_> {
@@ -61,9 +61,9 @@ impl Attestor {
         match self.converse(&mut ends, &channel, from.ip()).await {
             Ok(()) => tracing::info!("attested for {from}"),
             Err(refused) => {
-                // Some of the words may be the prover's.
+                // The text may contain words of the prover.
                 let why: String = refused.to_string().chars().take(LONGEST_REASON).collect();
-                tracing::info!("refused {from}: {why}");
+                tracing::info!("refused to attest for {from}: {why}");
                 let last = if refused.is_temporary() {
                     FromAttestor::Busy(why)
                 } else {
@@ -97,7 +97,7 @@ impl Attestor {
         let _room = self.room.try_acquire().map_err(|_| Refused::Busy)?;
         let _under_way = self.begin(order.session)?;
         let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
-        // A connection counts from here on, whatever comes of it.
+        // From here on the attempt counts, regardless of its result.
         let (client, Open { challenge, session, .. }) = (place.client(), &order);
         let attempt = self.attempts().count(client, challenge, session, now());
         let attempt = attempt.ok_or(Refused::Challenges)?;
@@ -122,7 +122,7 @@ impl Attestor {
         ends.say(&FromAttestor::Attested(attested)).await
     }
 
-    /// What a conversation is told of its bounds.
+    /// Returns the message that tells the prover the limits of the conversation.
     fn opened(&self, id: [u8; 16]) -> Opened {
         let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let Bounds { relay, proving, waiting, examining, .. } = self.settings.bounds;
@@ -136,7 +136,7 @@ impl Attestor {
         }
     }
 
-    /// What is ordered, where it may be.
+    /// Checks an open message and returns the client's permit, the descriptor and the mode.
     fn ordered(
         &self,
         order: &Open,
@@ -155,7 +155,7 @@ impl Attestor {
         Ok((place.ok_or(Refused::BusyClient)?, descriptor, *mode))
     }
 
-    /// Notes that a session is being attested, which none is twice.
+    /// Marks a session as being attested. No session is attested twice.
     fn begin(&self, session: [u8; 32]) -> Result<UnderWay<'_>, Refused> {
         if self.log().has(&session) {
             return Err(Refused::Session);
@@ -199,7 +199,8 @@ impl Attestor {
         let result = self.examined(&job.write().ok_or(Refused::Broken)?).await?;
         match Examined::read(&result) {
             Some(Examined::Found(body, disclosure)) => {
-                // The examiner reads what others wrote: its word on what we know is not taken.
+                // The examiner process parses untrusted input, so values that are known here are
+                // checked.
                 if !job.is_answered_by(&body, descriptor) {
                     return Err(Refused::Examiner);
                 }
@@ -215,8 +216,8 @@ impl Attestor {
 }
 
 impl Attestor {
-    /// Whether a key may sign at this moment: it may have ended, or been revoked, since the
-    /// conversation began, and what it signed then would be refused by whoever verifies it.
+    /// Checks that a key may still sign: it may have expired or been revoked since the conversation
+    /// began, and verifiers would refuse a signature made after that.
     fn may_still_sign(&self, key: &Key) -> Result<(), Refused> {
         let (public, now) = (key.signing.verifying_key(), now());
         let keys = read_keys(&self.settings.keys)?;
@@ -227,7 +228,8 @@ impl Attestor {
         if may { Ok(()) } else { Err(Refused::KeyEnded) }
     }
 
-    /// Has a job done by an examiner, as soon as there is one: not every job may wait, nor for ever.
+    /// Runs a job in an examiner process once one is free. The number of waiting jobs and their
+    /// waiting time are limited.
     async fn examined(&self, job: &[u8]) -> Result<Vec<u8>, Refused> {
         let _waiting = self.queue.try_acquire().map_err(|_| Refused::Queue)?;
         let bound = self.settings.bounds.waiting;

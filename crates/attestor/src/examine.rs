@@ -1,5 +1,5 @@
-//! The examination of a recording, in a process of its own: what it reads comes from somebody who
-//! may want to harm the attestor.
+//! Examines a recording in a separate process, because the input comes from a party that may attack
+//! the attestor.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -18,10 +18,10 @@ use jobs::Bounds;
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-/// What one examination may use: 2 GB are usual, 7 for the longest requests.
+/// Resource limits of one examination: 2 GB are usual, 7 GB for the longest requests.
 const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
 
-/// A recording, and all that is to be written of it.
+/// A recording with everything that its attestation states.
 #[derive(Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Job {
@@ -31,7 +31,7 @@ pub(crate) struct Job {
     pub(crate) server: Vec<u8>,
     #[n(2)]
     pub(crate) telling: Telling,
-    /// As JSON.
+    /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
     /// Certificates, DER.
@@ -61,10 +61,10 @@ pub(crate) struct Job {
     pub(crate) build: Build,
 }
 
-/// What came of it.
+/// The result of an examination.
 #[derive(Debug, Encode, Decode)]
 pub(crate) enum Result {
-    /// The body, still without a place in the log, and what opens it.
+    /// The attestation body, still without its log entry, and the encoded disclosure.
     #[n(0)]
     Found(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
     #[n(1)]
@@ -76,7 +76,8 @@ impl Job {
         write(self).ok()
     }
 
-    /// Whether a body says of everything that is known without an examination what this job does.
+    /// Returns whether a body agrees with this job in every value that is known without an
+    /// examination.
     pub(crate) fn is_answered_by(&self, body: &Body, descriptor: &Descriptor) -> bool {
         let mode = match &self.telling {
             Telling::FullReveal(_) => Mode::FullReveal,
@@ -115,7 +116,7 @@ impl Result {
     }
 }
 
-/// Examines what comes on the standard input, until nothing does.
+/// Examines jobs from the standard input until it ends.
 #[must_use]
 pub fn work() -> ExitCode {
     let backend = Spartan::default();
@@ -168,7 +169,7 @@ impl Job {
     }
 }
 
-/// The roots as what a chain may end at; those that are none are left out.
+/// Converts root certificates to trust anchors. Certificates that cannot be parsed are left out.
 pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
     let anchor = |root: &ByteVec| {
         let certificate = CertificateDer::from_slice(root);
@@ -178,7 +179,7 @@ pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
 }
 
 /// # Panics
-/// Without randomness there is nothing that could be attested.
+/// Panics if the system provides no random bytes, because nothing can be attested without them.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     #[expect(clippy::expect_used, reason = "see above")]
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// What an honest examiner answers.
+    /// Returns the body that an honest examiner returns.
     fn answer(job: &Job, descriptor: &Descriptor) -> Body {
         let capture = Capture { client: &job.client, server: &job.server };
         let claim = |claim: &Claim| body::Claim {

@@ -1,9 +1,9 @@
-//! The independent witness: relays a prover's connection to a platform's server, records it, and
-//! attests what was said, once the prover has opened the recording.
+//! The independent attestor: relays a prover's connection to a platform's server, records it, and
+//! signs an attestation of the exchange once the prover has revealed its content.
 //!
-//! **Invariant:** the server's address is looked up and connected to by the attestor itself, after
-//! its own list of what may be attested. A secret is taken only after the connection is over, and
-//! forgotten with the conversation. Whatever anybody sends is bounded in length, number and time.
+//! **Invariant:** the attestor itself resolves the server's name and connects to it, and only for
+//! targets on its own list of descriptors. It accepts a secret only after the connection is closed,
+//! and drops it with the conversation. Every input is limited in length, number and time.
 
 mod attempts;
 mod clients;
@@ -46,23 +46,23 @@ pub use self::{
     settings::{Bounds, Settings, StartError},
 };
 
-/// What the examining process is started with: the first argument of a program that calls
-/// [`work`] then.
+/// First argument with which the examiner process is started; a program that receives it calls
+/// [`run_worker`].
 pub const EXAMINE: &str = "examine-recordings";
-/// Connections for each conversation that may be.
+/// Accepted connections per allowed conversation.
 const DOORS: usize = 4;
-/// From a stop to the last conversation's end.
+/// Time from a shutdown request to the end of the last conversation.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// An attestor.
 pub struct Attestor {
     settings: Settings,
     log: Mutex<Log>,
-    /// Names of sessions that are being attested now.
+    /// Sessions that are being attested now.
     under_way: Mutex<Vec<[u8; 32]>>,
     attempts: Mutex<Attempts>,
     pool: jobs::Pool,
-    /// Places for examinations, and those together with places to wait for one.
+    /// Permits for running examinations, and for running and waiting ones together.
     examiners: Semaphore,
     queue: Semaphore,
     roots: Vec<ByteVec>,
@@ -70,18 +70,19 @@ pub struct Attestor {
     build: Build,
     acceptor: TlsAcceptor,
     room: Semaphore,
-    /// Conversations by client, and connections without an order by address.
+    /// Conversations by client, and connections without an open message by address.
     conversations: Tally,
     newcomers: Tally,
-    /// For connections that are not conversations yet, and those that are; more are closed at once.
+    /// Permits for all connections, including those that are not conversations yet. Connections
+    /// above the limit are closed at once.
     doors: Arc<Semaphore>,
 }
 
 impl Attestor {
-    /// Checks everything and opens the log.
+    /// Validates the settings and opens the log.
     ///
     /// # Errors
-    /// What cannot be used.
+    /// Returns the first setting that is invalid or cannot be read.
     pub fn new(settings: Settings) -> Result<Arc<Self>, StartError> {
         for descriptor in &settings.descriptors {
             let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
@@ -127,7 +128,7 @@ impl Attestor {
         }))
     }
 
-    /// Serves until it is told to stop; conversations under way come to their end within 20 s.
+    /// Serves until `stop` is cancelled. Running conversations then have 20 s to finish.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         loop {
@@ -145,18 +146,18 @@ impl Attestor {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "failed to accept a connection; the listener continues in 100 ms");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
         tasks.close();
         if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-            tracing::warn!("some conversations did not end in time");
+            tracing::warn!("some conversations did not finish within {DRAIN_TIMEOUT:?}; they are dropped");
         }
     }
 
-    /// The public keys as others are to believe them: the JSON that `avouch-verify --keys` takes.
+    /// Returns the published public keys, as the JSON that `avouch-verify --keys` reads.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -164,7 +165,7 @@ impl Attestor {
         issuers(&self.settings.name, &self.settings.keys)
     }
 
-    /// The public keys themselves, without those that were revoked.
+    /// Returns the public keys, without revoked ones.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -186,7 +187,7 @@ impl Attestor {
     }
 }
 
-/// The public keys of a folder, revoked ones too.
+/// Returns the public keys of a folder, including revoked ones, as JSON.
 ///
 /// # Errors
 /// The keys cannot be read.
@@ -194,7 +195,7 @@ pub fn issuers(name: &str, keys: &std::path::Path) -> Result<serde_json::Value, 
     Ok(serde_json::json!({ "issuers": keys::issuers(name, keys)? }))
 }
 
-/// Of all of them in order, each with its length in 4 bytes before it.
+/// Hashes all roots in order, each preceded by its length in 4 bytes.
 fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for root in roots {
@@ -204,8 +205,8 @@ fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// TLS with a certificate of the moment: what an attestor is known by is the key that it signs the
-/// channel with.
+/// Creates a TLS acceptor with an ephemeral certificate: provers identify the attestor by the
+/// notary key that signs the channel binding.
 fn acceptor() -> Result<TlsAcceptor, StartError> {
     let failed = |error: &dyn std::error::Error| StartError::Tls(error.to_string());
     let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
@@ -223,7 +224,7 @@ fn acceptor() -> Result<TlsAcceptor, StartError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 #[must_use]
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

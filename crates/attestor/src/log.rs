@@ -1,12 +1,12 @@
-//! The attestor's transparency log: every attestation has an entry in it, in the order in which
-//! they were signed, and is handed out only once a durable checkpoint covers its entry.
+//! The attestor's transparency log: it has an entry for every attestation, in the order of signing.
+//! An attestation is released only once a durable checkpoint covers its entry.
 //!
-//! The folder has two parts. `public` is the log itself, files that any web server can serve (C2SP
-//! tlog-tiles): entries are hashes of attestations and tell nothing of them. `private` has the
-//! journal with the attestations, and the key that checkpoints are signed with.
+//! The folder has two parts. `public` is the log itself, as static files that any web server can
+//! serve (C2SP tlog-tiles): entries are hashes of attestations and reveal nothing about them.
+//! `private` holds the journal with the attestations, and the key that signs checkpoints.
 //!
-//! **Invariant:** an entry is in the journal, on the disk, before anything is computed of it. What
-//! a crash leaves undone is done at the next start from the journal, so that no two checkpoints of
+//! **Invariant:** an entry is in the journal, on the disk, before anything is computed from it. The
+//! next start completes from the journal what a crash interrupted, so that no two checkpoints of
 //! one size differ.
 
 mod journal;
@@ -32,7 +32,7 @@ use self::{journal::Journal, public::Public};
 pub use self::opening::log_key;
 pub(crate) use self::public::write_durably;
 
-/// The log, open for more. One process at a time has it.
+/// A log that is open for appending. Only one process at a time holds it.
 pub(crate) struct Log {
     origin: String,
     key: SigningKey,
@@ -40,45 +40,45 @@ pub(crate) struct Log {
     public: Public,
     edge: RightEdge,
     next: LogPlace,
-    /// The newest attestation's, in milliseconds since 1970.
+    /// Signing time of the newest attestation, in milliseconds since 1970.
     signed: u64,
     sessions: HashSet<[u8; 32]>,
-    /// Something was not written whole: the next start sets it right.
+    /// Whether a write failed; the next start repairs the files.
     torn: bool,
 }
 
-/// What is handed out.
+/// An attestation with the proof that it is in the log.
 pub(crate) struct Logged {
     pub(crate) attestation: Vec<u8>,
-    /// A [`LogProof`] of its entry, in a checkpoint that the attestation's own key signed too.
+    /// A [`LogProof`] of its entry, in a checkpoint that the attestation's own key cosigned.
     pub(crate) inclusion: Vec<u8>,
 }
 
-/// Why a log is not opened.
+/// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    #[error("the log {0} cannot be read or written: {1}")]
+    #[error("failed to read or write the log {0}: {1}")]
     File(PathBuf, #[source] io::Error),
-    #[error("another process has the log {0}")]
+    #[error("another process holds the log {0}")]
     Taken(PathBuf),
-    #[error("{0} is a log of an earlier version: move it away, a new log begins")]
+    #[error("{0} is a log of an earlier version: move it away to start a new log")]
     Earlier(PathBuf),
-    #[error("{0} may be read by others: `chmod 600` it, and think about who has read it")]
+    #[error("other users may read {0}: run `chmod 600` on it, and consider who has read it")]
     Open(PathBuf),
-    #[error("the log {0} is not as it was written: {1}")]
+    #[error("the log {0} was modified or is damaged: {1}")]
     Broken(PathBuf, String),
 }
 
-/// Why nothing was signed.
+/// Why an attestation was not signed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotSigned {
     #[error("the attestor's clock is behind its log")]
     Clock,
     #[error("this session was attested before")]
     Session,
-    #[error("the attestation cannot be written")]
+    #[error("failed to encode the attestation")]
     Form(#[from] BadAttestation),
-    #[error("the log cannot be written; the attestor has to be started again")]
+    #[error("failed to write the log; the attestor has to be restarted")]
     File,
 }
 
@@ -93,8 +93,8 @@ impl Log {
         self.sessions.contains(session)
     }
 
-    /// Gives a body its place, signs it, and answers once its entry is in a checkpoint on the disk.
-    /// Blocks.
+    /// Assigns the body its log entry, signs it, and returns once a checkpoint on the disk covers
+    /// the entry. Blocks.
     pub(crate) fn sign(
         &mut self,
         body: Body,
@@ -119,7 +119,7 @@ impl Log {
         let written =
             self.journal.append(&attestation).and_then(|()| self.publish(&hash, Some(key)));
         let checkpoint = written.map_err(|error| {
-            tracing::error!(%error, "the log cannot be written");
+            tracing::error!(%error, "failed to write the log; nothing more is signed until a restart");
             self.torn = true;
             NotSigned::File
         })?;
@@ -128,7 +128,7 @@ impl Log {
         Ok(Logged { attestation, inclusion: proof.write().into_bytes() })
     }
 
-    /// Writes the files that the next entry changes, and the checkpoint last.
+    /// Writes the files that the next entry changes, the checkpoint last.
     fn publish(
         &mut self,
         hash: &[u8; 32],
@@ -151,8 +151,8 @@ impl Log {
     }
 }
 
-/// What a log is named where its operator did not name it: the attestor's name without what the
-/// name of a key must not have.
+/// Returns the default origin of a log: the attestor's name with the characters replaced that a key
+/// name must not contain.
 #[must_use]
 pub fn default_origin(name: &str) -> String {
     let fine =
@@ -161,7 +161,7 @@ pub fn default_origin(name: &str) -> String {
     if origin.is_empty() { "attestor".into() } else { origin }
 }
 
-/// Why a log's file cannot be used, as a sentence's end.
+/// Formats an error about a file for the end of a sentence.
 fn said(path: &Path, error: &(impl std::fmt::Display + ?Sized)) -> String {
     format!("{}: {error}", path.display())
 }

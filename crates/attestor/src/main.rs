@@ -1,4 +1,4 @@
-//! `avouch-attestor`: the independent witness, a program of its own with a key of its own.
+//! `avouch-attestor`: the independent attestor, a separate program with its own key.
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -18,13 +18,13 @@ use tracing_subscriber::EnvFilter;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Records a prover's connections to platforms, and attests what was said
+/// Records a prover's connections to platforms and attests their content
 #[derive(Debug, Parser)]
 #[command(name = "avouch-attestor", version)]
 struct Order {
     #[arg(long, env = "AVOUCH_ATTESTOR_CONFIG", default_value = "attestor.toml")]
     config: PathBuf,
-    /// Serves everybody who knows the address; without it the configuration must have tokens
+    /// Serves every client that knows the address; without it the configuration must have tokens
     #[arg(long, env = "AVOUCH_ATTESTOR_OPEN_TO_EVERYONE")]
     open_to_everyone: bool,
     #[command(subcommand)]
@@ -33,21 +33,21 @@ struct Order {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Makes a key in the configured folder, which follows the others at once
+    /// Creates a key in the configured folder, which signs from now on
     NewKey {
-        /// How long it may sign
+        /// Validity period in days
         #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..=3650))]
         days: u64,
     },
-    /// Revokes a key for good and deletes its secret; publish `issuers` again afterwards
+    /// Revokes a key permanently and deletes its secret; publish `issuers` again afterwards
     RevokeKey {
-        /// The key's id, or its public key, as `list-keys` prints them
+        /// The key's id or its public key, as `list-keys` prints them
         #[arg(long, value_name = "ID")]
         key: String,
-        /// Since when it is not to be believed, by RFC 3339; now where left out
+        /// Time from which the key is not trusted (RFC 3339); now if left out
         #[arg(long, value_name = "TIME", value_parser = time)]
         at: Option<u64>,
-        /// For those who look after the keys; not published
+        /// Note for the operators of the keys; not published
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
@@ -60,32 +60,32 @@ enum Command {
     Issuers,
     /// Prints the key of the log, as `monitor --key` takes it
     LogKey,
-    /// Follows an attestor's log and says whether it was rewritten; needs no configuration.
+    /// Monitors an attestor's log and reports whether it was rewritten; needs no configuration.
     ///
-    /// Exits with 0 where all is well, 10 where the log was rewritten, 11 where it is older than
-    /// before, 12 where its checkpoint is not signed by the key, 13 where it cannot be reached, 14
-    /// where the state cannot be used.
+    /// Exit codes: 0 if the log is consistent, 10 if it was rewritten, 11 if it was rolled back, 12
+    /// if its checkpoint is not signed by the key, 13 if it cannot be reached, 14 if the state
+    /// cannot be used.
     Monitor(Watch),
 }
 
 #[derive(Debug, clap::Args)]
 struct Watch {
-    /// Where the log's `checkpoint` is: an address (https://…) or a folder
+    /// Location of the log's `checkpoint`: an address (https://…) or a folder
     #[arg(long, value_name = "URL_OR_DIR")]
     log: String,
     /// The log's key, as `log-key` prints it
     #[arg(long, value_name = "VKEY")]
     key: String,
-    /// The file that remembers what was seen; is made at the first time
+    /// File for the last verified state; created by the first check
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
-    /// Goes on, and looks again after so many seconds, until something is wrong
+    /// Repeats the check after this many seconds, until it fails
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
     interval: Option<u64>,
-    /// Looks once, which is what is done without an interval
+    /// Checks once, which is the default without an interval
     #[arg(long, conflicts_with = "interval")]
     once: bool,
-    /// Goes through all entries and tiles again, also those that were checked before
+    /// Checks all entries and tiles again, including those that were checked before
     #[arg(long)]
     all: bool,
 }
@@ -166,7 +166,7 @@ fn run(order: &Order) -> Result<(), Failure> {
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until SIGINT or SIGTERM.
 fn serve(
     listen: SocketAddr,
     mut settings: Settings,
@@ -182,7 +182,7 @@ fn serve(
         if settings.clients != Clients::Known(vec![]) {
             return Err("--open-to-everyone contradicts tokens_sha256".into());
         }
-        tracing::warn!("everybody is served who knows the address");
+        tracing::warn!("serving every client that knows the address");
         settings.clients = Clients::Everyone;
     }
     let attestor = Attestor::new(settings)?;
@@ -204,7 +204,7 @@ fn serve(
     })
 }
 
-/// A key for people: its id, what it is used for, and when.
+/// Formats a key for people: its id, its state and its times.
 fn line(key: &KeyEntry) -> String {
     let state = match key.state {
         KeyState::Current => "signs now",
@@ -219,14 +219,14 @@ fn line(key: &KeyEntry) -> String {
     format!("{} {state}, valid {from} to {to}{revoked}{reason}", key.key_id)
 }
 
-/// RFC 3339; the number itself where no calendar has that time.
+/// Formats a time by RFC 3339, or as the number itself if it is out of the calendar's range.
 fn date(milliseconds: u64) -> String {
     let moment = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);
     let text = moment.map(|moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true));
     text.unwrap_or_else(|| milliseconds.to_string())
 }
 
-/// Milliseconds since 1970 of a time by RFC 3339.
+/// Parses an RFC 3339 time into milliseconds since 1970.
 fn time(text: &str) -> Result<u64, String> {
     let moment = DateTime::parse_from_rfc3339(text).map_err(|error| error.to_string())?;
     u64::try_from(moment.timestamp_millis()).map_err(|_| "it is before 1970".to_owned())

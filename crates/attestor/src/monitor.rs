@@ -1,8 +1,8 @@
-//! Follows an attestor's log from outside: whether it only ever grows, whether its files are those
-//! of its checkpoints, and whether it was ever told otherwise.
+//! Monitors an attestor's log from outside: checks that it is append-only, that its files match its
+//! checkpoints, and that it never published a different history.
 //!
-//! **Invariant:** the tree is computed again from the entries that are served, beginning with what
-//! was remembered; nothing that the log says about its own past is believed.
+//! **Invariant:** the tree is computed again from the served entries, starting with the saved
+//! state; no statement of the log about its own past is trusted.
 
 mod source;
 mod state;
@@ -21,26 +21,26 @@ use self::{source::Source, state::State};
 use crate::log::write_durably;
 
 const CHECKPOINT: &str = "checkpoint";
-/// Entries that one look goes through; a log that grew by more was not followed.
+/// Maximum number of new entries in one check; a log that grew by more was not monitored.
 const MOST_ENTRIES: u64 = 1 << 24;
 
-/// Why a log is not well.
+/// Why a check of a log failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
     #[error("the log was rewritten: {0}")]
     Rewritten(String),
-    #[error("the log was rolled back: it had {had} entries and has {has}")]
+    #[error("the log was rolled back: it had {previous} entries and has {current}")]
     RolledBack { had: u64, has: u64 },
     #[error("the log's checkpoint is refused: {0}")]
     Signature(BadLog),
-    #[error("the log cannot be reached: {0}")]
+    #[error("failed to reach the log: {0}")]
     Unreachable(String),
-    #[error("the log cannot be followed: {0}")]
+    #[error("failed to monitor the log: {0}")]
     State(String),
 }
 
 impl Finding {
-    /// The exit code of `avouch-attestor monitor`.
+    /// Returns the exit code of `avouch-attestor monitor`.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
@@ -53,16 +53,16 @@ impl Finding {
     }
 }
 
-/// A log that is well.
+/// The result of a successful check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     pub checkpoint: Checkpoint,
-    /// Entries that were gone through for the first time.
+    /// Number of entries that were checked for the first time.
     pub new: u64,
 }
 
 impl Seen {
-    /// One line for a script.
+    /// Returns one line for a script.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
@@ -74,7 +74,7 @@ impl Seen {
     }
 }
 
-/// Follows one log.
+/// Monitors one log.
 pub struct Monitor {
     source: Source,
     key: NoteKey,
@@ -82,22 +82,22 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of the log at an address or in a folder, whose checkpoints this key signs; what it
-    /// saw is remembered in a file.
+    /// Creates a monitor of the log at an address or in a folder. Its checkpoints must be signed by
+    /// `key`, and `state` is the file for the last verified state.
     ///
     /// # Errors
-    /// Where the address or the key cannot be used.
+    /// The address or the key is malformed.
     pub fn new(log: &str, key: &str, state: PathBuf) -> Result<Self, Finding> {
         let key = NoteKey::parse(key.trim());
         let key = key.map_err(|error| Finding::State(format!("its key: {error}")))?;
         Ok(Self { source: Source::new(log)?, key, state })
     }
 
-    /// Looks once, or again and again where there is an interval: then what cannot be reached is
-    /// told in the program's log and tried again.
+    /// Checks once, or repeatedly if there is an interval. With an interval an unreachable log is
+    /// reported on the standard error and tried again.
     ///
     /// # Errors
-    /// The first thing that is wrong with the log.
+    /// Returns the first problem of the log.
     pub async fn watch(
         &self,
         interval: Option<Duration>,
@@ -108,7 +108,7 @@ impl Monitor {
             match (self.look(all).await, interval) {
                 (Ok(seen), _) => tell(&seen),
                 (Err(Finding::Unreachable(why)), Some(_)) => {
-                    eprintln!("avouch-attestor: the log cannot be reached: {why}");
+                    eprintln!("avouch-attestor: failed to reach the log, which is tried again: {why}");
                 }
                 (Err(finding), _) => return Err(finding),
             }
@@ -119,12 +119,12 @@ impl Monitor {
         }
     }
 
-    /// Looks at the log, and remembers it where it is well. A signed checkpoint that contradicts
-    /// what was remembered is kept beside the state, with `.refused` after its name: both together
-    /// are the evidence against the log.
+    /// Checks the log, and saves its state if it is consistent. A signed checkpoint that
+    /// contradicts the saved state is kept next to the state file, with the suffix `.refused`: both
+    /// together are the evidence against the log.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns the first problem of the log.
     pub async fn look(&self, all: bool) -> Result<Seen, Finding> {
         let old = State::read(&self.state, &self.key).map_err(Finding::State)?;
         let bytes = self.source.get(CHECKPOINT, MAX_NOTE_BYTES).await?;
@@ -150,7 +150,7 @@ impl Monitor {
         }
     }
 
-    /// The right edge of the new tree, computed from the old one's and the entries that came.
+    /// Computes the right edge of the new tree from that of the old one and the new entries.
     async fn grown(&self, old: &State, new: &Checkpoint, all: bool) -> Result<RightEdge, Finding> {
         let (had, has) = (old.edge.size(), new.size);
         if has < had {
@@ -161,7 +161,7 @@ impl Monitor {
             return Err(Finding::State(format!("it has more than {MOST_ENTRIES} new entries")));
         }
         let width = u64::from(TILE_WIDTH);
-        // The last bundle is looked at again where nothing came.
+        // Without new entries the last bundle is checked again.
         for index in edge.size().min(has.saturating_sub(1)) / width..has.div_ceil(width) {
             let leaves = self.leaves(index, has).await?;
             let known = usize::try_from(edge.size() - index * width).unwrap_or_default();
@@ -176,13 +176,13 @@ impl Monitor {
                     self.compare(&tile).await?;
                 }
                 if edge.size() == had && edge.root() != old.edge.root() {
-                    let why = format!("the first {had} entries are others than before");
+                    let why = format!("the first {had} entries have changed");
                     return Err(Finding::Rewritten(why));
                 }
             }
         }
         if edge.root() != new.root {
-            let why = format!("its entries are not those of the checkpoint of {has}");
+            let why = format!("its entries do not match the checkpoint of size {has}");
             return Err(Finding::Rewritten(why));
         }
         for tile in edge.partial_tiles() {
@@ -191,7 +191,7 @@ impl Monitor {
         Ok(edge)
     }
 
-    /// The hashes of a bundle's entries in a tree of this size.
+    /// Returns the leaf hashes of a bundle's entries in a tree of this size.
     async fn leaves(&self, index: u64, size: u64) -> Result<Vec<Hash>, Finding> {
         let width = size - index * u64::from(TILE_WIDTH);
         let width = u16::try_from(width).unwrap_or(TILE_WIDTH).min(TILE_WIDTH);
@@ -199,7 +199,7 @@ impl Monitor {
         let longest = usize::from(TILE_WIDTH) * (2 + MAX_ENTRY_BYTES);
         let (bytes, found) = match self.source.get(&path, longest).await? {
             Some(bytes) => (bytes, width),
-            // The log may have grown meanwhile, and have the full bundle alone.
+            // The log may have grown meanwhile and have only the full bundle.
             None => (self.there(&entries_path(index, TILE_WIDTH), longest).await?, TILE_WIDTH),
         };
         let entries = read_bundle(&bytes, found);
@@ -207,7 +207,7 @@ impl Monitor {
         Ok(entries.into_iter().take(width.into()).map(leaf_hash).collect())
     }
 
-    /// Whether the log serves a tile as it has to be.
+    /// Checks that the log serves a tile with the expected content.
     async fn compare(&self, tile: &Tile) -> Result<(), Finding> {
         let bytes = tile.bytes();
         let (path, longest) = (tile.path(), usize::from(TILE_WIDTH) * 32);
@@ -234,7 +234,7 @@ fn missing(path: &str) -> Finding {
 }
 
 fn rewritten(path: &str) -> Finding {
-    Finding::Rewritten(format!("{path} is not as it was"))
+    Finding::Rewritten(format!("{path} has changed"))
 }
 
 #[cfg(test)]

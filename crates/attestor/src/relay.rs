@@ -1,4 +1,4 @@
-//! The way to a server, and what passes on it.
+//! The connection to a server, and its recording.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -17,32 +17,32 @@ use tokio::{
 
 use crate::{Settings, now};
 
-/// Bytes from a prover to a server, and back.
+/// Maximum number of bytes from the prover to the server, and back.
 pub(crate) const MOST_UP: usize = 64 * 1024;
 pub(crate) const MOST_DOWN: usize = 1024 * 1024 + 128 * 1024;
 const PORT: u16 = 443;
-/// Bytes of a record's header, and at most of what it holds (RFC 8446, section 5.2).
+/// Length of a record header, and maximum length of a record's content (RFC 8446, section 5.2).
 const HEADER: usize = 5;
 const LONGEST_RECORD: usize = (1 << 14) + 256;
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// An open way, with all that passed on it so far.
+/// An open connection, with everything that was sent on it so far.
 pub(crate) struct Relay {
     read: OwnedReadHalf,
     write: Option<OwnedWriteHalf>,
     client: Vec<u8>,
     server: Vec<u8>,
-    /// Of a record of the server's whose rest has not come yet.
+    /// Start of a record of the server whose remainder has not arrived yet.
     begun: Vec<u8>,
     ended: bool,
     pub(crate) address: SocketAddr,
-    /// 0: looked up; 1: told by the attestor's own configuration.
+    /// 0: resolved by DNS; 1: fixed by the attestor's own configuration.
     pub(crate) resolver: u8,
     pub(crate) opened: u64,
     buffer: Vec<u8>,
 }
 
-/// What passed, which nobody can change any more.
+/// A closed connection's bytes, which cannot change any more.
 pub(crate) struct Recording {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,
@@ -54,18 +54,18 @@ pub(crate) struct Recording {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RelayError {
-    #[error("the server's name has no address that may be connected to")]
+    #[error("the server's name resolves to no permitted address")]
     NotPermitted,
-    #[error("the server cannot be connected to")]
+    #[error("failed to connect to the server")]
     Connect,
-    #[error("more than {MOST_UP} bytes for the server")]
+    #[error("more than {MAX_CLIENT_BYTES} bytes for the server")]
     Up,
-    #[error("more than {MOST_DOWN} bytes from the server")]
+    #[error("more than {MAX_SERVER_BYTES} bytes from the server")]
     Down,
 }
 
 impl Relay {
-    /// Looks a host up and connects to it.
+    /// Resolves a host and connects to it.
     pub(crate) async fn open(settings: &Settings, host: &str) -> Result<Self, RelayError> {
         let told = settings.hosts.iter().find(|(name, _)| name == host);
         let (found, resolver) = match told {
@@ -93,8 +93,8 @@ impl Relay {
         Err(RelayError::Connect)
     }
 
-    /// Passes bytes to the server. One that has gone away is no error: what it had said by then is
-    /// what counts.
+    /// Sends bytes to the server. A server that has closed the connection is no error: the bytes
+    /// that it sent before count.
     pub(crate) async fn pass(&mut self, bytes: &[u8]) -> Result<(), RelayError> {
         if self.client.len() + bytes.len() > MOST_UP {
             return Err(RelayError::Up);
@@ -108,8 +108,9 @@ impl Relay {
         Ok(())
     }
 
-    /// What the server says next, in whole records, so that a recording never ends within one;
-    /// nothing, once, when it has closed; never comes back after that. May be given up.
+    /// Returns the next bytes of the server, in whole records, so that a recording never ends
+    /// within one. Returns an empty vector once when the server has closed, and never completes
+    /// after that. Cancel safe.
     pub(crate) async fn hear(&mut self) -> Result<Vec<u8>, RelayError> {
         if self.ended {
             return std::future::pending().await;
@@ -133,7 +134,7 @@ impl Relay {
         }
     }
 
-    /// Closes the way: from now on nothing reaches the server.
+    /// Closes the connection: from now on nothing reaches the server.
     pub(crate) fn close(self) -> Recording {
         drop((self.read, self.write));
         let address = match self.address.ip() {
@@ -152,8 +153,8 @@ impl Recording {
     }
 }
 
-/// How many bytes of these are whole records (RFC 8446, section 5.1). What cannot be a record is
-/// passed on as it is: the prover refuses it.
+/// Returns how many of these bytes form whole records (RFC 8446, section 5.1). Bytes that cannot be
+/// a record are relayed unchanged: the prover refuses them.
 fn whole_records(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some([_, _, _, high, low]) = bytes.get(at..at + HEADER) {
@@ -191,7 +192,7 @@ mod tests {
             (record.to_vec(), 7),
             ([&record[..], &record[..6]].concat(), 7),
             ([record, record].concat(), 14),
-            // No record is as long as that: none of it is kept back.
+            // No record is that long: the bytes are relayed at once.
             (vec![22, 3, 3, 0x41, 1, 0], 6),
         ] {
             assert_eq!(whole_records(&bytes), whole, "{bytes:?}");

@@ -1,4 +1,4 @@
-//! What an attestor is told at its start, how much it does, and why it does not start.
+//! The settings of an attestor, its limits, and the errors of its start.
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -7,48 +7,48 @@ use domain::egress::Egress;
 
 use crate::{Clients, KeyError, LogError};
 
-/// What an attestor is and may do.
+/// The settings of an attestor.
 pub struct Settings {
-    /// Of whom the keys are, for people.
+    /// Name of the keys' owner, for people.
     pub name: String,
     /// The folder of the keys.
     pub keys: PathBuf,
     /// The folder of the log.
     pub log: PathBuf,
-    /// The name of the log, by which monitors know it; it never changes.
+    /// The name by which monitors identify the log; it never changes.
     pub log_origin: String,
-    /// What may be attested.
+    /// The descriptors that may be attested.
     pub descriptors: Vec<Descriptor>,
-    /// Certificates, DER, that servers' chains may end at.
+    /// Root certificates (DER) for the servers' chains.
     pub roots: Vec<Vec<u8>>,
-    /// Addresses of servers that are not looked up, by name.
+    /// Addresses of servers that are not resolved by DNS, by name.
     pub hosts: Vec<(String, SocketAddr)>,
-    /// Which other addresses may be connected to than public ones.
+    /// Non-public addresses that may be connected to.
     pub egress: Egress,
     pub clients: Clients,
     pub bounds: Bounds,
-    /// The program that examines, called with [`EXAMINE`](crate::EXAMINE).
+    /// The program that examines, started with [`EXAMINER_ARGUMENT`](crate::EXAMINER_ARGUMENT).
     pub program: PathBuf,
 }
 
-/// How much an attestor does.
+/// The limits of an attestor.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Conversations at once; whoever comes then is refused.
+    /// Concurrent conversations; further ones are refused.
     pub conversations: usize,
-    /// How many of them one client may have: one token, or where everybody is served one address.
+    /// Concurrent conversations per client: per token, or per address if every client is served.
     pub per_client: usize,
-    /// Examinations at once; the others wait.
+    /// Concurrent examinations; further ones wait.
     pub examinations: usize,
-    /// How many of them may wait; whoever comes then is refused.
+    /// Number of waiting examinations; further ones are refused.
     pub queue: usize,
-    /// How long one may wait.
+    /// Time limit for waiting.
     pub waiting: Duration,
-    /// How long a connection to a server may be.
+    /// Time limit for a connection to a server.
     pub relay: Duration,
-    /// How long a prover may take from the receipt to what opens the recording.
+    /// Time limit for the prover, from the receipt to the reveal message.
     pub proving: Duration,
-    /// How long one examination may take.
+    /// Time limit for one examination.
     pub examining: Duration,
 }
 
@@ -76,10 +76,10 @@ pub enum StartError {
     Log(#[from] LogError),
     #[error("descriptor for {0}: {1}")]
     Descriptor(String, #[source] attestation::descriptor::BadDescriptor),
-    #[error("no client is known: configure tokens, or say that everybody is to be served")]
+    #[error("no client is allowed: configure tokens, or allow every client explicitly")]
     Clients,
-    #[error("TLS cannot be set up: {0}")]
+    #[error("failed to set up TLS: {0}")]
     Tls(String),
-    #[error("its own program cannot be read")]
+    #[error("failed to read the attestor's own program")]
     Program(#[source] io::Error),
 }

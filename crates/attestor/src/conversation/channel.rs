@@ -1,4 +1,5 @@
-//! The channel to a prover: messages with their bounds, and bytes passed on to a server.
+//! The channel to a prover: messages with limits on size and time, and the bytes relayed to a
+//! server.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 use super::refused::Refused;
 use crate::relay::Relay;
 
-/// For one message to go out.
+/// Time limit for writing one message.
 pub(super) const WRITING: Duration = Duration::from_secs(30);
 
 /// Both directions of a channel.
@@ -32,9 +33,9 @@ impl Channel {
         timeout(patience, hear(&mut self.read)).await.map_err(|_| Refused::Broken)?
     }
 
-    /// Passes bytes on, both ways, until the prover says that this is over.
+    /// Relays bytes in both directions until the prover sends `End`.
     pub(super) async fn pass_on(&mut self, relay: &mut Relay) -> Result<(), Refused> {
-        // A message that is being read is not given up: it would be lost.
+        // A read in progress is never cancelled, because a partly read message would be lost.
         let (read, write) = (&mut self.read, &mut self.write);
         let mut next = Box::pin(hear_with(read));
         loop {

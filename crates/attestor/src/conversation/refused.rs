@@ -1,4 +1,4 @@
-//! Why a conversation ends without an attestation, and whether asking again may help.
+//! Errors that end a conversation without an attestation, and whether a retry may succeed.
 
 use std::time::Duration;
 
@@ -7,56 +7,56 @@ use jobs::JobError;
 
 use crate::{KeyError, log::NotSigned, relay::RelayError};
 
-/// Why a conversation ends without an attestation. The prover is told.
+/// Why a conversation ends without an attestation. The prover receives the text.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("as many conversations are under way as may be")]
+    #[error("too many conversations")]
     Busy,
-    #[error("as many conversations of this client are under way as may be")]
+    #[error("too many conversations of this client")]
     BusyClient,
-    #[error("as many examinations wait as may")]
+    #[error("too many examinations are waiting")]
     Queue,
-    #[error("no examination could begin within {0:?}")]
+    #[error("no examination could start within {0:?}")]
     Waited(Duration),
-    #[error("the connection ended, or a message was late or none")]
+    #[error("the connection ended, or a message was late or malformed")]
     Broken,
-    #[error("that was not to be said now")]
+    #[error("the message is not allowed in this state")]
     OutOfPlace,
-    #[error("the client is not known")]
+    #[error("unknown client")]
     Client,
     #[error("the challenge is longer than {MAX_CHALLENGE_BYTES} bytes")]
     Challenge,
-    #[error("no such descriptor is allowed here, in that version")]
+    #[error("the descriptor is not allowed in this version")]
     Descriptor,
     #[error("the descriptor does not allow this mode")]
     Mode,
-    #[error("what opens the recording is of another mode than was ordered")]
+    #[error("the reveal message has another mode than the open message")]
     OtherMode,
-    #[error("this session was, or is being, attested")]
+    #[error("this session has been attested or is being attested")]
     Session,
-    #[error("as many challenges are counted as may be, of this client or of all")]
+    #[error("too many challenges are counted, of this client or of all clients")]
     Challenges,
     #[error("{0}")]
     Relay(#[from] RelayError),
-    #[error("the connection took longer than {} s", .0.as_secs())]
+    #[error("the relayed connection took longer than {} s", .0.as_secs())]
     TooSlow(Duration),
-    #[error("the recording cannot be examined: {0}")]
+    #[error("failed to examine the recording: {0}")]
     Job(#[from] JobError),
-    #[error("the recording is refused: {0}")]
+    #[error("the recording was refused: {0}")]
     Recording(String),
-    #[error("the examination's result is of another recording")]
+    #[error("the examination's result belongs to another recording")]
     Examiner,
     #[error("{0}")]
     NotSigned(#[from] NotSigned),
-    #[error("the attestor's key has ended or was revoked meanwhile")]
+    #[error("the attestor's key has expired or was revoked meanwhile")]
     KeyEnded,
     #[error("the attestor has no key that is valid now")]
     Key(#[from] KeyError),
 }
 
 impl Refused {
-    /// Whether the same order may succeed a little later: there was no time or no place for it,
-    /// and nothing was wrong with it.
+    /// Returns whether the same request may succeed a little later: capacity or time was missing,
+    /// and the request itself was valid.
     pub(super) const fn is_temporary(&self) -> bool {
         match self {
             Self::Busy

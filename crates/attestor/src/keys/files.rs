@@ -1,4 +1,4 @@
-//! The files of a folder of keys: read with bounds, checked, and written whole or not at all.
+//! The key files of a folder: read with limits, validated, and written atomically.
 
 use std::{
     ffi::OsStr,
@@ -16,21 +16,22 @@ use super::KeyError;
 use crate::examine::random;
 
 const MAX_FILE_BYTES: u64 = 4096;
-/// Files of keys in a folder. More are an error: one that is not read could be a revocation.
+/// Maximum number of key files in a folder. More are an error, because a file that is not read
+/// could contain a revocation.
 pub(super) const MAX_KEYS: usize = 100;
-/// The longest reason for a revocation.
+/// Maximum length of a revocation's reason.
 pub(super) const MAX_REASON_BYTES: usize = 200;
 
-/// A file of the folder, and what it holds.
+/// A file of the folder and its content.
 pub(super) struct Stored {
     pub(super) path: PathBuf,
     pub(super) content: Content,
     pub(super) public_key: [u8; 32],
-    /// None where the key was revoked.
+    /// `None` if the key was revoked.
     pub(super) signing: Option<SigningKey>,
 }
 
-/// As a file has it. A revoked key has `publicKey` in the place of `secret`.
+/// The content of a key file. A revoked key has `publicKey` instead of `secret`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Content {
@@ -48,7 +49,7 @@ pub(super) struct Content {
     pub(super) revocation_reason: Option<String>,
 }
 
-/// What the files of a folder hold, the newest key last.
+/// Reads all key files of a folder, the newest key last.
 pub(super) fn read_folder(folder: &Path) -> Result<Vec<Stored>, KeyError> {
     let failed = |error| KeyError::File(folder.to_owned(), error);
     let mut keys = vec![];
@@ -81,7 +82,8 @@ fn read_key(path: PathBuf) -> Result<Stored, KeyError> {
     Ok(Stored { path, content, public_key, signing })
 }
 
-/// A file's content, its public key, and the key that signs where it was not revoked.
+/// Parses a key file. Returns its content, its public key, and the signing key if it is not
+/// revoked.
 pub(super) fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<SigningKey>), String> {
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
         return Err("it is too long".into());
@@ -108,7 +110,7 @@ pub(super) fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<Signi
             Ok((content, public_key, None))
         }
         (Some(_), Some(_), _) => Err("it has both secret and publicKey".into()),
-        (None, _, _) => Err("it has no secret, and is not revoked".into()),
+        (None, _, _) => Err("it has no secret and is not revoked".into()),
     }
 }
 
@@ -116,7 +118,7 @@ pub(super) fn is_reason(text: &str) -> bool {
     text.len() <= MAX_REASON_BYTES && !text.chars().any(char::is_control)
 }
 
-/// Writes a file that only its owner may read beside another, and waits until it is on the disk.
+/// Writes a file that only its owner may read, next to `target`, and waits until it is on the disk.
 pub(super) fn write_temporary(beside: &Path, content: &Content) -> io::Result<PathBuf> {
     let name = beside.file_name().unwrap_or(OsStr::new("key"));
     let number = u64::from_ne_bytes(random());
@@ -131,7 +133,7 @@ pub(super) fn write_temporary(beside: &Path, content: &Content) -> io::Result<Pa
     Ok(path)
 }
 
-/// Waits until a folder's names are on the disk.
+/// Waits until the folder's directory entries are on the disk.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

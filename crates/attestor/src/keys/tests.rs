@@ -1,4 +1,4 @@
-//! Keys that follow each other, revocations, and files that are not keys.
+//! Tests of key rotation, revocation and malformed key files.
 
 use std::{
     fs::{OpenOptions, Permissions},
@@ -17,11 +17,11 @@ fn one_key_follows_the_other() {
     let from = |now| current(&keys, now).map(|key| key.valid_from);
     assert_eq!(from(999), None);
     assert_eq!(from(1000), Some(1000));
-    assert_eq!(from(1000 + DAY), Some(1000 + DAY), "the newest");
-    assert_eq!(from(1000 + 2 * DAY), None, "both have ended");
+    assert_eq!(from(1000 + DAY), Some(1000 + DAY), "the newest key");
+    assert_eq!(from(1000 + 2 * DAY), None, "both have expired");
     assert_eq!(issuers("us", folder.path()).unwrap().len(), 2);
     assert!(matches!(new_key(folder.path(), 1000, 1), Err(KeyError::File(..))));
-    assert_eq!(names(folder.path()).len(), 2, "nothing temporary is left");
+    assert_eq!(names(folder.path()).len(), 2, "no temporary file remains");
     fs::set_permissions(&first, Permissions::from_mode(0o640)).unwrap();
     assert!(matches!(read_keys(folder.path()), Err(KeyError::Open(path)) if path == first));
     fs::set_permissions(&first, Permissions::from_mode(0o600)).unwrap();
@@ -57,7 +57,7 @@ fn a_revoked_key_signs_nothing_and_stays_listed_without_its_secret() {
         assert!(!fs::read_to_string(&path).unwrap().contains(&secret));
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // What is published can be read by those who verify.
+    // Verifiers can parse the published list.
     let published = serde_json::json!({ "issuers": issuers("us", folder.path()).unwrap() });
     let read = attestation::trust_list::parse_trust_list(published.to_string().as_bytes()).unwrap();
     assert_eq!(read.iter().map(|key| key.revoked_at).collect::<Vec<_>>(), [Some(3000), Some(2500)]);
@@ -83,7 +83,7 @@ fn a_revocation_is_never_taken_back_nor_moved_to_a_later_time() {
     assert_eq!(list_keys(folder.path(), 5000).unwrap()[0].revoked_at, Some(3000));
 }
 
-/// A copy of a key file, as a backup that was put back leaves one.
+/// The copy stands for a key file that was restored from a backup.
 #[test]
 fn a_copy_does_not_bring_a_revoked_key_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_copy_does_not_bring_a_revoked_key_back() {
     assert!(read_keys(folder.path()).unwrap().is_empty());
     let states: Vec<_> = list_keys(folder.path(), 1000).unwrap();
     assert!(states.iter().all(|key| key.state == KeyState::Revoked));
-    // Both files lose the secret when the key is revoked once more.
+    // Revoking the key again removes the secret from both files.
     let secret = secret_in(&before);
     revoke_key(folder.path(), &id, 1000, None, 1000).unwrap();
     for name in names(folder.path()) {
@@ -135,7 +135,7 @@ fn key_files_are_read_strictly() {
     for number in 0..=MAX_KEYS {
         write(&folder.path().join(format!("{number}.json")), text.as_bytes());
     }
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooMany(_))), "none is left out");
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooMany(_))), "no file is ignored");
 }
 
 fn names(folder: &Path) -> Vec<std::ffi::OsString> {

@@ -1,5 +1,5 @@
-//! The attestations themselves, a line each, which the operator keeps: what the log's entries are
-//! the hashes of.
+//! The journal of the attestations, one per line, which stays with the operator. The log's entries
+//! are the hashes of these attestations.
 
 use std::{
     fs::{File, OpenOptions},
@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::{LogError, said};
 
 const FILE: &str = "journal";
-/// A line longer than this is none of ours.
+/// Maximum length of a line; longer lines were not written by this program.
 const LONGEST_LINE: u64 = 2 * 1024 * 1024;
 
 /// The journal, locked against other processes.
@@ -25,7 +25,7 @@ pub(super) struct Journal {
     file: File,
 }
 
-/// A line.
+/// A line of the journal, decoded.
 pub(super) struct Record {
     pub(super) attestation: Vec<u8>,
     pub(super) body: Body,
@@ -33,8 +33,8 @@ pub(super) struct Record {
 }
 
 impl Journal {
-    /// Opens a journal, or makes one, and answers what is in it. What a crash left of a last line
-    /// was never signed for in a checkpoint, and is cut off.
+    /// Opens or creates a journal and returns its entries. An incomplete last line, as a crash
+    /// leaves it, was never covered by a signed checkpoint and is truncated.
     pub(super) fn open(
         private: &Path,
     ) -> Result<(Self, impl Iterator<Item = Result<Record, String>>), LogError> {
@@ -49,7 +49,7 @@ impl Journal {
         File::open(private).and_then(|folder| folder.sync_all()).map_err(failed)?;
         let whole = whole_lines(&mut file).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() > whole {
-            tracing::warn!("the log's journal ends in half a line, which is cut off");
+            tracing::warn!("the log's journal ends in an incomplete line, which is truncated");
             file.set_len(whole).and_then(|()| file.sync_data()).map_err(failed)?;
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -57,19 +57,19 @@ impl Journal {
         Ok((Self { file }, records(reader, path.clone())))
     }
 
-    /// Answers once it is on the disk.
+    /// Appends a line and returns once it is on the disk.
     pub(super) fn append(&mut self, attestation: &[u8]) -> io::Result<()> {
         self.file.write_all(format!("{}\n", hex(attestation)).as_bytes())?;
         self.file.sync_data()
     }
 }
 
-/// How many bytes the lines are that end.
+/// Returns the length of the complete lines in bytes.
 fn whole_lines(file: &mut File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut end = length;
     let mut part = [0; 4096];
-    // From the end, since all before the last newline is whole.
+    // Searched from the end: everything up to the last newline is complete.
     while end > 0 {
         let start = end.saturating_sub(4096);
         let count = usize::try_from(end - start).unwrap_or(part.len());

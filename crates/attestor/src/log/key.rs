@@ -1,5 +1,5 @@
-//! The key that checkpoints are signed with. Unlike those of attestations it never changes: it is
-//! what a log is known by.
+//! The key that signs checkpoints. Unlike the keys of attestations it never changes, because it
+//! identifies the log.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,10 +15,11 @@ use super::LogError;
 use crate::examine::random;
 
 const FILE: &str = "key";
-/// Bytes of the file: 64 hexadecimal digits and a newline.
+/// Length of the file: 64 hexadecimal digits and a newline.
 const LENGTH: u64 = 65;
 
-/// The log's key; a new one where there is none, and no checkpoint that would need the old one.
+/// Reads the log's key, or creates one if there is none and no checkpoint is signed by an older
+/// one.
 pub(super) fn read_or_make(private: &Path, is_new: bool) -> Result<SigningKey, LogError> {
     let path = private.join(FILE);
     let failed = |error| LogError::File(path.clone(), error);
@@ -41,7 +42,7 @@ pub(super) fn read_or_make(private: &Path, is_new: bool) -> Result<SigningKey, L
     Ok(SigningKey::from_bytes(&secret.ok_or_else(broken)?))
 }
 
-/// Writes the key beside its place first: a crash leaves none rather than half of one.
+/// Writes the key to a temporary file first: a crash leaves no key rather than a part of one.
 fn make(private: &Path) -> io::Result<SigningKey> {
     let secret: [u8; 32] = random();
     let beside = private.join(".key.new");

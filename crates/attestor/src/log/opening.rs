@@ -1,4 +1,4 @@
-//! Opening a log: all of it is gone through, and what a crash left undone is done.
+//! Opens a log: replays all of it and completes what a crash interrupted.
 
 use std::{
     cmp::Ordering,
@@ -23,11 +23,11 @@ use super::{
 const PUBLIC: &str = "public";
 const PRIVATE: &str = "private";
 
-/// The verifier key of a log, which monitors and verifiers are given; makes the log's key where
+/// Returns the verifier key of a log, which monitors and verifiers need. Creates the log's key if
 /// there is no log yet.
 ///
 /// # Errors
-/// The key cannot be read or made.
+/// The key cannot be read or created.
 pub fn log_key(folder: &Path, origin: &str) -> Result<NoteKey, LogError> {
     let private = prepared(folder)?;
     let public = Public::new(folder.join(PUBLIC));
@@ -40,7 +40,7 @@ fn note_key(folder: &Path, origin: &str, key: &SigningKey) -> Result<NoteKey, Lo
     known.map_err(|error| LogError::Broken(folder.to_owned(), format!("its origin: {error}")))
 }
 
-/// The private folder, which nobody else may enter.
+/// Creates the folders of a log and returns the private one, which only its owner may enter.
 fn prepared(folder: &Path) -> Result<PathBuf, LogError> {
     if folder.is_file() {
         return Err(LogError::Earlier(folder.to_owned()));
@@ -54,19 +54,20 @@ fn prepared(folder: &Path) -> Result<PathBuf, LogError> {
 }
 
 impl Log {
-    /// Opens a log, or makes one, and goes through all of it: the journal's attestations and their
-    /// order, their signatures where the key is among `issuers`, every entry and tile, and the
-    /// signed checkpoint. What a crash left undone is done, with `cosigner` for the checkpoint.
+    /// Opens or creates a log and checks all of it: the journal's attestations and their order,
+    /// their signatures if the key is among `issuers`, every entry and tile, and the signed
+    /// checkpoint. Completes what a crash interrupted, with `cosigner` for the checkpoint.
     ///
     /// # Errors
-    /// Everything that is not as it was written.
+    /// Returns the first difference from what was written.
     pub(crate) fn open(
         folder: &Path,
         origin: &str,
         issuers: &[Issuer],
         cosigner: Option<&SigningKey>,
     ) -> Result<Self, LogError> {
-        // What a key signed before it was revoked is in the log: these signatures are verified too.
+        // The log contains attestations that a key signed before its revocation: their signatures
+        // are verified too.
         let unrevoked = |issuer: &Issuer| Issuer { revoked_at: None, ..issuer.clone() };
         let issuers: Vec<_> = issuers.iter().map(unrevoked).collect();
         let private = prepared(folder)?;
@@ -116,14 +117,14 @@ impl Log {
         Ok(log)
     }
 
-    /// The checkpoint of the log without entries.
+    /// Publishes the checkpoint of the empty log.
     fn begin(&mut self, cosigner: Option<&SigningKey>) -> Result<Checkpoint, LogError> {
         let signed = self.publish_checkpoint(cosigner);
         let signed = signed.map_err(|error| LogError::File(self.public.folder(), error))?;
         Ok(signed.unverified().clone())
     }
 
-    /// Takes the journal's next attestation over, and holds the public files against it.
+    /// Adds the journal's next attestation to the tree, and compares the public files with it.
     fn take_over(
         &mut self,
         record: Record,
@@ -134,11 +135,11 @@ impl Log {
         let Record { attestation, body, hash } = record;
         let index = self.edge.size();
         if body.log != self.next {
-            return Err(format!("attestation {index} of the journal has another place"));
+            return Err(format!("attestation {index} of the journal has the wrong index or predecessor"));
         }
         match signed::verify(&attestation, issuers) {
             Ok(_) => (),
-            // Of a key whose file is gone, or that ended since.
+            // The key's file was removed, or the key has expired since.
             Err(BadAttestation::Issuer | BadAttestation::NotValid) => (),
             Err(error) => return Err(format!("attestation {index} of the journal: {error}")),
         }
@@ -152,22 +153,22 @@ impl Log {
                     "attestation {index} was signed before a crash and is published now"
                 );
                 let made = self.publish(&hash, cosigner);
-                made.map_err(|error| format!("it cannot be completed: {error}"))?;
+                made.map_err(|error| format!("failed to complete it: {error}"))?;
             }
             Ordering::Greater => {
                 let size = published.size;
-                return Err(format!("its checkpoint has {size} entries, the journal more"));
+                return Err(format!("its checkpoint has {size} entries, the journal has more"));
             }
         }
         self.came(&body, hash);
         Ok(())
     }
 
-    /// Whether the published files are those of the journal's attestations up to here. Where the
+    /// Checks that the published files are those of the journal's attestations up to here. If the
     /// journal has one more, a crash may have left files that its entry changes.
     fn held_against(&self, published: &Checkpoint, more: bool) -> Result<(), String> {
         if self.edge.root() != published.root {
-            return Err("its checkpoint is not that of the journal's attestations".into());
+            return Err("its checkpoint does not match the journal's attestations".into());
         }
         self.public.compare_partial(&self.edge, usize::from(more))
     }

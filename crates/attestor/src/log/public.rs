@@ -1,5 +1,5 @@
-//! The files that the public sees: checkpoint, tiles and bundles of entries (C2SP tlog-tiles). Each
-//! is written beside its place, and takes it once it is on the disk.
+//! The public files: checkpoint, tiles and entry bundles (C2SP tlog-tiles). Each is written to a
+//! temporary file and renamed once it is on the disk.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -17,10 +17,10 @@ use super::said;
 
 const CHECKPOINT: &str = "checkpoint";
 
-/// The folder, and the entries of its last bundle.
+/// The public folder, and the entries of the last bundle.
 pub(super) struct Public {
     folder: PathBuf,
-    /// The bundle that was appended to last: which it is, and its entries.
+    /// The index and the entries of the last bundle.
     bundle: (u64, Vec<Vec<u8>>),
 }
 
@@ -33,7 +33,7 @@ impl Public {
         self.folder.clone()
     }
 
-    /// Whether nothing was ever published here.
+    /// Returns whether nothing was ever published here.
     pub(super) fn is_empty(&self) -> bool {
         !self.folder.join("tile").exists() && !self.folder.join(CHECKPOINT).exists()
     }
@@ -42,7 +42,7 @@ impl Public {
         self.read(CHECKPOINT, MAX_NOTE_BYTES)
     }
 
-    /// Appends the entry of an attestation, in memory; answers the tiles that are full by it.
+    /// Appends the entry of an attestation in memory and returns the tiles that it completes.
     pub(super) fn append(
         &mut self,
         edge: &mut RightEdge,
@@ -58,7 +58,7 @@ impl Public {
         Ok(full)
     }
 
-    /// Writes everything that the last entry changed, but the checkpoint.
+    /// Writes every file that the last entry changed, except the checkpoint.
     pub(super) fn write(&self, edge: &RightEdge, full: &[Tile]) -> io::Result<()> {
         let (path, bytes) = self.bundle_of(self.bundle.1.len()).map_err(io::Error::other)?;
         self.write_file(&path, &bytes)?;
@@ -74,7 +74,8 @@ impl Public {
         self.write_file(CHECKPOINT, checkpoint.write().as_bytes())
     }
 
-    /// Removes the partial forms of what is full, as far as it can: they are served no more.
+    /// Removes partial tiles that a full tile replaces. A failure is logged only, because they are
+    /// not needed any more.
     pub(super) fn clean(&self, full: &[Tile]) {
         let bundle = full.first().map(|tile| entries_path(tile.index, TILE_WIDTH));
         for path in full.iter().map(Tile::path).chain(bundle) {
@@ -82,12 +83,13 @@ impl Public {
             if let Err(error) = fs::remove_dir_all(&partial)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                tracing::warn!(%error, "partial tiles in {} cannot be removed", partial.display());
+                tracing::warn!(%error, "failed to remove partial tiles in {}; they stay", partial.display());
             }
         }
     }
 
-    /// Holds the files of full tiles, and of the bundle below them, against what they have to be.
+    /// Compares the files of full tiles, and of the entry bundle below them, with the expected
+    /// content.
     pub(super) fn compare_full(&self, full: &[Tile]) -> Result<(), String> {
         if full.is_empty() {
             return Ok(());
@@ -99,9 +101,9 @@ impl Public {
         Ok(())
     }
 
-    /// Holds the partial tiles at the right edge, and those of smaller trees that they grew from,
-    /// against what they have to be. What no checkpoint covers is refused, except files of `more`
-    /// entries, which are about to be written again.
+    /// Compares the partial tiles at the right edge, and those of the smaller trees that they grew
+    /// from, with the expected content. Wider files are refused because no checkpoint covers them,
+    /// except those of `more` entries, which are about to be written again.
     pub(super) fn compare_partial(&self, edge: &RightEdge, more: usize) -> Result<(), String> {
         for tile in edge.partial_tiles() {
             let part = |width| {
@@ -117,7 +119,8 @@ impl Public {
         Ok(())
     }
 
-    /// Holds all files of one partial tile against its parts. The widest has to be there.
+    /// Compares all widths of one partial tile with the expected content. The widest one must
+    /// exist.
     fn compare_parts(
         &self,
         widest: usize,
@@ -145,7 +148,7 @@ impl Public {
         Ok(())
     }
 
-    /// The first entries of the last bundle, as a file.
+    /// Returns path and content of the last bundle's file with its first `width` entries.
     fn bundle_of(&self, width: usize) -> Result<(String, Vec<u8>), String> {
         let (index, entries) = &self.bundle;
         let entries = entries.get(..width).unwrap_or_default();
@@ -172,7 +175,7 @@ impl Public {
             Err(error) => return Err(said(&path, &error)),
         };
         let mut bytes = vec![];
-        // One byte more tells that it is longer.
+        // One byte more detects a longer file.
         let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
         file.take(most).read_to_end(&mut bytes).map_err(|error| said(&path, &error))?;
         Ok(Some(bytes))
@@ -183,8 +186,8 @@ impl Public {
     }
 }
 
-/// Writes a file so that there is the old one or the new one after a crash, and the new one once
-/// this has answered.
+/// Writes a file atomically: after a crash either the old or the new content is there, and the new
+/// content once this has returned.
 pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidFilename.into());
@@ -199,7 +202,7 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder and those above it, so that they are there after a crash.
+/// Creates a folder and its parents durably, so that they exist after a crash.
 pub(super) fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

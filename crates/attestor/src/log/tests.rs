@@ -1,4 +1,4 @@
-//! Logs that somebody, or a crash, changed; clocks that go back.
+//! Tests of logs that an operator or a crash changed, and of clocks that go back.
 
 pub(crate) mod changed;
 mod crashed;
@@ -98,7 +98,7 @@ pub(crate) fn body(session: u16) -> Body {
     }
 }
 
-/// A log with the attestations of the sessions 0, 1, … in it, closed.
+/// Returns a closed log with the attestations of the sessions 0, 1, …
 fn log_of(count: u16) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     grow(folder.path(), 0..count);
@@ -132,11 +132,11 @@ fn each_names_the_one_before_and_none_is_signed_before_its_time() {
     let mut late = body(3);
     late.time.closed = NOON + 2;
     let early = log.sign(late, NOON + 1, &key());
-    assert!(matches!(early, Err(NotSigned::Clock)), "signed before it was over");
+    assert!(matches!(early, Err(NotSigned::Clock)), "signed before the connection was closed");
     assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(NotSigned::Session)));
-    assert!(matches!(open(folder.path()), Err(LogError::Taken(_))), "one process has it");
+    assert!(matches!(open(folder.path()), Err(LogError::Taken(_))), "one process holds it");
     drop(log);
-    // All of this holds after a start too.
+    // The same holds after a restart.
     let mut log = open(folder.path()).unwrap();
     assert!(log.has(&body(1).session) && log.has(&body(2).session));
     assert!(!log.has(&body(3).session));
@@ -163,7 +163,7 @@ fn what_is_handed_out_is_in_a_published_checkpoint() {
         }
         let published = fs::read_to_string(public.join("checkpoint")).unwrap();
         assert_eq!(published, proof.checkpoint.write());
-        // Somebody who has the files alone finds the entry and its hash.
+        // The public files alone contain the entry and its hash.
         let (index, width) = (u64::from(session) / 256, session % 256 + 1);
         let entries = fs::read(public.join(entries_path(index, width))).unwrap();
         let entries = read_bundle(&entries, width).unwrap();
@@ -174,7 +174,7 @@ fn what_is_handed_out_is_in_a_published_checkpoint() {
         let leaf = *read_tile(&tile, width).unwrap().last().unwrap();
         assert_eq!(leaf, leaf_hash(entries.last().unwrap()));
     }
-    assert!(!public.join("tile/0/000.p").exists(), "the full tile has taken its place");
+    assert!(!public.join("tile/0/000.p").exists(), "the full tile has replaced it");
     assert_eq!(fs::read(public.join("tile/1/000.p/1")).unwrap().len(), 32);
     drop(log);
     open(folder.path()).unwrap();
@@ -201,7 +201,7 @@ fn a_log_has_one_name_and_one_key() {
     let path = folder.path().join("private/key");
     let secret = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(matches!(open(folder.path()), Err(LogError::File(..))), "no other key is made");
+    assert!(matches!(open(folder.path()), Err(LogError::File(..))), "no other key is created");
     let write = |text: &[u8], mode| {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();

@@ -1,4 +1,4 @@
-//! Where a log is read from: a web server or a folder.
+//! The source of a log's files: a web server or a folder.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// An address with a scheme, or else a folder.
+    /// Parses an address with a scheme; anything else is a folder.
     pub(super) fn new(log: &str) -> Result<Self, Finding> {
         if !log.contains("://") {
             return Ok(Self::Folder(log.into()));
@@ -27,7 +27,8 @@ impl Source {
         Ok(Self::Web(Box::new(caller), address))
     }
 
-    /// A file of up to so many bytes; none where it is not there. Redirects are not followed.
+    /// Returns a file of at most `max_bytes`, or `None` if it does not exist. Does not follow
+    /// redirects.
     pub(super) async fn get(&self, path: &str, longest: usize) -> Result<Option<Vec<u8>>, Finding> {
         let failed = |why: String| Finding::Unreachable(format!("{path}: {why}"));
         let bytes = match self {
@@ -37,7 +38,7 @@ impl Source {
                 match answer.status {
                     200 => Some(answer.body),
                     404 | 410 => None,
-                    status => return Err(failed(format!("the answer has the status {status}"))),
+                    status => return Err(failed(format!("the response has the status {status}"))),
                 }
             }
             Self::Folder(folder) => match File::open(folder.join(path)) {
@@ -53,7 +54,7 @@ impl Source {
             },
         };
         if bytes.as_ref().is_some_and(|bytes| bytes.len() > longest) {
-            return Err(Finding::Rewritten(format!("{path} is longer than {longest} bytes")));
+            return Err(Finding::Rewritten(format!("{path} is longer than {max_bytes} bytes")));
         }
         Ok(bytes)
     }

@@ -1,5 +1,4 @@
-//! What a monitor remembers of a log: the last checkpoint that was well, and the right edge of its
-//! tree.
+//! The saved state of a monitor: the last verified checkpoint and the right edge of its tree.
 
 use std::{
     fs::File,
@@ -15,28 +14,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::log::write_durably;
 
-/// The longest file: eight levels of 255 hashes in hexadecimal, and a note.
+/// Maximum length of the file: eight levels of 255 hashes in hexadecimal, and a note.
 const LONGEST: u64 = 256 * 1024;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// None before the first look.
+    /// `None` before the first check.
     pub(super) checkpoint: Option<SignedCheckpoint>,
     pub(super) edge: RightEdge,
 }
 
-/// As the file has it.
+/// The state as the file contains it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
     key: String,
     checkpoint: String,
-    /// The hashes of the partial tiles by level, each level in one piece.
+    /// The hashes of the partial tiles by level, concatenated per level.
     edge: Vec<String>,
 }
 
 impl State {
-    /// The state of a log with this key; nothing where there is no file.
+    /// Reads the state of a log with this key; empty if there is no file.
     pub(super) fn read(path: &Path, key: &NoteKey) -> Result<Self, String> {
         let said = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         let mut text = String::new();
@@ -78,7 +77,7 @@ impl Kept {
         let levels = levels.ok_or("its hashes are not in hexadecimal")?;
         let edge = RightEdge::new(checkpoint.size, levels).map_err(|error| error.to_string())?;
         if edge.root() != checkpoint.root {
-            return Err("its hashes are not those of its checkpoint".into());
+            return Err("its hashes do not match its checkpoint".into());
         }
         Ok(State { checkpoint: Some(signed), edge })
     }

@@ -1,5 +1,5 @@
-//! Logs that grow as they should, and logs whose operator has put another in the place of theirs:
-//! each of those is well by itself, and passes the attestor's own checks at its start.
+//! Tests of logs that grow correctly, and of logs that their operator replaced: each replacement is
+//! consistent by itself and passes the attestor's own checks at its start.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     log_key,
 };
 
-/// A log that was seen with so many entries, and what was remembered of it.
+/// A log that a monitor has checked at `COUNT` entries, and the monitor's state.
 struct Watched {
     log: TempDir,
     state: TempDir,
@@ -29,7 +29,7 @@ fn key() -> SigningKey {
     SigningKey::from_bytes(&[7; 32])
 }
 
-/// Writes what a log of these attestations serves, in the place of what is there. Each is well by
+/// Replaces the served files by those of a log with these attestations, which is consistent by
 /// itself.
 fn publish(log: &Path, attestations: impl IntoIterator<Item = u16>) {
     let mut edge = RightEdge::default();
@@ -99,7 +99,7 @@ impl Watched {
     }
 }
 
-/// The attestor's own, as it writes it.
+/// Checks the log as the attestor itself writes it.
 #[tokio::test]
 async fn the_attestors_log_is_well_at_each_size() {
     let (log, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -139,30 +139,31 @@ async fn a_log_that_grew_while_it_was_read_is_well() {
     let checkpoint = fs::read(watched.file("checkpoint")).unwrap();
     watched.replace(0..600);
     fs::write(watched.file("checkpoint"), checkpoint).unwrap();
-    // The partial tile at the top is kept until that tile is full.
+    // The partial tile at the top stays until that tile is full.
     fs::write(
         watched.file("tile/1/000.p/1"),
         &fs::read(watched.file("tile/1/000.p/2")).unwrap()[..32],
     )
     .unwrap();
-    assert!(!watched.file("tile/0/001.p").exists(), "it has the full tile alone");
+    assert!(!watched.file("tile/0/001.p").exists(), "only the full tile exists");
     assert_eq!(watched.look(true).await.unwrap().checkpoint.size, 260);
 }
 
-/// What an operator does, whether a look at what came sees it or a look at all, and its code.
+/// A modification of the operator, whether a check of all entries detects it or one of the new
+/// ones, and the exit code.
 type Case = (&'static str, fn(&Watched), bool, u8);
 
 const CHANGES: &[Case] = &[
-    ("cut off at a tile's end", |log| log.replace(0..256), false, 11),
-    ("cut off by an entry", |log| log.replace(0..259), false, 11),
-    ("cut off wholly", |log| log.replace(0..0), false, 11),
-    ("cut off and grown again", |log| log.replace((0..200).chain(300..370)), false, 10),
+    ("truncated at a tile's end", |log| log.replace(0..256), false, 11),
+    ("truncated by an entry", |log| log.replace(0..259), false, 11),
+    ("truncated completely", |log| log.replace(0..0), false, 11),
+    ("truncated and grown again", |log| log.replace((0..200).chain(300..370)), false, 10),
     ("another log of the same size", |log| log.replace((0..100).chain(300..460)), false, 10),
     ("another last entry", |log| log.replace((0..259).chain([300])), false, 10),
     ("another first entry, and more", |log| log.replace((300..301).chain(1..280)), false, 10),
-    ("another log, looked at as a whole", |log| log.replace((0..100).chain(300..470)), true, 10),
+    ("another log, all entries checked", |log| log.replace((0..100).chain(300..470)), true, 10),
     (
-        "another last entry, looked at as a whole",
+        "another last entry, all entries checked",
         |log| log.replace((0..259).chain([300])),
         true,
         10,
@@ -177,7 +178,7 @@ const CHANGES: &[Case] = &[
     ("a late hash changed", |log| byte(log, "tile/0/001.p/4", 50), false, 10),
     ("an upper hash changed", |log| byte(log, "tile/1/000.p/1", 5), false, 10),
     ("a signed size changed", |log| byte(log, "checkpoint", 24), false, 12),
-    ("the signature changed", |log| byte(log, "checkpoint", 120), false, 12),
+    ("a signature changed", |log| byte(log, "checkpoint", 120), false, 12),
     ("no checkpoint", |log| fs::write(log.file("checkpoint"), "").unwrap(), false, 12),
     ("a tile missing", |log| gone(log, "tile/0/000"), true, 13),
     ("late entries missing", |log| gone(log, "tile/entries/001.p/4"), false, 13),
@@ -224,7 +225,7 @@ async fn a_log_that_was_changed_is_found() {
         let finding = copy.look(*all).await.expect_err(what);
         assert_eq!(finding.code(), *code, "{what}: {finding}");
         let after = fs::read(copy.state.path().join("state.json")).unwrap();
-        assert_eq!(before, after, "{what}: what was remembered stays");
+        assert_eq!(before, after, "{what}: the saved state stays");
         let signed = fs::read(copy.state.path().join("state.json.refused"));
         assert_eq!(signed.is_ok(), [10, 11].contains(code) && !what.contains("too long"), "{what}");
     }
@@ -244,7 +245,8 @@ async fn a_log_of_another_key_is_refused() {
     assert!(matches!(bad("folder", "no key"), Err(Finding::State(_))));
 }
 
-/// A web server for a folder: the file, or 404; every other one of its answers is this.
+/// Serves a folder over HTTP: the file or 404. With `instead` it answers every request with that
+/// status.
 async fn serve(folder: &Path, instead: Option<&'static str>) -> String {
     let (folder, listener) = (folder.to_owned(), TcpListener::bind("127.0.0.1:0").await.unwrap());
     let address = format!("http://{}/log", listener.local_addr().unwrap());

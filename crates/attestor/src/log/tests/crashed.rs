@@ -1,4 +1,4 @@
-//! Logs whose process, or machine, stopped at some moment.
+//! Tests of logs whose process or machine stopped at an arbitrary moment.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -15,7 +15,7 @@ use super::{
     *,
 };
 
-/// The files that one more attestation changes, in the order in which they are written.
+/// Returns the files that one more attestation changes, in the order in which they are written.
 fn written(count: u16) -> Vec<String> {
     let (tile, width) = ((count - 1) / 256, (count - 1) % 256 + 1);
     let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
@@ -29,7 +29,7 @@ fn written(count: u16) -> Vec<String> {
         .collect()
 }
 
-/// A crash before each file of an append was written, and in the middle of the journal's line.
+/// Crashes before each file of an append, and within the journal's line.
 #[test]
 fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
     for count in [1, 2, 256, 257] {
@@ -52,7 +52,8 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
             fs::write(public(crashed.path(), ".checkpoint.new"), "half").unwrap();
             let mut log = open(crashed.path())
                 .unwrap_or_else(|error| panic!("{count}, after {done} files: {error}"));
-            // What was in the journal is published, and as it would have been; the next follows.
+            // The journal's entry is published exactly as without the crash, and the next one
+            // follows.
             let size = log.edge.size();
             assert_eq!(size, u64::from(count) - u64::from(done == 0), "{count}, {done}");
             if done > 0 {
@@ -72,7 +73,7 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
         let crashed = copied(before.path());
         fs::write(crashed.path().join("private/journal"), &whole[..length]).unwrap();
         let mut log = open(crashed.path()).unwrap();
-        assert_eq!(log.edge.size(), 3, "half a line was never signed for");
+        assert_eq!(log.edge.size(), 3, "no checkpoint covered an incomplete line");
         log.sign(body(9), NOON, &key()).unwrap();
     }
 }
@@ -81,7 +82,7 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
 fn a_log_that_cannot_be_written_signs_nothing_more() {
     let folder = log_of(2);
     let mut log = open(folder.path()).unwrap();
-    // A file stands where the folder of the next partial tile would be made.
+    // A file is in the place of the next partial tile's folder.
     fs::remove_dir_all(public(folder.path(), "tile/0")).unwrap();
     fs::write(public(folder.path(), "tile/0"), "").unwrap();
     assert!(matches!(log.sign(body(5), NOON, &key()), Err(NotSigned::File)));
@@ -99,9 +100,9 @@ fn a_log_that_cannot_be_written_signs_nothing_more() {
 
 const ROUNDS: &str = "LOG_ROUND_FOLDER";
 
-/// Signs in a process of its own until it is killed; tells what it would have handed out.
+/// Signs in a separate process until it is killed, and prints every released attestation.
 #[test]
-#[ignore = "is run by the test below, in a process of its own"]
+#[ignore = "runs in a separate process, started by the test below"]
 fn signs_until_it_is_killed() {
     let folder = PathBuf::from(std::env::var(ROUNDS).unwrap());
     let mut log = open(&folder).unwrap();
@@ -111,8 +112,8 @@ fn signs_until_it_is_killed() {
     }
 }
 
-/// Kills it in rounds. All that was handed out has to be in the log that remains, and every
-/// checkpoint that was ever seen consistent with it.
+/// Kills the process in rounds. Every released attestation must be in the log that remains, and
+/// every published checkpoint must be consistent with it.
 #[test]
 fn what_was_handed_out_before_a_kill_is_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +129,7 @@ fn what_was_handed_out_before_a_kill_is_in_the_log() {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let reading = std::thread::spawn(move || {
-            // The harness writes its own words before the first of ours.
+            // The test harness prints its own text before the first line.
             let line = |line: String| {
                 let (_, told) = line.split_once("released ")?;
                 let (attestation, inclusion) = told.split_once(' ')?;
@@ -140,7 +141,7 @@ fn what_was_handed_out_before_a_kill_is_in_the_log() {
         child.kill().unwrap();
         child.wait().unwrap();
         released.extend(reading.join().unwrap());
-        // Between the rounds nothing is repaired by hand.
+        // Nothing is repaired by hand between the rounds.
         if round % 5 == 4 {
             drop(open(folder.path()).unwrap());
         }
