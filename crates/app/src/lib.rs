@@ -31,7 +31,7 @@ mod whole;
 mod witness;
 mod workers;
 
-pub use attestor::EXAMINE;
+pub use attestor::EXAMINER_ARGUMENT;
 pub use prover::PROVE;
 
 pub use self::{

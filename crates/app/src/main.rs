@@ -15,9 +15,9 @@ fn main() -> ExitCode {
     if arguments.next_if(|first| first == app::JAIL).is_some() {
         return cdp::enter_jail(arguments);
     }
-    match arguments.next_if(|first| first == app::PROVE || first == app::EXAMINE) {
+    match arguments.next_if(|first| first == app::PROVE || first == app::EXAMINER_ARGUMENT) {
         Some(work) if work == app::PROVE => return prover::work(),
-        Some(_) => return attestor::work(),
+        Some(_) => return attestor::run_worker(),
         None => (),
     }
     match app::cli::run() {

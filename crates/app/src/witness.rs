@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use attestor::{
-    Attestor as Embedded, Bounds, Clients, LogError, Settings, StartError, new_key, now,
+    Attestor as Embedded, AttestorLimits, AllowedClients, LogError, Settings, StartError, new_key, now,
 };
 use domain::{
     egress::Egress,
@@ -92,9 +92,9 @@ async fn embedded(
         hosts: vec![(adapters::sandbox::HOST.to_owned(), address)],
         egress: Egress::default(),
         // It listens on the loopback interface alone.
-        clients: Clients::Everyone,
+        clients: AllowedClients::Everyone,
         // As many as proofs are made at once.
-        bounds: Bounds { examinations: config.attesting.proofs, ..Bounds::default() },
+        limits: AttestorLimits { examinations: config.attesting.proofs, ..AttestorLimits::default() },
         program: program.to_owned(),
     };
     // Each process that shares the folder has a log of its own.
@@ -102,7 +102,7 @@ async fn embedded(
     let attestor = loop {
         let log = logs.next().ok_or("too many processes share the data folder")?;
         match Embedded::new(settings(log)) {
-            Err(StartError::Log(LogError::Taken(_))) => (),
+            Err(StartError::Log(LogError::Locked(_))) => (),
             made => break made?,
         }
     };

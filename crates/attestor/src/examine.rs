@@ -19,18 +19,19 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 /// Resource limits of one examination: 2 GB are usual, 7 GB for the longest requests.
-const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
+const RESOURCE_LIMITS: Bounds =
+    Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
 
 /// A recording with everything that its attestation states.
 #[derive(Debug, Encode, Decode)]
 #[cbor(array)]
-pub(crate) struct Job {
+pub(crate) struct ExaminationJob {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(crate) client: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(crate) server: Vec<u8>,
     #[n(2)]
-    pub(crate) telling: Telling,
+    pub(crate) reveal: Telling,
     /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
@@ -63,23 +64,23 @@ pub(crate) struct Job {
 
 /// The result of an examination.
 #[derive(Debug, Encode, Decode)]
-pub(crate) enum Result {
+pub(crate) enum ExaminationResult {
     /// The attestation body, still without its log entry, and the encoded disclosure.
     #[n(0)]
-    Found(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
+    Accepted(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
     #[n(1)]
     Refused(#[n(0)] String),
 }
 
-impl Job {
+impl ExaminationJob {
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         write(self).ok()
     }
 
     /// Returns whether a body agrees with this job in every value that is known without an
     /// examination.
-    pub(crate) fn is_answered_by(&self, body: &Body, descriptor: &Descriptor) -> bool {
-        let mode = match &self.telling {
+    pub(crate) fn agrees_with(&self, body: &Body, descriptor: &Descriptor) -> bool {
+        let mode = match &self.reveal {
             Telling::FullReveal(_) => Mode::FullReveal,
             Telling::Proved(reveal) => reveal.mode(),
         };
@@ -110,7 +111,7 @@ impl Job {
     }
 }
 
-impl Result {
+impl ExaminationResult {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         read(bytes).ok()
     }
@@ -118,27 +119,27 @@ impl Result {
 
 /// Examines jobs from the standard input until it ends.
 #[must_use]
-pub fn work() -> ExitCode {
+pub fn run_worker() -> ExitCode {
     let backend = Spartan::default();
-    jobs::serve(BOUNDS, |job| {
-        let result = match read::<Job>(job) {
+    jobs::serve(RESOURCE_LIMITS, |job| {
+        let result = match read::<ExaminationJob>(job) {
             Ok(job) => job.examine(&backend),
             Err(error) => Err(error.to_string()),
         };
-        write(&result.unwrap_or_else(Result::Refused)).unwrap_or_default()
+        write(&result.unwrap_or_else(ExaminationResult::Refused)).unwrap_or_default()
     })
 }
 
-impl Job {
-    fn examine(self, backend: &Spartan) -> std::result::Result<Result, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
+impl ExaminationJob {
+    fn examine(self, backend: &Spartan) -> std::result::Result<ExaminationResult, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
         let descriptor: Descriptor =
-            serde_json::from_str(&self.descriptor).map_err(|error| said(&error))?;
-        let roots = anchors(&self.roots);
+            serde_json::from_str(&self.descriptor).map_err(|error| text(&error))?;
+        let roots = trust_anchors(&self.roots);
         let now = UnixTime::since_unix_epoch(Duration::from_millis(self.time.opened));
         let trust = Trust { roots: &roots, now };
         let capture = Capture { client: &self.client, server: &self.server };
-        let found = match &self.telling {
+        let findings = match &self.reveal {
             Telling::FullReveal(secret) => {
                 full_reveal::examine(capture, secret, &descriptor, &trust)
             }
@@ -146,7 +147,7 @@ impl Job {
                 zktls::examine(capture, reveal, backend, &descriptor, &trust)
             }
         };
-        let found = found.map_err(|refusal| said(&refusal))?;
+        let findings = findings.map_err(|refusal| text(&refusal))?;
         let circumstances = Circumstances {
             id: self.id,
             issuer: self.issuer,
@@ -161,16 +162,17 @@ impl Job {
             time: self.time,
             attestor: self.build,
             log: LogPlace { index: 0, before: [0; 32] },
-            blind: random(),
+            blind: random_bytes(),
         };
-        let (body, disclosure) = attest(&found, capture, &descriptor, circumstances, random);
-        let disclosure = disclosure.write().map_err(|error| said(&error))?;
-        Ok(Result::Found(Box::new(body), disclosure))
+        let (body, disclosure) =
+            attest(&findings, capture, &descriptor, circumstances, random_bytes);
+        let disclosure = disclosure.write().map_err(|error| text(&error))?;
+        Ok(ExaminationResult::Accepted(Box::new(body), disclosure))
     }
 }
 
 /// Converts root certificates to trust anchors. Certificates that cannot be parsed are left out.
-pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
+pub(crate) fn trust_anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
     let anchor = |root: &ByteVec| {
         let certificate = CertificateDer::from_slice(root);
         webpki::anchor_from_trusted_cert(&certificate).ok().map(|anchor| anchor.to_owned())
@@ -180,7 +182,7 @@ pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
 
 /// # Panics
 /// Panics if the system provides no random bytes, because nothing can be attested without them.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     #[expect(clippy::expect_used, reason = "see above")]
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
@@ -194,11 +196,11 @@ mod tests {
     use super::*;
     use crate::log::tests::body as sample;
 
-    fn job(descriptor: &Descriptor) -> Job {
-        Job {
+    fn job(descriptor: &Descriptor) -> ExaminationJob {
+        ExaminationJob {
             client: vec![1; 10],
             server: vec![2; 20],
-            telling: Telling::FullReveal(vec![0; 32]),
+            reveal: Telling::FullReveal(vec![0; 32]),
             descriptor: serde_json::to_string(descriptor).unwrap(),
             roots: vec![],
             roots_sha256: [5; 32],
@@ -216,7 +218,7 @@ mod tests {
     }
 
     /// Returns the body that an honest examiner returns.
-    fn answer(job: &Job, descriptor: &Descriptor) -> Body {
+    fn answer(job: &ExaminationJob, descriptor: &Descriptor) -> Body {
         let capture = Capture { client: &job.client, server: &job.server };
         let claim = |claim: &Claim| body::Claim {
             field: claim.field.clone(),
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_anything_else_is_not_signed() {
+    fn a_body_that_disagrees_with_the_job_is_not_signed() {
         let descriptor = Descriptor {
             platform: 1,
             version: 1,
@@ -255,7 +257,7 @@ mod tests {
         };
         let job = job(&descriptor);
         let honest = answer(&job, &descriptor);
-        assert!(job.is_answered_by(&honest, &descriptor));
+        assert!(job.agrees_with(&honest, &descriptor));
         let changes: [fn(&mut Body); 25] = [
             |body| body.version = 1,
             |body| body.algorithm = 2,
@@ -286,7 +288,7 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let mut body = honest.clone();
             change(&mut body);
-            assert!(!job.is_answered_by(&body, &descriptor), "change {number}");
+            assert!(!job.agrees_with(&body, &descriptor), "change {number}");
         }
     }
 }

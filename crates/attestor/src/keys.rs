@@ -15,14 +15,15 @@ use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
 use self::files::{
-    Content, MAX_KEYS, MAX_REASON_BYTES, Stored, is_reason, read_folder, sync, write_temporary,
+    KeyFile, MAX_KEYS, MAX_REASON_BYTES, StoredKey, is_valid_reason, read_folder, sync_folder,
+    write_temporary,
 };
-use crate::examine::random;
+use crate::examine::random_bytes;
 
-const DAY: u64 = 24 * 60 * 60 * 1000;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// A key that is not revoked, with its validity period in milliseconds since 1970.
-pub(crate) struct Key {
+pub(crate) struct NotaryKey {
     pub(crate) signing: SigningKey,
     pub(crate) valid_from: u64,
     pub(crate) valid_to: u64,
@@ -62,19 +63,19 @@ pub enum KeyError {
     #[error("failed to read or write {0}: {1}")]
     File(PathBuf, #[source] io::Error),
     #[error("other users may read {0}: run `chmod 600` on it, and consider who has read it")]
-    Open(PathBuf),
+    TooOpen(PathBuf),
     #[error("{0} is not a valid key: {1}")]
-    Form(PathBuf, String),
+    Malformed(PathBuf, String),
     #[error("no key in {0} is valid now: `avouch-attestor new-key` makes one")]
-    None(PathBuf),
+    NoValidKey(PathBuf),
     #[error("{0} has more than {MAX_KEYS} keys: move some expired keys elsewhere")]
     TooMany(PathBuf),
     #[error("{0} has no such key: `avouch-attestor list-keys` prints their ids")]
-    Unknown(PathBuf),
+    UnknownKey(PathBuf),
     #[error("a revocation cannot be in the future: it takes effect when it is published")]
-    Future,
+    RevocationInFuture,
     #[error("the reason is longer than {MAX_REASON_BYTES} bytes, or has control characters")]
-    Reason,
+    InvalidReason,
 }
 
 /// Creates a key that is valid from now on, for this number of days.
@@ -82,9 +83,9 @@ pub enum KeyError {
 /// # Errors
 /// The file exists already, or it cannot be written.
 pub fn new_key(folder: &Path, now: u64, days: u64) -> Result<PathBuf, KeyError> {
-    let secret: [u8; 32] = random();
-    let valid_to = now.saturating_add(days.saturating_mul(DAY));
-    let content = Content {
+    let secret: [u8; 32] = random_bytes();
+    let valid_to = now.saturating_add(days.saturating_mul(DAY_MILLIS));
+    let content = KeyFile {
         secret: Some(hex(&secret)),
         public_key: None,
         valid_from: now,
@@ -98,7 +99,7 @@ pub fn new_key(folder: &Path, now: u64, days: u64) -> Result<PathBuf, KeyError> 
     let temporary = write_temporary(&path, &content).map_err(failed)?;
     // A hard link, unlike a rename, does not replace an existing file.
     let linked = fs::hard_link(&temporary, &path);
-    fs::remove_file(&temporary).and(linked).and_then(|()| sync(folder)).map_err(failed)?;
+    fs::remove_file(&temporary).and(linked).and_then(|()| sync_folder(folder)).map_err(failed)?;
     Ok(path)
 }
 
@@ -116,24 +117,25 @@ pub fn revoke_key(
     now: u64,
 ) -> Result<KeyEntry, KeyError> {
     if at > now {
-        return Err(KeyError::Future);
+        return Err(KeyError::RevocationInFuture);
     }
-    if reason.is_some_and(|reason| !is_reason(reason)) {
-        return Err(KeyError::Reason);
+    if reason.is_some_and(|reason| !is_valid_reason(reason)) {
+        return Err(KeyError::InvalidReason);
     }
     let failed = |error| KeyError::File(folder.to_owned(), error);
     // Held until the end, so that the earlier time wins when two revocations run at once.
     let lock = File::open(folder).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let all = read_folder(folder)?;
-    let named = |stored: &&Stored| {
+    let named = |stored: &&StoredKey| {
         [hex(&key_id(&stored.public_key)), hex(&stored.public_key)].iter().any(|name| name == key)
     };
     let found: Vec<_> = all.iter().filter(named).collect();
-    let public_key = found.first().ok_or_else(|| KeyError::Unknown(folder.to_owned()))?.public_key;
+    let public_key =
+        found.first().ok_or_else(|| KeyError::UnknownKey(folder.to_owned()))?.public_key;
     for stored in found {
         let earlier = stored.content.revoked_at;
-        let content = Content {
+        let content = KeyFile {
             secret: None,
             public_key: Some(hex(&public_key)),
             revoked_at: Some(earlier.map_or(at, |earlier| earlier.min(at))),
@@ -144,11 +146,11 @@ pub fn revoke_key(
         };
         let failed = |error| KeyError::File(stored.path.clone(), error);
         let temporary = write_temporary(&stored.path, &content).map_err(failed)?;
-        fs::rename(&temporary, &stored.path).and_then(|()| sync(folder)).map_err(failed)?;
+        fs::rename(&temporary, &stored.path).and_then(|()| sync_folder(folder)).map_err(failed)?;
     }
     let public_key = hex(&public_key);
     let entry = list_keys(folder, now)?.into_iter().find(|entry| entry.public_key == public_key);
-    entry.ok_or_else(|| KeyError::Unknown(folder.to_owned()))
+    entry.ok_or_else(|| KeyError::UnknownKey(folder.to_owned()))
 }
 
 /// Returns all keys of a folder with their states at `now`, the newest last.
@@ -160,8 +162,8 @@ pub fn list_keys(folder: &Path, now: u64) -> Result<Vec<KeyEntry>, KeyError> {
     let revoked = revoked(&all);
     let usable = usable(&all);
     let signs = current(&usable, now).map(|key| key.signing.verifying_key().to_bytes());
-    let entry = |stored: &Stored| {
-        let Content { valid_from, valid_to, revoked_at, revocation_reason, .. } =
+    let entry = |stored: &StoredKey| {
+        let KeyFile { valid_from, valid_to, revoked_at, revocation_reason, .. } =
             stored.content.clone();
         let state = if revoked.contains(&stored.public_key) {
             KeyState::Revoked
@@ -192,19 +194,19 @@ pub fn list_keys(folder: &Path, now: u64) -> Result<Vec<KeyEntry>, KeyError> {
 ///
 /// # Errors
 /// A key is malformed, or other users may read it.
-pub(crate) fn read_keys(folder: &Path) -> Result<Vec<Key>, KeyError> {
+pub(crate) fn read_keys(folder: &Path) -> Result<Vec<NotaryKey>, KeyError> {
     Ok(usable(&read_folder(folder)?))
 }
 
 /// Returns the newest key that is valid now.
-pub(crate) fn current(keys: &[Key], now: u64) -> Option<&Key> {
+pub(crate) fn current(keys: &[NotaryKey], now: u64) -> Option<&NotaryKey> {
     keys.iter().rev().find(|key| (key.valid_from..key.valid_to).contains(&now))
 }
 
 /// Returns the published list of keys, including revoked ones, in the form that `avouch-verify
 /// --keys` reads.
 pub(crate) fn issuers(name: &str, folder: &Path) -> Result<Vec<serde_json::Value>, KeyError> {
-    let issuer = |stored: &Stored| {
+    let issuer = |stored: &StoredKey| {
         let mut issuer = serde_json::json!({
             "name": name,
             "publicKey": hex(&stored.public_key),
@@ -219,20 +221,20 @@ pub(crate) fn issuers(name: &str, folder: &Path) -> Result<Vec<serde_json::Value
     Ok(read_folder(folder)?.iter().map(issuer).collect())
 }
 
-fn revoked(all: &[Stored]) -> Vec<[u8; 32]> {
+fn revoked(all: &[StoredKey]) -> Vec<[u8; 32]> {
     let revoked = all.iter().filter(|stored| stored.content.revoked_at.is_some());
     revoked.map(|stored| stored.public_key).collect()
 }
 
 /// Returns the keys that are not revoked. A key in two files is revoked if one of them says so.
-fn usable(all: &[Stored]) -> Vec<Key> {
+fn usable(all: &[StoredKey]) -> Vec<NotaryKey> {
     let revoked = revoked(all);
-    let kept = all.iter().filter(|stored| !revoked.contains(&stored.public_key));
-    let key = |stored: &Stored| {
+    let usable = all.iter().filter(|stored| !revoked.contains(&stored.public_key));
+    let key = |stored: &StoredKey| {
         let (valid_from, valid_to) = (stored.content.valid_from, stored.content.valid_to);
-        stored.signing.clone().map(|signing| Key { signing, valid_from, valid_to })
+        stored.signing.clone().map(|signing| NotaryKey { signing, valid_from, valid_to })
     };
-    kept.filter_map(key).collect()
+    usable.filter_map(key).collect()
 }
 
 #[cfg(test)]

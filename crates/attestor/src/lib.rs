@@ -31,51 +31,51 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    attempts::Attempts,
-    clients::Tally,
+    attempts::AttemptCounter,
+    clients::ConcurrencyLimiter,
     keys::{current, read_keys},
-    log::Log,
+    log::TransparencyLog,
 };
 pub use self::{
-    clients::Clients,
-    config::{BadConfig, Config},
-    examine::work,
+    clients::AllowedClients,
+    config::{Config, ConfigError},
+    examine::run_worker,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},
-    monitor::{Finding, Monitor, Seen},
-    settings::{Bounds, Settings, StartError},
+    monitor::{Monitor, MonitorError, VerifiedLog},
+    settings::{AttestorLimits, Settings, StartError},
 };
 
 /// First argument with which the examiner process is started; a program that receives it calls
 /// [`run_worker`].
-pub const EXAMINE: &str = "examine-recordings";
+pub const EXAMINER_ARGUMENT: &str = "examine-recordings";
 /// Accepted connections per allowed conversation.
-const DOORS: usize = 4;
+const CONNECTIONS_PER_CONVERSATION: usize = 4;
 /// Time from a shutdown request to the end of the last conversation.
-const DRAIN: Duration = Duration::from_secs(20);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An attestor.
 pub struct Attestor {
     settings: Settings,
-    log: Mutex<Log>,
+    log: Mutex<TransparencyLog>,
     /// Sessions that are being attested now.
-    under_way: Mutex<Vec<[u8; 32]>>,
-    attempts: Mutex<Attempts>,
+    active_sessions: Mutex<Vec<[u8; 32]>>,
+    attempts: Mutex<AttemptCounter>,
     pool: jobs::Pool,
     /// Permits for running examinations, and for running and waiting ones together.
-    examiners: Semaphore,
-    queue: Semaphore,
+    examination_permits: Semaphore,
+    queue_permits: Semaphore,
     roots: Vec<ByteVec>,
     roots_sha256: [u8; 32],
     build: Build,
     acceptor: TlsAcceptor,
-    room: Semaphore,
+    conversation_permits: Semaphore,
     /// Conversations by client, and connections without an open message by address.
-    conversations: Tally,
-    newcomers: Tally,
+    client_conversations: ConcurrencyLimiter,
+    pending_connections: ConcurrencyLimiter,
     /// Permits for all connections, including those that are not conversations yet. Connections
     /// above the limit are closed at once.
-    doors: Arc<Semaphore>,
+    connection_permits: Arc<Semaphore>,
 }
 
 impl Attestor {
@@ -88,42 +88,52 @@ impl Attestor {
             let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
             descriptor.check().map_err(bad)?;
         }
-        if settings.clients == Clients::Known(vec![]) {
+        if settings.clients == AllowedClients::Tokens(vec![]) {
             return Err(StartError::Clients);
         }
         let keys = read_keys(&settings.keys)?;
-        let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
+        let key =
+            current(&keys, now()).ok_or_else(|| KeyError::NoValidKey(settings.keys.clone()))?;
         let issuers = keys::issuers(&settings.name, &settings.keys)?;
         let issuers: Vec<Issuer> = serde_json::from_value(issuers.into()).unwrap_or_default();
         let origin = &settings.log_origin;
-        let log = Log::open(&settings.log, origin, &issuers, Some(&key.signing))?;
+        let log = TransparencyLog::open(&settings.log, origin, &issuers, Some(&key.signing))?;
         let log = Mutex::new(log);
         let program = fs::read(&settings.program).map_err(StartError::Program)?;
         let build = Build {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: Sha256::digest(&program).into(),
         };
-        let Bounds { conversations, examinations, queue, examining, .. } = settings.bounds;
-        let pool = jobs::Pool::new(settings.program.clone(), EXAMINE, examinations, examining);
+        let AttestorLimits {
+            conversations,
+            examinations,
+            queue,
+            examination_timeout: examining,
+            ..
+        } = settings.limits;
+        let pool =
+            jobs::Pool::new(settings.program.clone(), EXAMINER_ARGUMENT, examinations, examining);
         let mut roots = settings.roots.clone();
         roots.sort();
         roots.dedup();
         let roots_sha256 = roots_hash(&roots);
         Ok(Arc::new(Self {
             log,
-            under_way: Mutex::default(),
+            active_sessions: Mutex::default(),
             attempts: Mutex::default(),
             pool,
-            examiners: Semaphore::new(examinations.max(1)),
-            queue: Semaphore::new(examinations.max(1).saturating_add(queue)),
+            examination_permits: Semaphore::new(examinations.max(1)),
+            queue_permits: Semaphore::new(examinations.max(1).saturating_add(queue)),
             roots: roots.into_iter().map(ByteVec::from).collect(),
             roots_sha256,
             build,
             acceptor: acceptor()?,
-            room: Semaphore::new(conversations.max(1)),
-            conversations: Tally::default(),
-            newcomers: Tally::default(),
-            doors: Arc::new(Semaphore::new(conversations.max(1) * DOORS)),
+            conversation_permits: Semaphore::new(conversations.max(1)),
+            client_conversations: ConcurrencyLimiter::default(),
+            pending_connections: ConcurrencyLimiter::default(),
+            connection_permits: Arc::new(Semaphore::new(
+                conversations.max(1) * CONNECTIONS_PER_CONVERSATION,
+            )),
             settings,
         }))
     }
@@ -132,17 +142,19 @@ impl Attestor {
     pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         loop {
-            let came = tokio::select! {
-                came = listener.accept() => came,
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
                 () = stop.cancelled() => break,
             };
-            match came {
+            match accepted {
                 Ok((stream, from)) => {
-                    let Ok(door) = self.doors.clone().try_acquire_owned() else { continue };
-                    let me = self.clone();
+                    let Ok(permit) = self.connection_permits.clone().try_acquire_owned() else {
+                        continue;
+                    };
+                    let attestor = self.clone();
                     tasks.spawn(async move {
-                        me.receive(stream, from).await;
-                        drop(door);
+                        attestor.handle_connection(stream, from).await;
+                        drop(permit);
                     });
                 }
                 Err(error) => {
@@ -152,8 +164,10 @@ impl Attestor {
             }
         }
         tasks.close();
-        if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-            tracing::warn!("some conversations did not finish within {DRAIN_TIMEOUT:?}; they are dropped");
+        if tokio::time::timeout(DRAIN_TIMEOUT, tasks.wait()).await.is_err() {
+            tracing::warn!(
+                "some conversations did not finish within {DRAIN_TIMEOUT:?}; they are dropped"
+            );
         }
     }
 
@@ -174,16 +188,16 @@ impl Attestor {
         Ok(keys.iter().map(|key| key.signing.verifying_key().to_bytes()).collect())
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, TransparencyLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+    fn attempts(&self) -> MutexGuard<'_, AttemptCounter> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn under_way(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active_sessions(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {
+        self.active_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -209,14 +223,14 @@ fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
 /// notary key that signs the channel binding.
 fn acceptor() -> Result<TlsAcceptor, StartError> {
     let failed = |error: &dyn std::error::Error| StartError::Tls(error.to_string());
-    let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
-    let made = made.map_err(|error| failed(&error))?;
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+    let generated = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
+    let generated = generated.map_err(|error| failed(&error))?;
+    let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der())
         .map_err(|error| StartError::Tls(error.to_owned()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| {
-            builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)
+            builder.with_no_client_auth().with_single_cert(vec![generated.cert.der().clone()], key)
         })
         .map_err(|error| failed(&error))?;
     config.alpn_protocols = vec![attestation::protocol::ALPN.to_vec()];

@@ -27,28 +27,28 @@ use attestation::{
 };
 use ed25519_dalek::SigningKey;
 
-use self::{journal::Journal, public::Public};
+use self::{journal::Journal, public::PublicFiles};
 
 pub use self::opening::log_key;
 pub(crate) use self::public::write_durably;
 
 /// A log that is open for appending. Only one process at a time holds it.
-pub(crate) struct Log {
+pub(crate) struct TransparencyLog {
     origin: String,
     key: SigningKey,
     journal: Journal,
-    public: Public,
+    public: PublicFiles,
     edge: RightEdge,
-    next: LogPlace,
+    next_entry: LogPlace,
     /// Signing time of the newest attestation, in milliseconds since 1970.
-    signed: u64,
+    last_signed: u64,
     sessions: HashSet<[u8; 32]>,
     /// Whether a write failed; the next start repairs the files.
-    torn: bool,
+    write_failed: bool,
 }
 
 /// An attestation with the proof that it is in the log.
-pub(crate) struct Logged {
+pub(crate) struct LoggedAttestation {
     pub(crate) attestation: Vec<u8>,
     /// A [`LogProof`] of its entry, in a checkpoint that the attestation's own key cosigned.
     pub(crate) inclusion: Vec<u8>,
@@ -60,18 +60,18 @@ pub enum LogError {
     #[error("failed to read or write the log {0}: {1}")]
     File(PathBuf, #[source] io::Error),
     #[error("another process holds the log {0}")]
-    Taken(PathBuf),
+    Locked(PathBuf),
     #[error("{0} is a log of an earlier version: move it away to start a new log")]
-    Earlier(PathBuf),
+    EarlierVersion(PathBuf),
     #[error("other users may read {0}: run `chmod 600` on it, and consider who has read it")]
-    Open(PathBuf),
+    TooOpen(PathBuf),
     #[error("the log {0} was modified or is damaged: {1}")]
-    Broken(PathBuf, String),
+    Corrupt(PathBuf, String),
 }
 
 /// Why an attestation was not signed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotSigned {
+pub(crate) enum SignError {
     #[error("the attestor's clock is behind its log")]
     Clock,
     #[error("this session was attested before")]
@@ -82,14 +82,14 @@ pub(crate) enum NotSigned {
     File,
 }
 
-impl Log {
-    fn came(&mut self, body: &Body, hash: [u8; 32]) {
-        self.next = LogPlace { index: body.log.index + 1, before: hash };
-        self.signed = body.time.signed;
+impl TransparencyLog {
+    fn record_entry(&mut self, body: &Body, hash: [u8; 32]) {
+        self.next_entry = LogPlace { index: body.log.index + 1, before: hash };
+        self.last_signed = body.time.signed;
         self.sessions.insert(body.session);
     }
 
-    pub(crate) fn has(&self, session: &[u8; 32]) -> bool {
+    pub(crate) fn contains(&self, session: &[u8; 32]) -> bool {
         self.sessions.contains(session)
     }
 
@@ -100,18 +100,18 @@ impl Log {
         body: Body,
         now: u64,
         key: &SigningKey,
-    ) -> Result<Logged, NotSigned> {
+    ) -> Result<LoggedAttestation, SignError> {
         let mut body = body;
-        if self.torn {
-            return Err(NotSigned::File);
+        if self.write_failed {
+            return Err(SignError::File);
         }
-        if now < self.signed || now < body.time.closed {
-            return Err(NotSigned::Clock);
+        if now < self.last_signed || now < body.time.closed {
+            return Err(SignError::Clock);
         }
-        if self.has(&body.session) {
-            return Err(NotSigned::Session);
+        if self.contains(&body.session) {
+            return Err(SignError::Session);
         }
-        body.log = self.next.clone();
+        body.log = self.next_entry.clone();
         body.time.signed = now;
         let attestation = signed::sign(&body, key)?;
         let (_, hash) = signed::unverified(&attestation)?;
@@ -120,12 +120,12 @@ impl Log {
             self.journal.append(&attestation).and_then(|()| self.publish(&hash, Some(key)));
         let checkpoint = written.map_err(|error| {
             tracing::error!(%error, "failed to write the log; nothing more is signed until a restart");
-            self.torn = true;
-            NotSigned::File
+            self.write_failed = true;
+            SignError::File
         })?;
-        self.came(&body, hash);
+        self.record_entry(&body, hash);
         let proof = LogProof { index: body.log.index, path, checkpoint };
-        Ok(Logged { attestation, inclusion: proof.write().into_bytes() })
+        Ok(LoggedAttestation { attestation, inclusion: proof.write().into_bytes() })
     }
 
     /// Writes the files that the next entry changes, the checkpoint last.
@@ -137,7 +137,7 @@ impl Log {
         let full = self.public.append(&mut self.edge, hash).map_err(io::Error::other)?;
         self.public.write(&self.edge, &full)?;
         let checkpoint = self.publish_checkpoint(cosigner)?;
-        self.public.clean(&full);
+        self.public.remove_partial(&full);
         Ok(checkpoint)
     }
 
@@ -155,14 +155,14 @@ impl Log {
 /// name must not contain.
 #[must_use]
 pub fn default_origin(name: &str) -> String {
-    let fine =
+    let allowed =
         |character: char| if tlog::is_key_name(&character.to_string()) { character } else { '-' };
-    let origin: String = name.trim().chars().take(100).map(fine).collect();
+    let origin: String = name.trim().chars().take(100).map(allowed).collect();
     if origin.is_empty() { "attestor".into() } else { origin }
 }
 
 /// Formats an error about a file for the end of a sentence.
-fn said(path: &Path, error: &(impl std::fmt::Display + ?Sized)) -> String {
+fn file_error(path: &Path, error: &(impl std::fmt::Display + ?Sized)) -> String {
     format!("{}: {error}", path.display())
 }
 

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use attestation::descriptor::Descriptor;
 use domain::egress::Egress;
 
-use crate::{Clients, KeyError, LogError};
+use crate::{AllowedClients, KeyError, LogError};
 
 /// The settings of an attestor.
 pub struct Settings {
@@ -25,15 +25,15 @@ pub struct Settings {
     pub hosts: Vec<(String, SocketAddr)>,
     /// Non-public addresses that may be connected to.
     pub egress: Egress,
-    pub clients: Clients,
-    pub bounds: Bounds,
+    pub clients: AllowedClients,
+    pub limits: AttestorLimits,
     /// The program that examines, started with [`EXAMINER_ARGUMENT`](crate::EXAMINER_ARGUMENT).
     pub program: PathBuf,
 }
 
 /// The limits of an attestor.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct AttestorLimits {
     /// Concurrent conversations; further ones are refused.
     pub conversations: usize,
     /// Concurrent conversations per client: per token, or per address if every client is served.
@@ -43,26 +43,26 @@ pub struct Bounds {
     /// Number of waiting examinations; further ones are refused.
     pub queue: usize,
     /// Time limit for waiting.
-    pub waiting: Duration,
+    pub queue_timeout: Duration,
     /// Time limit for a connection to a server.
-    pub relay: Duration,
+    pub relay_timeout: Duration,
     /// Time limit for the prover, from the receipt to the reveal message.
-    pub proving: Duration,
+    pub proving_timeout: Duration,
     /// Time limit for one examination.
-    pub examining: Duration,
+    pub examination_timeout: Duration,
 }
 
-impl Default for Bounds {
+impl Default for AttestorLimits {
     fn default() -> Self {
         Self {
             conversations: 64,
             per_client: 8,
             examinations: 1,
             queue: 16,
-            waiting: Duration::from_secs(30),
-            relay: Duration::from_secs(30),
-            proving: Duration::from_secs(180),
-            examining: Duration::from_secs(60),
+            queue_timeout: Duration::from_secs(30),
+            relay_timeout: Duration::from_secs(30),
+            proving_timeout: Duration::from_secs(180),
+            examination_timeout: Duration::from_secs(60),
         }
     }
 }

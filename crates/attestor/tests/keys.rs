@@ -37,7 +37,7 @@ impl Operator {
 }
 
 #[test]
-fn a_key_is_made_followed_and_revoked() {
+fn a_key_is_created_rotated_and_revoked() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let list = operator.json(&["list-keys", "--json"]);
@@ -69,7 +69,7 @@ fn a_key_is_made_followed_and_revoked() {
 }
 
 #[test]
-fn what_cannot_be_revoked_is_told_in_one_line() {
+fn invalid_revocations_are_reported_in_one_line() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let id = operator.json(&["list-keys", "--json"])["keys"][0]["keyId"].clone();
@@ -93,7 +93,7 @@ fn what_cannot_be_revoked_is_told_in_one_line() {
 
 /// Verifiers must be able to parse the published list.
 #[test]
-fn a_name_that_no_list_of_keys_can_have_is_refused() {
+fn a_name_that_no_trust_list_accepts_is_refused() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let file = operator.0.path().join("attestor.toml");

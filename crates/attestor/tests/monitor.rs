@@ -52,22 +52,22 @@ fn monitor(log: &Path, state: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn each_finding_has_an_exit_code() {
+fn each_monitor_error_has_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let (log, state) = (folder.path().join("log"), folder.path().join("state/log.json"));
     let code = |more: &[&str]| monitor(&log, &state, more).status.code().unwrap();
     assert_eq!(code(&["--once"]), 13, "there is no log yet");
     publish(&log, b"abc");
-    let told = monitor(&log, &state, &["--once"]);
-    assert_eq!(told.status.code(), Some(0));
-    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!((&told["origin"], &told["size"]), (&ORIGIN.into(), &3.into()));
+    let output = monitor(&log, &state, &["--once"]);
+    assert_eq!(output.status.code(), Some(0));
+    let output: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&output["origin"], &output["size"]), (&ORIGIN.into(), &3.into()));
     publish(&log, b"abcd");
     assert_eq!(code(&["--all"]), 0);
     publish(&log, b"abce");
-    let told = monitor(&log, &state, &["--interval", "1"]);
-    assert_eq!(told.status.code(), Some(10), "it ends at the first problem");
-    assert!(String::from_utf8(told.stderr).unwrap().contains("the log was rewritten"));
+    let output = monitor(&log, &state, &["--interval", "1"]);
+    assert_eq!(output.status.code(), Some(10), "it ends at the first problem");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the log was rewritten"));
     publish(&log, b"abc");
     assert_eq!(code(&[]), 11);
     publish(&log, b"abcd");

@@ -5,81 +5,81 @@ use std::time::Duration;
 use attestation::body::MAX_CHALLENGE_BYTES;
 use jobs::JobError;
 
-use crate::{KeyError, log::NotSigned, relay::RelayError};
+use crate::{KeyError, log::SignError, relay::RelayError};
 
 /// Why a conversation ends without an attestation. The prover receives the text.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum ConversationError {
     #[error("too many conversations")]
-    Busy,
+    TooManyConversations,
     #[error("too many conversations of this client")]
-    BusyClient,
+    TooManyOfClient,
     #[error("too many examinations are waiting")]
-    Queue,
+    QueueFull,
     #[error("no examination could start within {0:?}")]
-    Waited(Duration),
+    QueueTimeout(Duration),
     #[error("the connection ended, or a message was late or malformed")]
-    Broken,
+    BrokenChannel,
     #[error("the message is not allowed in this state")]
-    OutOfPlace,
+    UnexpectedMessage,
     #[error("unknown client")]
-    Client,
+    UnknownClient,
     #[error("the challenge is longer than {MAX_CHALLENGE_BYTES} bytes")]
-    Challenge,
+    ChallengeTooLong,
     #[error("the descriptor is not allowed in this version")]
-    Descriptor,
+    UnknownDescriptor,
     #[error("the descriptor does not allow this mode")]
-    Mode,
+    ModeNotAllowed,
     #[error("the reveal message has another mode than the open message")]
-    OtherMode,
+    ModeMismatch,
     #[error("this session has been attested or is being attested")]
-    Session,
+    DuplicateSession,
     #[error("too many challenges are counted, of this client or of all clients")]
-    Challenges,
+    TooManyChallenges,
     #[error("{0}")]
     Relay(#[from] RelayError),
     #[error("the relayed connection took longer than {} s", .0.as_secs())]
-    TooSlow(Duration),
+    RelayTimeout(Duration),
     #[error("failed to examine the recording: {0}")]
     Job(#[from] JobError),
     #[error("the recording was refused: {0}")]
-    Recording(String),
+    RecordingRefused(String),
     #[error("the examination's result belongs to another recording")]
-    Examiner,
+    ResultMismatch,
     #[error("{0}")]
-    NotSigned(#[from] NotSigned),
+    Sign(#[from] SignError),
     #[error("the attestor's key has expired or was revoked meanwhile")]
-    KeyEnded,
+    KeyExpired,
     #[error("the attestor has no key that is valid now")]
     Key(#[from] KeyError),
 }
 
-impl Refused {
+impl ConversationError {
     /// Returns whether the same request may succeed a little later: capacity or time was missing,
     /// and the request itself was valid.
     pub(super) const fn is_temporary(&self) -> bool {
         match self {
-            Self::Busy
-            | Self::BusyClient
-            | Self::Queue
-            | Self::Waited(_)
-            | Self::TooSlow(_)
+            Self::TooManyConversations
+            | Self::TooManyOfClient
+            | Self::QueueFull
+            | Self::QueueTimeout(_)
+            | Self::RelayTimeout(_)
             | Self::Job(JobError::TimedOut(_) | JobError::Died | JobError::Start(_)) => true,
-            Self::Broken
-            | Self::OutOfPlace
-            | Self::Client
-            | Self::Challenge
-            | Self::Descriptor
-            | Self::Mode
-            | Self::OtherMode
-            | Self::Session
-            | Self::Challenges
+            Self::BrokenChannel
+            | Self::UnexpectedMessage
+            | Self::UnknownClient
+            | Self::ChallengeTooLong
+            | Self::UnknownDescriptor
+            | Self::ModeNotAllowed
+            | Self::ModeMismatch
+            | Self::DuplicateSession
+            | Self::TooManyChallenges
             | Self::Relay(_)
             | Self::Job(JobError::Long)
-            | Self::Recording(_)
-            | Self::Examiner
-            | Self::NotSigned(_)
-            | Self::KeyEnded
+            | Self::RecordingRefused(_)
+            | Self::ResultMismatch
+            | Self::Sign(_)
+            | Self::KeyExpired
             | Self::Key(_) => false,
         }
     }

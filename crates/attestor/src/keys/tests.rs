@@ -12,21 +12,21 @@ use super::{files::parse_key, *};
 fn one_key_follows_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let first = new_key(folder.path(), 1000, 2).unwrap();
-    new_key(folder.path(), 1000 + DAY, 1).unwrap();
+    new_key(folder.path(), 1000 + DAY_MILLIS, 1).unwrap();
     let keys = read_keys(folder.path()).unwrap();
     let from = |now| current(&keys, now).map(|key| key.valid_from);
     assert_eq!(from(999), None);
     assert_eq!(from(1000), Some(1000));
-    assert_eq!(from(1000 + DAY), Some(1000 + DAY), "the newest key");
-    assert_eq!(from(1000 + 2 * DAY), None, "both have expired");
+    assert_eq!(from(1000 + DAY_MILLIS), Some(1000 + DAY_MILLIS), "the newest key");
+    assert_eq!(from(1000 + 2 * DAY_MILLIS), None, "both have expired");
     assert_eq!(issuers("us", folder.path()).unwrap().len(), 2);
     assert!(matches!(new_key(folder.path(), 1000, 1), Err(KeyError::File(..))));
     assert_eq!(names(folder.path()).len(), 2, "no temporary file remains");
     fs::set_permissions(&first, Permissions::from_mode(0o640)).unwrap();
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::Open(path)) if path == first));
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooOpen(path)) if path == first));
     fs::set_permissions(&first, Permissions::from_mode(0o600)).unwrap();
     fs::write(&first, "{\"secret\":\"00\",\"validFrom\":1,\"validTo\":2}").unwrap();
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::Form(..))));
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::Malformed(..))));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_revoked_key_signs_nothing_and_stays_listed_without_its_secret() {
     };
     assert_eq!(states(1500), [KeyState::Current, KeyState::NotYetValid]);
     assert_eq!(states(3000), [KeyState::Valid, KeyState::Current]);
-    assert_eq!(states(1000 + 2 * DAY), [KeyState::Ended, KeyState::Current]);
+    assert_eq!(states(1000 + 2 * DAY_MILLIS), [KeyState::Ended, KeyState::Current]);
     let secret = secret(&file);
     let listed = list_keys(folder.path(), 3000).unwrap();
     let newer = &listed[1];
@@ -73,12 +73,12 @@ fn a_revocation_is_never_taken_back_nor_moved_to_a_later_time() {
     let again = revoke(4500, None).unwrap();
     assert_eq!((again.revoked_at, again.revocation_reason), (Some(4000), Some("stolen".into())));
     assert_eq!(revoke(3000, None).unwrap().revoked_at, Some(3000));
-    assert!(matches!(revoke(5001, None), Err(KeyError::Future)));
-    assert!(matches!(revoke(1, Some("a\nb")), Err(KeyError::Reason)));
-    assert!(matches!(revoke(1, Some(&"a".repeat(201))), Err(KeyError::Reason)));
+    assert!(matches!(revoke(5001, None), Err(KeyError::RevocationInFuture)));
+    assert!(matches!(revoke(1, Some("a\nb")), Err(KeyError::InvalidReason)));
+    assert!(matches!(revoke(1, Some(&"a".repeat(201))), Err(KeyError::InvalidReason)));
     for name in ["", "00", &id[1..], &id.to_uppercase(), &"0".repeat(64)] {
         let refused = revoke_key(folder.path(), name, 1, None, 5000);
-        assert!(matches!(refused, Err(KeyError::Unknown(_))), "{name}");
+        assert!(matches!(refused, Err(KeyError::UnknownKey(_))), "{name}");
     }
     assert_eq!(list_keys(folder.path(), 5000).unwrap()[0].revoked_at, Some(3000));
 }
@@ -152,6 +152,6 @@ fn secret(file: &Path) -> String {
 }
 
 fn secret_in(bytes: &[u8]) -> String {
-    let content: Content = serde_json::from_slice(bytes).unwrap();
+    let content: KeyFile = serde_json::from_slice(bytes).unwrap();
     content.secret.unwrap()
 }

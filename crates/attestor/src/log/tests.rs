@@ -37,8 +37,8 @@ fn issuers() -> Vec<Issuer> {
     }]
 }
 
-pub(crate) fn open(folder: &Path) -> Result<Log, LogError> {
-    Log::open(folder, ORIGIN, &issuers(), Some(&key()))
+pub(crate) fn open(folder: &Path) -> Result<TransparencyLog, LogError> {
+    TransparencyLog::open(folder, ORIGIN, &issuers(), Some(&key()))
 }
 
 pub(crate) fn body(session: u16) -> Body {
@@ -113,39 +113,39 @@ pub(crate) fn grow(folder: &Path, sessions: impl IntoIterator<Item = u16>) {
     }
 }
 
-fn place(logged: &Logged) -> (LogPlace, [u8; 32]) {
+fn log_place(logged: &LoggedAttestation) -> (LogPlace, [u8; 32]) {
     let (body, hash) = signed::unverified(&logged.attestation).unwrap();
     (body.log, hash)
 }
 
 /// Attacks 33 and 39.
 #[test]
-fn each_names_the_one_before_and_none_is_signed_before_its_time() {
+fn attestations_are_chained_and_never_signed_early() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path()).unwrap();
-    let (first, hash) = place(&log.sign(body(1), NOON, &key()).unwrap());
+    let (first, hash) = log_place(&log.sign(body(1), NOON, &key()).unwrap());
     assert_eq!((first.index, first.before), (0, [0; 32]));
-    let (second, _) = place(&log.sign(body(2), NOON, &key()).unwrap());
+    let (second, _) = log_place(&log.sign(body(2), NOON, &key()).unwrap());
     assert_eq!((second.index, second.before), (1, hash));
     let back = log.sign(body(3), NOON - 1, &key());
-    assert!(matches!(back, Err(NotSigned::Clock)), "the clock went back behind the log");
+    assert!(matches!(back, Err(SignError::Clock)), "the clock went back behind the log");
     let mut late = body(3);
     late.time.closed = NOON + 2;
     let early = log.sign(late, NOON + 1, &key());
-    assert!(matches!(early, Err(NotSigned::Clock)), "signed before the connection was closed");
-    assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(NotSigned::Session)));
-    assert!(matches!(open(folder.path()), Err(LogError::Taken(_))), "one process holds it");
+    assert!(matches!(early, Err(SignError::Clock)), "signed before the connection was closed");
+    assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(SignError::Session)));
+    assert!(matches!(open(folder.path()), Err(LogError::Locked(_))), "one process holds it");
     drop(log);
     // The same holds after a restart.
     let mut log = open(folder.path()).unwrap();
-    assert!(log.has(&body(1).session) && log.has(&body(2).session));
-    assert!(!log.has(&body(3).session));
-    assert!(matches!(log.sign(body(3), NOON - 1, &key()), Err(NotSigned::Clock)));
-    assert_eq!(place(&log.sign(body(3), NOON, &key()).unwrap()).0.index, 2);
+    assert!(log.contains(&body(1).session) && log.contains(&body(2).session));
+    assert!(!log.contains(&body(3).session));
+    assert!(matches!(log.sign(body(3), NOON - 1, &key()), Err(SignError::Clock)));
+    assert_eq!(log_place(&log.sign(body(3), NOON, &key()).unwrap()).0.index, 2);
 }
 
 #[test]
-fn what_is_handed_out_is_in_a_published_checkpoint() {
+fn released_attestations_are_covered_by_a_published_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let known = log_key(folder.path(), ORIGIN).unwrap();
     let mut log = open(folder.path()).unwrap();
@@ -167,7 +167,7 @@ fn what_is_handed_out_is_in_a_published_checkpoint() {
         let (index, width) = (u64::from(session) / 256, session % 256 + 1);
         let entries = fs::read(public.join(entries_path(index, width))).unwrap();
         let entries = read_bundle(&entries, width).unwrap();
-        let (_, hash) = place(&logged);
+        let (_, hash) = log_place(&logged);
         assert_eq!(*entries.last().unwrap(), tlog::entry(&hash));
         let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
         let tile = fs::read(public.join(format!("tile/0/{index:03}{suffix}"))).unwrap();
@@ -181,7 +181,7 @@ fn what_is_handed_out_is_in_a_published_checkpoint() {
 }
 
 #[test]
-fn an_attestation_that_names_another_place_is_not_in_the_log() {
+fn an_attestation_with_another_index_is_not_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path()).unwrap();
     let logged = log.sign(body(1), NOON, &key()).unwrap();
@@ -194,10 +194,10 @@ fn an_attestation_that_names_another_place_is_not_in_the_log() {
 }
 
 #[test]
-fn a_log_has_one_name_and_one_key() {
+fn a_log_keeps_its_origin_and_key() {
     let folder = log_of(2);
-    let other = Log::open(folder.path(), "other", &issuers(), None);
-    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("another one")));
+    let other = TransparencyLog::open(folder.path(), "other", &issuers(), None);
+    assert!(matches!(&other, Err(LogError::Corrupt(_, why)) if why.contains("another one")));
     let path = folder.path().join("private/key");
     let secret = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -207,13 +207,13 @@ fn a_log_has_one_name_and_one_key() {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         open(folder.path()).map(drop)
     };
-    assert!(matches!(write(&secret, 0o640), Err(LogError::Open(_))));
-    assert!(matches!(write(b"00", 0o600), Err(LogError::Broken(..))));
+    assert!(matches!(write(&secret, 0o640), Err(LogError::TooOpen(_))));
+    assert!(matches!(write(b"00", 0o600), Err(LogError::Corrupt(..))));
     let other = write("0".repeat(64).as_bytes(), 0o600);
-    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("no signature")));
+    assert!(matches!(&other, Err(LogError::Corrupt(_, why)) if why.contains("no signature")));
     write(&secret, 0o600).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    assert!(matches!(open(file.path()), Err(LogError::Earlier(_))));
+    assert!(matches!(open(file.path()), Err(LogError::EarlierVersion(_))));
     assert!(tlog::is_key_name(&default_origin(" Witness + Söhne Ltd\n")));
     assert_eq!(default_origin("Witness Ltd"), "Witness-Ltd");
     assert_eq!(default_origin(" "), "attestor");

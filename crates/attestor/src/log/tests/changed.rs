@@ -128,13 +128,13 @@ const CHANGES: &[Case] = &[
 ];
 
 #[test]
-fn a_changed_log_is_refused() {
+fn a_modified_log_is_refused() {
     let folder = log_of(COUNT);
     for (what, change, why) in CHANGES {
         let copy = copied(folder.path());
         change(copy.path());
         match open(copy.path()) {
-            Err(LogError::Broken(_, said)) => assert!(said.contains(why), "{what}: {said}"),
+            Err(LogError::Corrupt(_, text)) => assert!(text.contains(why), "{what}: {text}"),
             Err(other) => panic!("{what}: {other}"),
             Ok(_) => panic!("{what}: was not detected"),
         }
@@ -144,7 +144,7 @@ fn a_changed_log_is_refused() {
 
 /// A crash leaves the same state. The start publishes the same checkpoint again.
 #[test]
-fn a_checkpoint_that_is_one_behind_is_made_good_again() {
+fn a_checkpoint_one_entry_behind_is_republished() {
     let folder = log_of(7);
     let before = fs::read(public(folder.path(), "checkpoint")).unwrap();
     older(folder.path(), 6, 7);
@@ -164,7 +164,7 @@ pub(crate) fn copied(folder: &Path) -> TempDir {
 fn signatures_of_a_revoked_key_are_verified_too() {
     let folder = log_of(5);
     let revoked = [Issuer { revoked_at: Some(1), ..issuers().remove(0) }];
-    let opened = || Log::open(folder.path(), ORIGIN, &revoked, None).map(drop);
+    let opened = || TransparencyLog::open(folder.path(), ORIGIN, &revoked, None).map(drop);
     opened().unwrap();
     lines(folder.path(), |lines| digit(&mut lines[3], usize::MAX));
     let refused = opened().unwrap_err().to_string();

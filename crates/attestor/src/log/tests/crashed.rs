@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Returns the files that one more attestation changes, in the order in which they are written.
-fn written(count: u16) -> Vec<String> {
+fn written_files(count: u16) -> Vec<String> {
     let (tile, width) = ((count - 1) / 256, (count - 1) % 256 + 1);
     let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
     let above = (width == 256).then(|| format!("public/tile/1/000.p/{}", count / 256));
@@ -31,7 +31,7 @@ fn written(count: u16) -> Vec<String> {
 
 /// Crashes before each file of an append, and within the journal's line.
 #[test]
-fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
+fn the_next_start_completes_what_a_crash_interrupted() {
     for count in [1, 2, 256, 257] {
         let before = log_of(count - 1);
         let after = copied(before.path());
@@ -39,7 +39,7 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
         log.sign(body(count - 1), NOON, &key()).unwrap();
         drop(log);
         let checkpoint = fs::read(public(after.path(), "checkpoint")).unwrap();
-        let files = written(count);
+        let files = written_files(count);
         for done in 0..=files.len() {
             let crashed = copied(before.path());
             for file in &files[..done] {
@@ -79,14 +79,14 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_signs_nothing_more() {
+fn a_failed_write_stops_signing_until_a_restart() {
     let folder = log_of(2);
     let mut log = open(folder.path()).unwrap();
     // A file is in the place of the next partial tile's folder.
     fs::remove_dir_all(public(folder.path(), "tile/0")).unwrap();
     fs::write(public(folder.path(), "tile/0"), "").unwrap();
-    assert!(matches!(log.sign(body(5), NOON, &key()), Err(NotSigned::File)));
-    assert!(matches!(log.sign(body(6), NOON, &key()), Err(NotSigned::File)));
+    assert!(matches!(log.sign(body(5), NOON, &key()), Err(SignError::File)));
+    assert!(matches!(log.sign(body(6), NOON, &key()), Err(SignError::File)));
     drop(log);
     fs::remove_file(public(folder.path(), "tile/0")).unwrap();
     copy_into(&public(log_of(2).path(), "tile/0"), &{
@@ -95,7 +95,7 @@ fn a_log_that_cannot_be_written_signs_nothing_more() {
         tiles
     });
     let log = open(folder.path()).unwrap();
-    assert!(log.has(&body(5).session) && !log.has(&body(6).session));
+    assert!(log.contains(&body(5).session) && !log.contains(&body(6).session));
 }
 
 const ROUNDS: &str = "LOG_ROUND_FOLDER";
@@ -115,7 +115,7 @@ fn signs_until_it_is_killed() {
 /// Kills the process in rounds. Every released attestation must be in the log that remains, and
 /// every published checkpoint must be consistent with it.
 #[test]
-fn what_was_handed_out_before_a_kill_is_in_the_log() {
+fn attestations_released_before_a_kill_are_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let known = log_key(folder.path(), ORIGIN).unwrap();
     let mut released = vec![];
