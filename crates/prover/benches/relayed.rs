@@ -1,12 +1,12 @@
-//! What an attested request takes beside the same request alone, both through the attestor's relay:
+//! Measures an attested request against the same request alone, both through the attestor's relay:
 //! the GET over TLS 1.3 with its recording and receipt, and then the proof, its examination and the
-//! attestation. Everything that runs is real; the server is on this machine.
+//! attestation. All components are real; the server runs on this machine.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
-#[expect(dead_code, reason = "the tests use the rest")]
+#[expect(dead_code, reason = "the tests use the other items")]
 #[path = "../tests/witness/scene.rs"]
 mod scene;
-#[expect(dead_code, reason = "the tests use the rest")]
+#[expect(dead_code, reason = "the tests use the other items")]
 #[path = "../tests/witness/secrets.rs"]
 mod secrets;
 
@@ -24,7 +24,7 @@ use serde_json::json;
 use self::scene::Scene;
 
 const ROUNDS: usize = 5;
-/// Bytes of the cookie.
+/// Lengths of the cookie, in bytes.
 const COOKIES: [usize; 2] = [300, 700];
 
 fn main() {
@@ -40,7 +40,7 @@ async fn case(cookie: usize) -> serde_json::Value {
     let scene = Scene::start().await;
     let prover = scene.prover();
     let (mut plain, mut whole) = (vec![], vec![]);
-    // The first makes the keys of its size, which the processes keep.
+    // The first round creates the proving keys of its size, which the processes cache.
     for round in 0..=ROUNDS {
         let mut order = scene.order();
         order.cookies = Secret::new(format!("sid={}", "c".repeat(cookie - "sid=".len())));

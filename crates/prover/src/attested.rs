@@ -1,4 +1,5 @@
-//! Whether what an attestor gives is an attestation of what the prover saw itself.
+//! Verifies that the attestation of an attestor describes the connection that the prover saw
+//! itself.
 
 use std::{ops::Range, time::Duration};
 
@@ -18,27 +19,28 @@ use rustls::pki_types::UnixTime;
 
 use crate::connection::Connection;
 
-/// How far an attestor's clock may be from ours.
+/// Maximum difference between the attestor's clock and the local one.
 const SKEW: Duration = Duration::from_secs(5 * 60);
 
-/// What passed, its name, and what the attestor signed of it.
+/// The recorded connection, its identifier, and the attestor's receipt for it.
 pub(crate) struct Recorded {
     pub(crate) id: [u8; 16],
     pub(crate) connection: Connection,
     pub(crate) receipt: Receipt,
-    /// How long what opens it may take, and the examination.
+    /// Time limits for the reveal message and for the examination.
     pub(crate) proving: Duration,
     pub(crate) examining: Duration,
 }
 
-/// What of an order the attestation has to repeat.
+/// The values of a request that the attestation has to repeat.
 pub(crate) struct Ordered {
     pub(crate) session: [u8; 32],
     pub(crate) partner: [u8; 32],
     pub(crate) challenge: Vec<u8>,
 }
 
-/// Whether an attestation is of this connection, and says what was found in it; its hash and values.
+/// Verifies that an attestation is for this connection and states its content. Returns its hash and
+/// the disclosed values.
 pub(crate) fn verified(
     given: &protocol::Attested,
     issuer: &Issuer,
@@ -66,18 +68,19 @@ pub(crate) fn verified(
     let values = disclosure.claims(body);
     let values = values.ok_or_else(|| AttestError::Untrue("it does not open its claims".into()))?;
     let proof = ProofHash::new(&attestation.proof_hash);
-    Ok((proof.ok_or_else(|| AttestError::Untrue("its hash is none".into()))?, values))
+    Ok((proof.ok_or_else(|| AttestError::Untrue("its hash is malformed".into()))?, values))
 }
 
-/// Whether what the attestor alone knows is of this conversation, and can be so.
+/// Checks the values that only the attestor knows: they must belong to this conversation and be
+/// plausible.
 fn ours(body: &Body, recorded: &Recorded, ordered: &Ordered) -> Result<(), &'static str> {
     let Recorded { id, receipt, .. } = recorded;
     let named = (body.id, body.session, body.partner, &body.challenge);
     if named != (*id, ordered.session, ordered.partner, &ordered.challenge) {
-        return Err("it is of another connection");
+        return Err("it is for another connection");
     }
     if body.attempt == 0 {
-        return Err("it counts no attempt");
+        return Err("its attempt number is zero");
     }
     let time = &body.time;
     let is_of_receipt = (time.opened, time.closed) == (receipt.opened, receipt.closed);
@@ -85,12 +88,12 @@ fn ours(body: &Body, recorded: &Recorded, ordered: &Ordered) -> Result<(), &'sta
         return Err("its times cannot be those of this connection");
     }
     if body.server.address != receipt.address {
-        return Err("its server has another address than in the receipt");
+        return Err("its server address differs from the receipt");
     }
     Ok(())
 }
 
-/// Whether a receipt is for what passed, and of now.
+/// Returns whether a receipt is for the recorded bytes and for the present time.
 pub(crate) fn is_for(receipt: &Receipt, id: &[u8; 16], connection: &Connection) -> bool {
     let capture = connection.capture();
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).ok();
@@ -104,7 +107,8 @@ pub(crate) fn is_for(receipt: &Receipt, id: &[u8; 16], connection: &Connection) 
         && is_about(receipt.closed..receipt.closed)
 }
 
-/// Whether it is now, as far as two clocks can agree, within this time in milliseconds since 1970.
+/// Returns whether the present time is within this range in milliseconds since 1970, allowing for
+/// clock skew.
 pub(crate) fn is_about(time: Range<u64>) -> bool {
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let now = milliseconds(Duration::from_secs(UnixTime::now().as_secs()));
@@ -113,7 +117,8 @@ pub(crate) fn is_about(time: Range<u64>) -> bool {
     time.start <= time.end && within.contains(&now)
 }
 
-/// Whether an attestation is in the attestor's log, by a checkpoint that its key signed.
+/// Verifies that an attestation is in the attestor's log, by a checkpoint that the attestor's key
+/// cosigned.
 fn logged(inclusion: &[u8], attestation: &Attestation, issuer: &Issuer) -> Result<(), BadLog> {
     let proof = LogProof::read(inclusion)?;
     let key = proof.key_of(&issuer.public_key)?;

@@ -1,4 +1,5 @@
-//! The channel to the attestor: TLS, whose other end shows who it is by signing the channel.
+//! The channel to the attestor: TLS, in which the attestor authenticates itself by signing the
+//! channel binding.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,14 +26,14 @@ use crate::{Prover, attested::is_about};
 
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// A channel to an attestor that has proved who it is.
+/// A channel to an authenticated attestor.
 pub(crate) struct Channel {
     stream: TlsStream<TcpStream>,
     pub(crate) welcome: Welcome,
 }
 
 impl Prover {
-    /// A channel to the attestor that we mean, and to no other.
+    /// Opens a channel to the configured attestor and authenticates it.
     pub(crate) async fn connect(&self) -> Result<Channel, AttestError> {
         let unreachable = |error: &dyn std::error::Error| AttestError::Lost(error.to_string());
         let until = Instant::now() + CONNECT;
@@ -41,7 +42,7 @@ impl Prover {
             let stream = TcpStream::connect(to).await.map_err(|error| unreachable(&error))?;
             let _ = stream.set_nodelay(true);
             let config = config().map_err(|error| unreachable(&error))?;
-            // Its certificate is of the moment; the name in it is nobody's.
+            // The certificate is ephemeral, so its name does not identify anyone.
             let name = ServerName::try_from("attestor.invalid").map_err(|e| unreachable(&e))?;
             let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
             let mut stream = stream.map_err(|error| unreachable(&error))?;
@@ -50,7 +51,7 @@ impl Prover {
             let heard = hear(&mut stream).await?;
             let FromAttestor::Welcome(welcome) = heard else { return Err(unexpected(heard)) };
             if !welcome.holds(&channel) {
-                let why = "it does not hold the key that it shows";
+                let why = "it does not hold the private key of its public key";
                 return Err(AttestError::Attestor(why.into()));
             }
             if !self.address.keys.contains(&welcome.public_key) {
@@ -85,7 +86,7 @@ async fn hear(stream: &mut TlsStream<TcpStream>) -> Result<FromAttestor, AttestE
     let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
     let message = frames::read(stream, LONGEST_FROM_ATTESTOR).await;
     let message = message.map_err(|error| AttestError::Lost(error.to_string()))?;
-    let message = message.ok_or_else(|| AttestError::Lost("it went away".into()))?;
+    let message = message.ok_or_else(|| AttestError::Lost("it closed the connection".into()))?;
     FromAttestor::read(&message).map_err(|error| broken(&error))
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn unexpected(message: FromAttestor) -> AttestError {
         | FromAttestor::Data(_)
         | FromAttestor::Receipt(_)
         | FromAttestor::Attested(_) => {
-            AttestError::Attestor("it said what was not to be said then".into())
+            AttestError::Attestor("its message is not allowed in this state".into())
         }
     }
 }
@@ -114,7 +115,7 @@ fn config() -> Result<ClientConfig, rustls::Error> {
     Ok(config)
 }
 
-/// Takes any certificate: who the other end is, its key shows by signing the channel.
+/// Accepts any certificate: the attestor authenticates itself by signing the channel binding.
 #[derive(Debug)]
 struct OfTheMoment(Arc<CryptoProvider>);
 

@@ -1,5 +1,5 @@
-//! Our end of the TLS connection to a platform's server, whose handshake secret we keep: the only
-//! thing that rustls does not tell, and all that the rest follows from.
+//! The client side of the TLS connection to a platform's server. It keeps the handshake secret, the
+//! only value that rustls does not export and from which all others are derived.
 
 use std::{
     cell::RefCell,
@@ -21,25 +21,25 @@ use rustls::{
     version::TLS13,
 };
 
-/// A connection with all that passed on it.
+/// A connection with all bytes of both directions.
 pub(crate) struct Connection {
     tls: ClientConnection,
     client: Vec<u8>,
     server: Vec<u8>,
-    /// How much of `client` was passed on.
+    /// Number of bytes of `client` that were returned for sending.
     passed: usize,
-    /// What the server answered, opened.
+    /// The server's decrypted application data.
     answered: Vec<u8>,
     content_type: String,
     mode: Mode,
     shared: Option<Vec<u8>>,
     asked: Option<Vec<u8>>,
-    /// What came of the response, once it is complete or can never be.
+    /// Result for the response, once it is complete or can never be complete.
     outcome: Option<Result<(), BadResponse>>,
 }
 
 impl Connection {
-    /// To a descriptor's host, for one request.
+    /// Creates a connection to a descriptor's host for one request.
     pub(crate) fn new(
         descriptor: &Descriptor,
         roots: Arc<RootCertStore>,
@@ -78,9 +78,9 @@ impl Connection {
         })
     }
 
-    /// What is to be passed on to the server now.
+    /// Returns the bytes to be sent to the server now.
     pub(crate) fn outgoing(&mut self) -> Result<Vec<u8>, rustls::Error> {
-        // Until it is known who the server is, nothing is asked.
+        // Nothing is requested before the server is authenticated.
         if !self.tls.is_handshaking()
             && let Some(request) = self.asked.take()
         {
@@ -94,15 +94,15 @@ impl Connection {
         Ok(rest)
     }
 
-    /// Takes what the server said; nothing means that it has closed its connection, which many do
-    /// without `close_notify`.
+    /// Processes bytes of the server. An empty slice means that the server has closed the
+    /// connection, which many servers do without `close_notify`.
     pub(crate) fn heard(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
         self.server.extend(bytes);
         let (mut rest, mut closed) = (bytes, bytes.is_empty());
         while !rest.is_empty() {
-            // After close_notify nothing is taken any more.
+            // rustls accepts no bytes after close_notify.
             if self.tls.read_tls(&mut rest).map_err(|error| io(&error))? == 0 {
-                let why = "something comes after the server's close_notify";
+                let why = "the server sent data after its close_notify";
                 return Err(rustls::Error::General(why.into()));
             }
             let state = self.tls.process_new_packets()?;
@@ -116,7 +116,7 @@ impl Connection {
         }
         if self.tls.is_handshaking() {
             return if closed {
-                Err(rustls::Error::General("the server closed during the handshake".into()))
+                Err(rustls::Error::General("the server closed the connection during the handshake".into()))
             } else {
                 Ok(())
             };
@@ -132,12 +132,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the response is complete, or can never be: there is nothing to wait for.
+    /// Returns whether the response is complete or can never be complete, so that there is nothing
+    /// to wait for.
     pub(crate) const fn is_over(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// Whether the response is one that a witness may see and would take.
+    /// Returns whether the response may be revealed to the attestor and would be accepted by it.
     pub(crate) fn outcome(&self) -> Result<(), BadResponse> {
         self.outcome.clone().unwrap_or(Err(BadResponse::CutOff))
     }
@@ -146,7 +147,7 @@ impl Connection {
         Capture { client: &self.client, server: &self.server }
     }
 
-    /// The handshake secret; none before the handshake.
+    /// Returns the handshake secret, or `None` before the handshake.
     pub(crate) fn secret(&self) -> Option<Vec<u8>> {
         let suite = Suite::of(self.tls.negotiated_cipher_suite()?.suite().into())?;
         Some(suite.handshake_secret(self.shared.as_ref()?))
@@ -158,14 +159,14 @@ fn io(error: &std::io::Error) -> rustls::Error {
 }
 
 thread_local! {
-    /// What the last exchange on this thread came to: a connection is driven on one at a time, and
-    /// takes it at once.
+    /// The shared secret of the last key exchange on this thread. A thread drives one connection at
+    /// a time, which takes the secret at once.
     static SHARED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
 const GROUP: &dyn SupportedKxGroup = ring::kx_group::X25519;
 
-/// X25519, with what both shares come to kept.
+/// X25519 key exchange that keeps the shared secret.
 #[derive(Debug)]
 struct Kept;
 

@@ -1,4 +1,4 @@
-//! The conversation with the attestor.
+//! The prover's side of the conversation with the attestor.
 
 use std::time::Duration;
 
@@ -27,12 +27,12 @@ use crate::{
     proving::{Job, not_told},
 };
 
-/// From the order to the server's last word; the attestor has a bound of its own.
+/// Time limit from the open message to the receipt; the attestor has its own limit.
 const RELAYING: Duration = Duration::from_secs(60);
-/// For what opens the recording to get there, and for the attestation to come back.
+/// Time for sending the reveal message and receiving the attestation.
 const ON_THE_WAY: Duration = Duration::from_secs(30);
 
-/// What is told, what others are shown later, and what was found in the connection.
+/// The reveal message, the evidence for later verifiers, and the findings about the connection.
 type Told = (Telling, Option<Vec<u8>>, Findings);
 
 impl Prover {
@@ -44,12 +44,12 @@ impl Prover {
     ) -> Result<Attested, AttestError> {
         let descriptor = of(&order.plan, &order.url);
         let descriptor =
-            descriptor.ok_or_else(|| AttestError::Plan("its request is not over https".into()))?;
+            descriptor.ok_or_else(|| AttestError::Plan("its request does not use https".into()))?;
         descriptor.check().map_err(|error| AttestError::Plan(error.to_string()))?;
         let planned = order.plan.mode();
         let planned = planned.ok_or_else(|| AttestError::Plan("it has no mode".into()))?;
-        // Nothing that the witness or the server does leads to another mode: who can break this
-        // connection could otherwise choose to see the credentials.
+        // Nothing that the attestor or the server does selects another mode: an attacker that can
+        // break this connection could otherwise force a mode that reveals the credentials.
         self.attest_as(order, salt, &descriptor, planned, reached).await
     }
 
@@ -65,7 +65,7 @@ impl Prover {
         let asked = request(order, descriptor);
         let checked = check(&asked, descriptor, mode(planned));
         checked
-            .map_err(|error| AttestError::Plan(format!("its request cannot be made: {error}")))?;
+            .map_err(|error| AttestError::Plan(format!("failed to build its request: {error}")))?;
         let mut channel = self.connect().await?;
         let ordered = Ordered {
             session,
@@ -110,7 +110,8 @@ impl Prover {
         Ok(Attested { proof, values, package })
     }
 
-    /// The connection to the platform's server, from its first byte to the attestor's receipt.
+    /// Relays the connection to the platform's server, from its first byte to the attestor's
+    /// receipt.
     async fn relay_through(
         &self,
         channel: &mut Channel,
@@ -144,7 +145,7 @@ impl Prover {
         let signed = loop {
             match channel.hear().await? {
                 FromAttestor::Receipt(signed) => break signed,
-                // It was on its way, and is in the recording.
+                // These bytes were in transit, and are part of the recording.
                 FromAttestor::Data(bytes) => {
                     connection.heard(&bytes).map_err(|error| platform(&error))?;
                 }
@@ -157,7 +158,7 @@ impl Prover {
         };
         answered(&connection)?;
         if !signed.is_by(&channel.welcome.public_key) {
-            return Err(AttestError::Untrue("its receipt is not signed by it".into()));
+            return Err(AttestError::Untrue("its receipt has an invalid signature".into()));
         }
         let (id, receipt) = (opened.id, signed.receipt);
         if !is_for(&receipt, &id, &connection) {
@@ -166,8 +167,9 @@ impl Prover {
         Ok(Recorded { id, connection, receipt, proving, examining })
     }
 
-    /// What opens the recording to the attestor, and to others later. Everything that the attestor
-    /// will check is checked before, so that nothing is told in vain.
+    /// Prepares the reveal message for the attestor, and the evidence for later verifiers.
+    /// Everything that the attestor will check is checked before, so that nothing is revealed in
+    /// vain.
     async fn tell(
         &self,
         recorded: &Recorded,
@@ -175,7 +177,7 @@ impl Prover {
         planned: AttestMode,
     ) -> Result<Told, AttestError> {
         let secret = recorded.connection.secret();
-        let secret = secret.ok_or_else(|| AttestError::Proof("there is no secret".into()))?;
+        let secret = secret.ok_or_else(|| AttestError::Proof("there is no handshake secret".into()))?;
         let capture = recorded.connection.capture();
         let trust = Trust { roots: &self.roots.roots, now: UnixTime::now() };
         if planned == AttestMode::FullReveal {
@@ -201,30 +203,30 @@ impl Prover {
     }
 }
 
-/// How long what opens a recording may take, and the attestation after it: as long as the attestor
-/// says, and not for ever.
+/// Returns the time limits for the reveal message and for the attestation after it, as the attestor
+/// states them, capped by local limits.
 fn times(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
     let Opened { time, up, down, proving, examining, .. } = *opened;
     if [time, up, down, proving, examining].contains(&0) {
-        return Err(AttestError::Attestor("it leaves no time, or takes no bytes".into()));
+        return Err(AttestError::Attestor("it allows no time or no bytes".into()));
     }
     let [proving, examining] = [proving, examining].map(|time| Duration::from_millis(time.into()));
     Ok((proving.min(TELLING), examining.min(EXAMINING) + ON_THE_WAY))
 }
 
-/// Whether no more passed than the attestor said that it takes.
+/// Checks that no more bytes were sent and received than the attestor accepts.
 fn within(opened: &Opened, connection: &Connection) -> Result<(), AttestError> {
     let capture = connection.capture();
     let takes = |bytes: &[u8], most: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= most);
     if takes(capture.client, opened.up) && takes(capture.server, opened.down) {
         Ok(())
     } else {
-        Err(AttestError::Attestor("it takes fewer bytes than there are".into()))
+        Err(AttestError::Attestor("it accepts fewer bytes than there are".into()))
     }
 }
 
-/// Whether the response may be opened to the witness. What it would refuse it is not shown, and
-/// credentials that the server sets are nothing that it may see.
+/// Checks that the response may be revealed to the attestor. A response that the attestor would
+/// refuse is not revealed, nor are credentials that the server sets.
 fn answered(connection: &Connection) -> Result<(), AttestError> {
     connection.outcome().map_err(|error| {
         if let BadResponse::Credentials(header) = error {

@@ -1,4 +1,4 @@
-//! From a definition's plan to what the attestor has to allow, and to the request.
+//! Builds the descriptor that the attestor has to allow, and the request, from a definition's plan.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,15 @@ use ports::attestor::AttestOrder;
 const COOKIE: &str = "cookie";
 const USER_AGENT: &str = "user-agent";
 
-/// What an attestor has to allow for a definition; none where it attests nothing.
+/// Returns the descriptor that an attestor has to allow for a definition, or `None` if the
+/// definition attests nothing.
 #[must_use]
 pub fn descriptor(definition: &Definition) -> Option<Descriptor> {
     let plan = definition.attest.as_ref()?;
     of(plan, &definition.requests.get(&plan.request)?.url)
 }
 
-/// The descriptor of a plan whose request has this URL.
+/// Returns the descriptor of a plan whose request has this URL.
 pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
     let chosen = plan.mode()?;
     let rest = url.strip_prefix("https://")?;
@@ -55,11 +56,11 @@ pub(crate) const fn mode(mode: AttestMode) -> Mode {
     }
 }
 
-/// The length of hidden values is a multiple of this, so that little can be told from it.
+/// Hidden values are padded to a multiple of this length, so that their length reveals little.
 const SIZE_CLASS: usize = 64;
 
-/// The bytes of the one request. The length of what is hidden is public: it is padded with spaces,
-/// which no server counts to a header's value (RFC 9110, section 5.5).
+/// Builds the bytes of the request. The length of a hidden value is public: it is padded with
+/// spaces, which servers do not count as part of a header's value (RFC 9110, section 5.5).
 #[must_use]
 pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let Descriptor { host, target, .. } = descriptor;
@@ -78,7 +79,7 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Whether a request is one that the witness would take, before anything of it is sent.
+/// Checks that the attestor would accept a request, before any of it is sent.
 pub(crate) fn check(asked: &[u8], descriptor: &Descriptor, mode: Mode) -> Result<(), BadRequest> {
     match mode {
         Mode::FullReveal => read(Seen { bytes: asked, hidden: &[] }, descriptor).map(drop),
@@ -97,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// Finding 10: of the length of the cookies a size class is public.
+    /// Finding 10: only a size class of the cookies' length is public.
     #[test]
     fn the_length_of_cookies_is_a_size_class() {
         for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
@@ -105,7 +106,7 @@ mod tests {
             let descriptor = of(&order.plan, &order.url).unwrap();
             let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
             let lengths: Vec<_> = hidden.iter().map(ExactSizeIterator::len).collect();
-            assert_eq!(lengths, [class, 64], "of the user agent too");
+            assert_eq!(lengths, [class, 64], "the user agent has a size class too");
         }
     }
 
@@ -132,8 +133,8 @@ mod tests {
         assert_eq!(of(&plan, "http://platform.test/"), None);
     }
 
-    /// What a browser keeps in a cookie is hidden whole (RFC 6265bis, section 5.7), and what could
-    /// be read as another line is an error, never a reason to hide less.
+    /// Any cookie that a browser stores is hidden completely (RFC 6265bis, section 5.7). A cookie
+    /// that could be read as another line is an error, and never a reason to hide less.
     #[test]
     fn every_cookie_is_hidden_whole_or_refused() {
         for cookies in ["name=J\u{f6}rg; sid=1", "\u{80}\u{10ffff}=\u{7f}", "sid=1 \u{e9}"] {
@@ -145,7 +146,7 @@ mod tests {
             assert_eq!(hidden[0].len() % SIZE_CLASS, 0, "{cookies:?}");
             assert_eq!(check(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
             let opened = check(&bytes, &descriptor, Mode::FullReveal);
-            assert_eq!(opened, Err(BadRequest::Header), "where it is opened, it is to be read");
+            assert_eq!(opened, Err(BadRequest::Header), "a revealed header must be readable");
         }
         for cookies in ["sid=1\t", "a=\0", "a=\u{1f}b", "a=b\nc", "a\r"] {
             let order = order(cookies);

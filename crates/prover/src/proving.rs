@@ -1,4 +1,4 @@
-//! The proof, in a process of its own: it takes gigabytes for a second.
+//! Computes the proof in a separate process, because it takes gigabytes for a second.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -27,10 +27,10 @@ pub(crate) struct Job {
     pub(crate) server: Vec<u8>,
     #[cbor(n(2), with = "minicbor::bytes")]
     pub(crate) secret: Vec<u8>,
-    /// As JSON.
+    /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
-    /// Beside the usual ones; certificates, DER.
+    /// Additional root certificates, DER.
     #[n(4)]
     pub(crate) roots: Vec<ByteVec>,
 }
@@ -41,7 +41,7 @@ enum Result {
     Proved(#[n(0)] Box<Reveal>),
     #[n(1)]
     Failed(#[n(0)] String),
-    /// The response is none that can be attested.
+    /// The response cannot be attested.
     #[n(2)]
     Response(#[n(0)] String),
 }
@@ -56,7 +56,8 @@ impl From<Refusal> for Result {
     }
 }
 
-/// Why something is not told: the response is another than planned, or anything else.
+/// Converts a refusal that prevents the reveal: either the response differs from the plan, or the
+/// proof failed.
 pub(crate) fn not_told(refusal: &Refusal) -> AttestError {
     if is_of_response(refusal) {
         AttestError::Platform(refusal.to_string())
@@ -69,7 +70,7 @@ const fn is_of_response(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Response(_) | Refusal::Body(_) | Refusal::Selective(_))
 }
 
-/// Proves what comes on the standard input, until nothing does.
+/// Proves jobs from the standard input until it ends.
 #[must_use]
 pub fn work() -> ExitCode {
     let backend = Spartan::default();
@@ -83,7 +84,7 @@ pub fn work() -> ExitCode {
 }
 
 impl Job {
-    /// Has it done.
+    /// Runs the job in a proving process.
     pub(crate) async fn run(&self, pool: &jobs::Pool) -> std::result::Result<Reveal, AttestError> {
         let failed = |error: &dyn std::error::Error| AttestError::Proof(error.to_string());
         let job = write(self).map_err(|error| failed(&error))?;

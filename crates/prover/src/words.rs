@@ -1,11 +1,11 @@
-//! Words of others, before they are logged or stored: of the attestor, of the platform's server.
+//! Sanitizes texts of the attestor and of the platform's server before they are logged or stored.
 
 use ports::attestor::AttestError;
 
-/// Characters of why there is no attestation.
+/// Maximum length of a reason, in characters.
 const LONGEST: usize = 300;
 
-/// The same error, its words bounded and without control characters.
+/// Returns the same error, its text truncated and without control characters.
 pub(crate) fn bounded(error: AttestError) -> AttestError {
     match error {
         AttestError::None => AttestError::None,
@@ -27,7 +27,7 @@ fn clean(words: &str) -> String {
     words.chars().filter(legible).take(LONGEST).collect()
 }
 
-/// Characters that end a line, or change the direction or the look of those around them.
+/// Characters that end a line, or change the direction or appearance of the characters around them.
 const fn is_invisible(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,5 +1,5 @@
-//! An attestor that breaks the connection to the platform in every message that it can send, and
-//! keeps all that the prover says to it.
+//! An attestor that attacks the connection to the platform in every message that it can send, and
+//! records everything that the prover sends.
 
 use std::{
     net::SocketAddr,
@@ -27,8 +27,8 @@ use crate::{
     unheard,
 };
 
-/// What is said instead of bytes of the server: those of its first turn (the flight of the
-/// handshake) have number 0, those of its second (the response) number 1.
+/// Returns the messages that are sent instead of the server's bytes: turn 0 is the handshake
+/// flight, turn 1 the response.
 type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<FromAttestor>;
 
 const BODY: &str = r#"{"id":"acct-1"}"#;
@@ -38,16 +38,16 @@ const LIES: &[(&str, Lie)] = &[
     ("a fatal alert after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 2, 40]) }
     }),
-    ("close_notify in plain", |_, _| data(&[21, 3, 3, 0, 2, 1, 0])),
-    ("close_notify in plain after the flight", |turn, bytes| {
+    ("plaintext close_notify", |_, _| data(&[21, 3, 3, 0, 2, 1, 0])),
+    ("plaintext close_notify after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 1, 0]) }
     }),
     ("garbage", |_, _| data(b"HTTP/1.1 200 OK\r\n\r\n")),
-    ("a flight that is cut off", |_, bytes| data(&bytes[..bytes.len() / 2])),
-    ("a response that is cut off", |turn, bytes| {
+    ("a truncated flight", |_, bytes| data(&bytes[..bytes.len() / 2])),
+    ("a truncated response", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&bytes[..bytes.len() / 2]) }
     }),
-    ("another suite in the server's hello", |turn, mut bytes| {
+    ("another suite in the ServerHello", |turn, mut bytes| {
         if turn == 0 {
             let suite = bytes.windows(2).position(|pair| pair == [0x13, 0x03]).unwrap();
             bytes[suite + 1] = 0x01;
@@ -79,23 +79,24 @@ const LIES: &[(&str, Lie)] = &[
     }),
 ];
 
-/// A record that nobody can open, longer than what is taken of a message at once.
+/// A record that cannot be decrypted, longer than one read takes from a message.
 fn noise() -> Vec<u8> {
     [[23, 3, 3, 0x13, 0x88].as_slice(), &[7; 5000]].concat()
 }
 
-/// Finding 2: whatever such an attestor says, it is told no secret and asked for no other mode, and
-/// none keeps the prover busy. The definition is the worst that may be stored: it has two modes.
+/// Finding 2: regardless of its messages, such an attestor learns no secret and is asked for no
+/// other mode, and none of them keeps the prover busy. The definition is the worst that may be
+/// stored: it has two modes.
 #[test]
 fn an_attestor_that_breaks_the_connection_learns_nothing() {
     let (send, done) = std::sync::mpsc::channel();
-    // In a thread of its own: a loop that never ends could not be given up within a runtime.
+    // In a separate thread: a runtime could not cancel an endless loop.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(break_in_every_way());
         send.send(()).unwrap();
     });
-    done.recv_timeout(Duration::from_secs(180)).expect("each is over, and learned nothing");
+    done.recv_timeout(Duration::from_secs(180)).expect("all attempts ended and revealed nothing");
 }
 
 async fn break_in_every_way() {
@@ -120,7 +121,7 @@ async fn broken(scene: &Scene, mode: u8) {
     assert!(!scene.secrets.all().is_empty(), "the server saw handshakes");
 }
 
-/// The server's place is taken by one of the attestor's own, with a certificate of its own root.
+/// The attestor connects the prover to its own server, with a certificate of its own root.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_attestor_that_leads_elsewhere_learns_nothing() {
     let scene = Scene::start().await;
@@ -135,7 +136,7 @@ async fn an_attestor_that_leads_elsewhere_learns_nothing() {
     assert!(records <= 2, "the request was sent to a server whose certificate was refused");
 }
 
-/// Finding 3: what the server sets is seen by the prover alone, which ends the conversation then.
+/// Finding 3: only the prover sees credentials that the server sets, and it ends the conversation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn credentials_that_the_server_sets_are_shown_to_nobody() {
     let canary = "sid=rotated-0123456789";
@@ -164,7 +165,7 @@ async fn credentials_that_the_server_sets_are_shown_to_nobody() {
     }
 }
 
-/// An attestor that lies, and what it was told.
+/// A lying attestor with the messages that it received.
 struct Breaking {
     address: Address,
     said: Arc<Mutex<Vec<FromProver>>>,
@@ -202,7 +203,7 @@ impl Breaking {
             "{name}: {orders:?}"
         );
         let reveals = said.iter().filter(|message| matches!(message, FromProver::Reveal(_)));
-        assert_eq!(reveals.count(), 0, "{name}: the connection was opened to it");
+        assert_eq!(reveals.count(), 0, "{name}: the connection was revealed to it");
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
         let canaries = secrets.iter().map(Vec::as_slice).chain([COOKIE.as_bytes()]);
         for canary in canaries {
@@ -211,7 +212,7 @@ impl Breaking {
     }
 }
 
-/// Relays in turns, and lies; until the prover says nothing more.
+/// Relays in turns and lies, until the prover sends nothing more.
 async fn talk(
     mut stream: TlsStream<TcpStream>,
     key: &SigningKey,

@@ -1,5 +1,5 @@
-//! Canaries in all that nobody but the prover and the platform's server may see: in cookies, in the
-//! user agent, in headers of the response and in undeclared members of its body.
+//! Canaries in everything that only the prover and the platform's server may see: in cookies, the
+//! user agent, response headers, and undeclared members of the response body.
 
 use std::{
     io::{self, Write},
@@ -17,7 +17,7 @@ use crate::{
     unheard,
 };
 
-/// The second has bytes that are no ASCII, as browsers keep them (F1 of the second review).
+/// The second has non-ASCII bytes, which browsers keep (F1 of the second review).
 pub(crate) const COOKIES: &str =
     "sid=canary-first-0123456789; name=canary-s\u{e9}cond-\u{43a}; theme=canary-third";
 pub(crate) const CANARIES: &[&str] = &[
@@ -34,7 +34,7 @@ pub(crate) const CANARIES: &[&str] = &[
 ];
 const BODY: &str = r#"{"id":"acct-1","email":"canary@mail.test","balance":7318209,"list":[{"canary-name":"canary-item"}]}"#;
 
-/// A platform whose response has canaries, attested selectively.
+/// Starts a platform whose response has canaries, attested with selective disclosure.
 pub(crate) async fn scene() -> Scene {
     let length = BODY.len();
     let answer = format!(
@@ -54,7 +54,7 @@ fn order(scene: &Scene) -> AttestOrder {
     }
 }
 
-/// Nowhere, neither as it is nor in hexadecimal.
+/// Asserts that no canary occurs, neither as it is nor in hexadecimal.
 fn none_in(bytes: &[u8], place: &str) {
     for canary in CANARIES {
         for form in [canary.as_bytes(), hex(canary.as_bytes()).as_bytes()] {
@@ -74,7 +74,7 @@ fn none_in_package(attested: &Attested) {
     none_in(format!("{package:?}").as_bytes(), "the package");
 }
 
-/// All that is traced in this process, by prover and attestors.
+/// All trace output of the prover and the attestors in this process.
 #[derive(Clone, Default)]
 struct Traced(Arc<Mutex<Vec<u8>>>);
 
@@ -111,8 +111,8 @@ async fn canaries_reach_neither_log_nor_package() {
     assert!(log.len() > 1000, "the journal, entries, tiles and checkpoint");
     none_in(&log, "the attestor's log");
     let traced = traced.0.lock().unwrap().clone();
-    assert!(String::from_utf8_lossy(&traced).contains("attested for"), "the attestor's words");
-    none_in(&traced, "what is traced");
+    assert!(String::from_utf8_lossy(&traced).contains("attested for"), "the attestor's log lines");
+    none_in(&traced, "the trace output");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -125,7 +125,7 @@ async fn an_attestor_is_told_no_canary_and_no_secret_of_the_data() {
     none_in_package(&attested);
     assert!(lying.has_reveal());
     let told = lying.told();
-    none_in(&told, "what the attestor was told");
+    none_in(&told, "the messages to the attestor");
     let secrets = scene.secrets.of_data();
     assert!(secrets.len() >= 2, "those of both directions");
     for secret in secrets {
@@ -133,7 +133,7 @@ async fn an_attestor_is_told_no_canary_and_no_secret_of_the_data() {
     }
 }
 
-/// F1: in `zktls-request` too, whatever bytes the cookies have.
+/// F1: also in `zktls-request`, for any bytes in the cookies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cookies_with_any_bytes_are_hidden_where_the_response_is_opened() {
     let _alone = alone().await;
@@ -141,11 +141,11 @@ async fn cookies_with_any_bytes_are_hidden_where_the_response_is_opened() {
     let lying = Lying::start(&scene, TRUTH).await;
     let prover = scene.prover_to(lying.address.clone());
     let attested = prover.attest(order(&scene), &unheard).await;
-    none_in(&lying.told(), "what the attestor was told");
+    none_in(&lying.told(), "the messages to the attestor");
     none_in_package(&attested.unwrap());
 }
 
-/// What cannot be sent is refused before the attestor hears of it.
+/// A request that cannot be sent is refused before the attestor is contacted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cookies_that_could_be_read_as_lines_are_told_to_nobody() {
     let scene = scene().await;
@@ -154,13 +154,13 @@ async fn cookies_that_could_be_read_as_lines_are_told_to_nobody() {
         let order = AttestOrder { cookies: Secret::new(cookies.into()), ..order(&scene) };
         let prover = scene.prover_to(lying.address.clone());
         let refused = prover.attest(order, &unheard).await.unwrap_err();
-        assert!(refused.to_string().contains("its request cannot be made"), "{refused}");
+        assert!(refused.to_string().contains("failed to build its request"), "{refused}");
         none_in(refused.to_string().as_bytes(), "the error");
     }
     assert!(lying.told().is_empty());
 }
 
-/// A response that repeats a cookie where it would be opened.
+/// A response that repeats a cookie and would be revealed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cookie_that_the_server_repeats_is_not_told() {
     let answer = crate::scene::response(200, &format!(r#"{{"id":"acct-1","echo":"{COOKIES}"}}"#));
@@ -170,10 +170,10 @@ async fn a_cookie_that_the_server_repeats_is_not_told() {
     let refused = prover.attest(order(&scene), &unheard).await.unwrap_err();
     assert!(refused.to_string().contains("that is to be hidden"), "{refused}");
     assert!(!lying.has_reveal());
-    none_in(&lying.told(), "what the attestor was told");
+    none_in(&lying.told(), "the messages to the attestor");
 }
 
-/// Lies that end it before anything is told, and one after it was.
+/// Lies that end the attempt before anything is revealed, and one after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_attestor_that_lies_is_told_no_canary() {
     let _alone = alone().await;
@@ -191,6 +191,6 @@ async fn an_attestor_that_lies_is_told_no_canary() {
         let prover = scene.prover_to(lying.address.clone());
         prover.attest(order(&scene), &unheard).await.unwrap_err();
         assert_eq!(lying.has_reveal(), number == 5, "{number}");
-        none_in(&lying.told(), &format!("what was told to lie {number}"));
+        none_in(&lying.told(), &format!("the messages to attestor {number}"));
     }
 }

@@ -1,5 +1,4 @@
-//! Attestors that are not who they say, or do not do what they say; and sessions that are attested
-//! twice.
+//! Attestors that impersonate others or break the protocol, and sessions that are attested twice.
 
 use attestation::{
     descriptor::Descriptor,
@@ -16,15 +15,15 @@ async fn an_attestor_that_is_another_one_is_told_nothing() {
     address.keys = vec![[1; 32]];
     let refused = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("not the configured")));
-    // Somebody in between, who passes the true attestor's welcome on.
+    // An intermediary that forwards the true attestor's welcome.
     let between = FalseWitness::between(&scene.address).await;
     let refused =
         scene.prover_to(between.address()).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("does not hold")));
-    assert_eq!(between.heard().await, 0, "nothing was said to it");
+    assert_eq!(between.heard().await, 0, "nothing was sent to it");
 }
 
-/// Attack 42: a relay that loses, doubles or changes bytes, and signs for them.
+/// Attack 42: a relay that drops, duplicates or changes bytes, and signs for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
     let scene = Scene::start().await;
@@ -44,11 +43,11 @@ async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
             matches!(&refused, AttestError::Untrue(why) if why.contains("receipt")),
             "{refused}"
         );
-        assert_eq!(told, 0, "a secret was told");
+        assert_eq!(told, 0, "a secret was revealed");
     }
 }
 
-/// Attack 41, and everything else that is said at the wrong time.
+/// Attack 41, and all other messages at the wrong time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_said_at_the_wrong_time_ends_the_conversation() {
     let scene = Scene::start().await;
@@ -56,18 +55,18 @@ async fn what_is_said_at_the_wrong_time_ends_the_conversation() {
     let mut early = Raw::connect(&scene).await;
     early.open(scene.open([1; 32])).await;
     early.say(&secret()).await;
-    assert_eq!(early.refused().await, "that was not to be said now");
+    assert_eq!(early.refused().await, "the message is not allowed in this state");
     for first in [secret(), FromProver::End, FromProver::Data(vec![1])] {
         let mut raw = Raw::connect(&scene).await;
         raw.say(&first).await;
-        assert_eq!(raw.refused().await, "that was not to be said now");
+        assert_eq!(raw.refused().await, "the message is not allowed in this state");
     }
     let mut other = Raw::connect(&scene).await;
     other.open(scene.open([2; 32])).await;
     other.say(&FromProver::End).await;
     assert!(matches!(other.hear().await, Some(FromAttestor::Receipt(_))));
     other.say(&secret()).await;
-    assert!(other.refused().await.contains("another mode"), "zktls-request was ordered");
+    assert!(other.refused().await.contains("another mode"), "zktls-request was requested");
 }
 
 /// Attacks 33 and 34.
@@ -78,7 +77,7 @@ async fn sessions_are_attested_once_and_descriptors_are_the_attestors_own() {
     first.open(scene.open([1; 32])).await;
     let mut second = Raw::connect(&scene).await;
     second.say(&FromProver::Open(scene.open([1; 32]))).await;
-    assert_eq!(second.refused().await, "this session was, or is being, attested");
+    assert_eq!(second.refused().await, "this session has been attested or is being attested");
     drop(first);
     let changes: [fn(&mut Descriptor); 3] = [
         |descriptor: &mut Descriptor| descriptor.version = 0,
@@ -91,7 +90,7 @@ async fn sessions_are_attested_once_and_descriptors_are_the_attestors_own() {
         let mut raw = Raw::connect(&scene).await;
         let open = Open { descriptor: descriptor.sha256(), ..scene.open([3; 32]) };
         raw.say(&FromProver::Open(open)).await;
-        assert!(raw.refused().await.contains("no such descriptor"));
+        assert!(raw.refused().await.contains("descriptor is not allowed"));
     }
     let mut raw = Raw::connect(&scene).await;
     let open = Open { mode: 0, ..scene.open([3; 32]) };

@@ -1,4 +1,4 @@
-//! Attestors that are not what they say.
+//! Attestors that impersonate others or sign for other bytes.
 
 use std::{
     net::SocketAddr,
@@ -30,14 +30,14 @@ use crate::raw::Raw;
 
 type Mangle = fn(&mut Vec<u8>);
 
-/// One that counts what it is told that it was not to be told.
+/// A dishonest attestor that counts the messages which it must not receive.
 pub(crate) struct FalseWitness {
     address: Address,
     heard: Arc<AtomicUsize>,
 }
 
 impl FalseWitness {
-    /// Passes the welcome of a true one on, in a channel of its own.
+    /// Forwards the welcome of a true attestor over a channel of its own.
     pub(crate) async fn between(to: &Address) -> Self {
         let true_one = to.clone();
         Self::start(to.keys.clone(), move |mut stream, heard| async move {
@@ -51,7 +51,7 @@ impl FalseWitness {
         .await
     }
 
-    /// Relays honestly, and signs for other bytes than those that passed.
+    /// Relays honestly, and signs for other bytes than the relayed ones.
     pub(crate) async fn that_mangles(platform: SocketAddr, mangle: Mangle) -> Self {
         let key = SigningKey::from_bytes(&[5; 32]);
         let public = key.verifying_key().to_bytes();
@@ -109,20 +109,20 @@ impl FalseWitness {
         self.address.clone()
     }
 
-    /// How much it heard, once there was time for more.
+    /// Returns the number of forbidden messages, after waiting for more.
     pub(crate) async fn heard(&self) -> usize {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         self.heard.load(Ordering::SeqCst)
     }
 }
 
-/// What an attestor says that it takes.
+/// Returns the limits that an attestor announces.
 pub(crate) const fn bounds(id: [u8; 16]) -> Opened {
     let (bytes, time) = (1 << 20, 600_000);
     Opened { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
 }
 
-/// Passes all on until the prover says that it is over; both directions.
+/// Relays all bytes until the prover sends `End`, and returns both directions.
 pub(crate) async fn relay(
     stream: &mut TlsStream<TcpStream>,
     platform: SocketAddr,
@@ -132,7 +132,7 @@ pub(crate) async fn relay(
     let (mut client, mut server) = (vec![], vec![]);
     loop {
         let mut buffer = [0; 4096];
-        // The prover speaks first, then each in turn: TLS 1.3 and one request.
+        // The prover speaks first, then both in turn: TLS 1.3 and one request.
         let message = hear(stream).await?;
         keep(&message);
         match message {
@@ -154,7 +154,7 @@ pub(crate) async fn relay(
     }
 }
 
-/// TLS with a certificate of the moment, as attestors have it.
+/// TLS with an ephemeral certificate, as attestors use it.
 pub(crate) fn acceptor() -> TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".into()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();

@@ -1,5 +1,5 @@
-//! Clients that want too much, attestors that have no time, and those that are lost: what is tried
-//! once more, and what is not.
+//! Clients above their limits, attestors without capacity, and lost connections: which of them are
+//! retried, and which are not.
 
 use std::{
     sync::{
@@ -22,7 +22,8 @@ use crate::{raw::Raw, scene::Scene, secrets::Secrets, unheard};
 
 const FULL: [AttestMode; 1] = [AttestMode::FullReveal];
 
-/// Finding 10: one lost conversation is made anew, and the attestor signs that it is the second.
+/// Finding 10: a lost conversation is repeated, and the attestor signs that it is the second
+/// attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_lost_attestor_is_tried_once_more() {
     let scene = Scene::with(|scene| scene.modes = FULL.to_vec()).await;
@@ -39,7 +40,7 @@ async fn a_lost_attestor_is_tried_once_more() {
     let (address, connections) = losing(&scene, usize::MAX).await;
     let lost = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
     assert!(matches!(lost, AttestError::Lost(_)), "{lost}");
-    assert_eq!(connections.load(Ordering::SeqCst), 2, "once more, and not for ever");
+    assert_eq!(connections.load(Ordering::SeqCst), 2, "one retry only");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -62,7 +63,7 @@ async fn an_attestor_without_a_place_is_tried_once_more() {
     let mut raw = Raw::connect(&scene).await;
     raw.open(open(&scene, [1; 32])).await;
     let busy = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
-    let told = "as many conversations are under way as may be";
+    let told = "too many conversations";
     assert!(matches!(&busy, AttestError::Busy(why) if why == told), "{busy}");
     let leave = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -89,10 +90,10 @@ async fn no_client_takes_all_places() {
     third.say(&FromProver::Open(order(3, "one"))).await;
     assert!(matches!(third.hear().await, Some(FromAttestor::Welcome(_))));
     let Some(FromAttestor::Busy(why)) = third.hear().await else { panic!("it was served") };
-    assert_eq!(why, "as many conversations of this client are under way as may be");
+    assert_eq!(why, "too many conversations of this client");
     let mut fourth = Raw::connect(&scene).await;
     fourth.open(order(4, "other")).await;
-    // Whoever orders nothing has few connections too, and takes no place of those who do.
+    // A connection without an open message is limited too, and takes no permit of conversations.
     let silent = [Raw::connect(&scene).await, Raw::connect(&scene).await];
     assert!(Raw::connect(&scene).await.refused().await.contains("of this client"));
     drop(silent);
@@ -103,8 +104,8 @@ async fn examinations_wait_in_a_bounded_queue_and_time() {
     let scene = Scene::with(|scene| {
         (scene.modes, scene.hangs) = (FULL.to_vec(), true);
         scene.bounds.queue = 1;
-        scene.bounds.waiting = Duration::from_millis(700);
-        scene.bounds.examining = Duration::from_secs(3);
+        scene.bounds.queue_timeout = Duration::from_millis(700);
+        scene.bounds.examination_timeout = Duration::from_secs(3);
     });
     let scene = scene.await;
     let mut examined = told(&scene, 1).await;
@@ -112,18 +113,18 @@ async fn examinations_wait_in_a_bounded_queue_and_time() {
     let mut waiting = told(&scene, 2).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let mut refused = told(&scene, 3).await;
-    assert_eq!(refused.refused().await, "as many examinations wait as may");
-    assert_eq!(waiting.refused().await, "no examination could begin within 700ms");
+    assert_eq!(refused.refused().await, "too many examinations are waiting");
+    assert_eq!(waiting.refused().await, "no examination could start within 700ms");
     let late = examined.hear().await;
     let Some(FromAttestor::Busy(why)) = late else { panic!("{late:?}") };
-    assert_eq!(why, "the recording cannot be examined: it took longer than 3 s");
+    assert_eq!(why, "failed to examine the recording: it took longer than 3 s");
 }
 
 fn open(scene: &Scene, session: [u8; 32]) -> Open {
     Open { mode: 0, ..scene.open(session) }
 }
 
-/// A conversation that waits for its examination.
+/// Starts a conversation that waits for its examination.
 async fn told(scene: &Scene, session: u8) -> Raw {
     let mut raw = Raw::connect(scene).await;
     raw.open(open(scene, [session; 32])).await;
@@ -133,8 +134,8 @@ async fn told(scene: &Scene, session: u8) -> Raw {
     raw
 }
 
-/// A way to the scene's attestor on which so many connections are lost, each once the platform's
-/// server was reached; and how many there were.
+/// Starts a proxy to the attestor that drops this many connections, each once the platform's server
+/// was reached. Returns its address and the number of connections.
 async fn losing(scene: &Scene, lost: usize) -> (Address, Arc<AtomicUsize>) {
     let to = (scene.address.host.clone(), scene.address.port);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -151,7 +152,7 @@ async fn losing(scene: &Scene, lost: usize) -> (Address, Arc<AtomicUsize>) {
     (Address { port, ..scene.address.clone() }, connections)
 }
 
-/// Passes bytes on, until the server has learned another secret.
+/// Relays bytes until the server has learned another secret.
 async fn pass(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Option<()> {
     let known = lose.as_ref().map(|secrets| secrets.all().len());
     let (mut asked, mut client) = here.into_split();

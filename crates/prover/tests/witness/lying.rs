@@ -1,4 +1,4 @@
-//! An attestor that relays honestly, keeps all that it is told, and lies in whatever it says itself.
+//! An attestor that relays honestly, records all messages, and lies in its own messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,28 +27,28 @@ use crate::{
     scene::Scene,
 };
 
-/// What it says in the place of the truth.
+/// The values that replace the true ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Lies {
-    /// The validity of its key.
+    /// The validity period of its key.
     pub(crate) valid: (u64, u64),
     pub(crate) opened: fn(&mut Opened),
-    /// Whether it gives the receipt at once, before anything passed.
+    /// Whether it sends the receipt at once, before any byte was relayed.
     pub(crate) early: bool,
     pub(crate) receipt: fn(&mut Receipt),
-    /// Who signs the receipt, and the attestation.
+    /// Seeds of the keys that sign the receipt and the attestation.
     pub(crate) receipt_key: u8,
     pub(crate) key: u8,
     pub(crate) body: fn(&mut Body, &mut Disclosure),
     pub(crate) inclusion: fn(Vec<u8>) -> Vec<u8>,
-    /// The entry that its log has.
+    /// Changes the entry in its log.
     pub(crate) entry: fn([u8; 32]) -> [u8; 32],
     pub(crate) last: fn(FromAttestor) -> FromAttestor,
 }
 
 const TRUE_KEY: u8 = 8;
 
-/// What it says where it does not lie.
+/// The behaviour without a lie.
 pub(crate) const TRUTH: Lies = Lies {
     valid: (0, u64::MAX),
     opened: |_| (),
@@ -62,7 +62,7 @@ pub(crate) const TRUTH: Lies = Lies {
     last: |message| message,
 };
 
-/// One that lies.
+/// A lying attestor.
 pub(crate) struct Lying {
     pub(crate) address: Address,
     told: Arc<Mutex<Vec<FromProver>>>,
@@ -92,13 +92,13 @@ impl Lying {
         Self { address, told }
     }
 
-    /// What it was told, as it went over the channel.
+    /// Returns the bytes of all received messages.
     pub(crate) fn told(&self) -> Vec<u8> {
         let told = self.told.lock().unwrap();
         told.iter().flat_map(|message| message.write().unwrap()).collect()
     }
 
-    /// Whether it was told what opens a recording.
+    /// Returns whether it received a reveal message.
     pub(crate) fn has_reveal(&self) -> bool {
         self.told.lock().unwrap().iter().any(|message| matches!(message, FromProver::Reveal(_)))
     }
@@ -202,7 +202,7 @@ impl Witness {
             attest(found, capture, &self.descriptor, circumstances, salt);
         (self.lies.body)(&mut body, &mut disclosure);
         let attestation = signed::sign(&body, &signing).unwrap();
-        // Of a body of another version nothing is read, and its place in the log does not matter.
+        // A body of another version is not decoded, and its log entry does not matter.
         let hash = signed::unverified(&attestation).map_or([0; 32], |(_, hash)| hash);
         let mut edge = RightEdge::new(0, vec![]).unwrap();
         edge.push(leaf_hash(&entry(&(self.lies.entry)(hash)))).unwrap();

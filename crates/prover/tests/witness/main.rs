@@ -1,5 +1,5 @@
-//! A prover, an attestor and a platform's server, over real TLS; and those who are not what they
-//! say. The numbers are those of the list of attacks that the design was made against.
+//! Tests of a prover, an attestor and a platform's server over real TLS, and of dishonest ones. The
+//! numbers are those of the list of attacks that the design considers.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 #[path = "../../../attestation/tests/attacks/anybody.rs"]
@@ -30,7 +30,7 @@ use self::{
     scene::{COOKIE, Ending, Scene, alone, response},
 };
 
-/// For who does not want to hear how far it is.
+/// Ignores the progress of an attestation.
 const fn unheard(_: Certifying) {}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -48,12 +48,12 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
     let all = [&package.attestation, &package.disclosure, &evidence].map(Vec::as_slice).concat();
     assert!(!all.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
     assert!(Evidence::read(&evidence).unwrap().reveal.said.starts_with(b"GET /api/me HTTP/1.1"));
-    // Another session follows the first in the log, with the processes that are there.
+    // A second session follows the first in the log, with the running processes.
     let again = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     let log = |attestation: &[u8]| attestation::signed::unverified(attestation).unwrap().0.log;
     let (first, second) = (log(&package.attestation), log(&again.package.attestation));
     assert_eq!((first.index, second.index), (0, 1));
-    // Each is in the log by the attestor's own key, and neither stands for the other.
+    // Each is in the log by the attestor's own key, and neither proof is valid for the other one.
     let key = scene.address.keys[0];
     let in_log = |package: &Package, inclusion: &Package| {
         let issuer = attestation::signed::Issuer {
@@ -77,7 +77,7 @@ async fn what_the_server_said_is_attested_and_the_cookie_is_in_none_of_it() {
     assert!(!log.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
 }
 
-/// All files below a folder, one after the other; hexadecimal as what it stands for too.
+/// Returns all files below a folder, concatenated; hexadecimal lines also decoded.
 pub(crate) fn files(folder: &Path) -> Vec<u8> {
     let mut all = vec![];
     for entry in fs::read_dir(folder).unwrap() {
@@ -99,7 +99,7 @@ async fn everything_is_opened_only_where_the_plan_says_so() {
     let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
     let attested = scene.prover().attest(scene.order(), &unheard).await.unwrap();
     assert_eq!((attested.package.mode, attested.package.evidence), (AttestMode::FullReveal, None));
-    // A server that does not speak ChaCha20 is not attested, with one mode or with the two of an
+    // A server without ChaCha20 is not attested, neither with one mode nor with the two modes of an
     // old definition.
     let both = vec![AttestMode::FullReveal, AttestMode::ZktlsRequest];
     for modes in [vec![AttestMode::ZktlsRequest], both] {
@@ -111,7 +111,7 @@ async fn everything_is_opened_only_where_the_plan_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_cannot_be_attested_is_told() {
-    // What the witness would refuse it is not shown.
+    // A response that the attestor would refuse is not revealed to it.
     let answer = response(404, r#"{"id":"acct-1"}"#);
     let scene = Scene::with(|scene| scene.answer = answer).await;
     let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
@@ -123,7 +123,7 @@ async fn what_cannot_be_attested_is_told() {
         (response(200, r#"{"id":"acct-1","id":"acct-2"}"#), "twice"),
         (response(200, r#"{"other":1}"#), "is refused"),
     ] {
-        // The attestor would refuse it for the same reasons: nothing is told, nor proved.
+        // The attestor would refuse it for the same reasons, so nothing is revealed or proved.
         for mode in [AttestMode::FullReveal, AttestMode::ZktlsRequest, AttestMode::ZktlsFull] {
             let setting = (vec![mode], answer.clone());
             let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
@@ -141,7 +141,7 @@ async fn what_cannot_be_attested_is_told() {
     assert!(matches!(refused, AttestError::Plan(_)), "{refused}");
 }
 
-/// Finding 10: a common server counts the padding of what is hidden to no value.
+/// Finding 10: a common server does not count the padding of a hidden value.
 #[tokio::test]
 async fn servers_do_not_see_the_padding() {
     let scene = Scene::start().await;
@@ -165,8 +165,8 @@ async fn servers_do_not_see_the_padding() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Finding 9: a response that says itself where it ends needs no `close_notify`, and nobody waits
-/// for one; without such an end there is no response.
+/// Finding 9: a response that states its own length needs no `close_notify`, and the prover does
+/// not wait for one; without a stated length there is no response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_connection_is_over_when_the_response_is_complete() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
@@ -183,7 +183,7 @@ async fn a_connection_is_over_when_the_response_is_complete() {
         let setting = (vec![AttestMode::FullReveal], answer, ending);
         let scene = Scene::with(|scene| {
             (scene.modes, scene.answer, scene.ending) = setting;
-            scene.bounds.relay = Duration::from_secs(5);
+            scene.bounds.relay_timeout = Duration::from_secs(5);
         });
         let scene = scene.await;
         let begun = std::time::Instant::now();
@@ -200,7 +200,7 @@ async fn a_connection_is_over_when_the_response_is_complete() {
         let setting = (vec![AttestMode::FullReveal], answer, ending);
         let scene = Scene::with(|scene| {
             (scene.modes, scene.answer, scene.ending) = setting;
-            scene.bounds.relay = Duration::from_secs(5);
+            scene.bounds.relay_timeout = Duration::from_secs(5);
         });
         let scene = scene.await;
         let refused = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
@@ -215,11 +215,11 @@ async fn a_connection_is_over_when_the_response_is_complete() {
     scene.prover().attest(scene.order(), &unheard).await.unwrap();
 }
 
-/// Attack 43: too much, too long, too slow, too many.
+/// Attack 43: too many bytes, too long messages, too slow and too many connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn everything_has_a_bound() {
     let scene = Scene::with(|scene| {
-        scene.bounds.relay = Duration::from_secs(1);
+        scene.bounds.relay_timeout = Duration::from_secs(1);
         scene.bounds.conversations = 1;
     })
     .await;
@@ -231,38 +231,38 @@ async fn everything_has_a_bound() {
     assert_eq!(raw.refused().await, "more than 65536 bytes for the server");
     let mut slow = Raw::connect(&scene).await;
     slow.open(scene.open([2; 32])).await;
-    assert_eq!(slow.refused().await, "the connection took longer than 1 s");
+    assert_eq!(slow.refused().await, "the relayed connection took longer than 1 s");
     let mut long = Raw::connect(&scene).await;
     long.bytes(&u32::try_from(LONGEST_FROM_PROVER + 1).unwrap().to_be_bytes()).await;
-    assert_eq!(long.refused().await, "the connection ended, or a message was late or none");
+    assert_eq!(long.refused().await, "the connection ended, or a message was late or malformed");
     let mut noise = Raw::connect(&scene).await;
     noise.bytes(&[0, 0, 0, 3, 0x9f, 0xff, 0xff]).await;
-    assert_eq!(noise.refused().await, "the connection ended, or a message was late or none");
+    assert_eq!(noise.refused().await, "the connection ended, or a message was late or malformed");
     let mut piece = Raw::connect(&scene).await;
     piece.open(scene.open([3; 32])).await;
     piece.say(&FromProver::Data(vec![0; 16 * 1024 + 1])).await;
-    assert_eq!(piece.refused().await, "that was not to be said now");
+    assert_eq!(piece.refused().await, "the message is not allowed in this state");
 }
 
-/// What attack 40 takes: a way that the attestor does not choose itself.
+/// A precondition of attack 40: a route that the attestor does not choose itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn addresses_that_are_not_public_are_refused() {
     let scene = Scene::with(|scene| scene.led = false).await;
     let mut raw = Raw::connect(&scene).await;
     raw.say(&FromProver::Open(scene.open([1; 32]))).await;
-    let why = "the server's name has no address that may be connected to";
+    let why = "the server's name resolves to no permitted address";
     assert_eq!(raw.refused().await, why);
     let scene = Scene::with(|scene| scene.tokens = vec!["known"]).await;
     let mut raw = Raw::connect(&scene).await;
     raw.say(&FromProver::Open(scene.open([1; 32]))).await;
-    assert_eq!(raw.refused().await, "the client is not known");
+    assert_eq!(raw.refused().await, "unknown client");
     let mut address = scene.address.clone();
     address.token = "known".into();
     let _alone = alone().await;
     scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
 }
 
-/// A revocation holds for what is under way, too.
+/// A revocation also applies to running conversations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_key_that_is_revoked_meanwhile_signs_nothing() {
     let scene = Scene::with(|scene| scene.modes = vec![AttestMode::FullReveal]).await;
@@ -273,6 +273,6 @@ async fn a_key_that_is_revoked_meanwhile_signs_nothing() {
     };
     let refused = scene.prover().attest(scene.order(), &revoke).await.unwrap_err();
     assert!(refused.to_string().contains("revoked meanwhile"), "{refused}");
-    // Nor does a conversation begin.
+    // No new conversation starts either.
     assert!(scene.prover().attest(scene.order(), &unheard).await.is_err());
 }

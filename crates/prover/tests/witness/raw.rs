@@ -1,4 +1,4 @@
-//! Somebody who says to an attestor whatever they like.
+//! A client that sends arbitrary messages to an attestor.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(30);
 pub(crate) struct Raw(TlsStream<TcpStream>);
 
 impl Raw {
-    /// Connects, and is told who the attestor is where it has time.
+    /// Connects to the attestor of a setup.
     pub(crate) async fn connect(scene: &Scene) -> Self {
         Self::connect_to(&scene.address).await
     }
@@ -35,7 +35,7 @@ impl Raw {
     }
 
     pub(crate) async fn say(&mut self, message: &FromProver) {
-        // An attestor that has had enough may be gone.
+        // The attestor may have closed the connection.
         let _ = frames::write(&mut self.0, &message.write().unwrap()).await;
     }
 
@@ -50,14 +50,14 @@ impl Raw {
         Some(FromAttestor::read(&heard.ok()??).unwrap())
     }
 
-    /// Opens the way to the server.
+    /// Opens the connection to the server.
     pub(crate) async fn open(&mut self, open: Open) {
         assert!(matches!(self.hear().await, Some(FromAttestor::Welcome(_))));
         self.say(&FromProver::Open(open)).await;
         assert!(matches!(self.hear().await, Some(FromAttestor::Opened(_))));
     }
 
-    /// Why it is over; whatever is said before is passed over.
+    /// Returns the reason of the refusal, skipping the messages before it.
     pub(crate) async fn refused(&mut self) -> String {
         loop {
             match self.hear().await {
@@ -69,7 +69,7 @@ impl Raw {
                     | FromAttestor::Data(_)
                     | FromAttestor::Receipt(_),
                 ) => (),
-                None => panic!("it is over without a word"),
+                None => panic!("it ended without a reason"),
             }
         }
     }

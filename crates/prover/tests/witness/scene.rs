@@ -1,4 +1,4 @@
-//! A platform's server and an attestor that allows it.
+//! A platform's server, and an attestor that allows it.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use attestation::{descriptor::Descriptor, protocol::Open};
-use attestor::{Attestor, Bounds, Clients, Settings, list_keys, new_key, now, revoke_key};
+use attestor::{Attestor, AttestorLimits, AllowedClients, Settings, list_keys, new_key, now, revoke_key};
 use domain::{
     api_key::Environment,
     egress::Egress,
@@ -37,8 +37,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::secrets::Secrets;
 
-/// The server's name; and what it is where the attestor is not led to it, an address, so that
-/// nobody has to be asked for it.
+/// The server's name, and its address for tests without a fixed address, so that no DNS lookup is
+/// needed.
 const HOST: &str = "platform.localhost";
 const PRIVATE: &str = "127.0.0.1";
 pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
@@ -47,34 +47,34 @@ pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     CloseNotify,
-    /// Closes TCP, and does not say so in TLS.
+    /// Closes TCP without a TLS `close_notify`.
     Drop,
-    /// Keeps the connection, whatever it was asked.
+    /// Keeps the connection open after the response.
     Stay,
 }
 
-/// How a scene is set.
+/// Options of a setup.
 pub(crate) struct Setting {
     pub(crate) modes: Vec<AttestMode>,
-    /// Whether the server speaks ChaCha20-Poly1305.
+    /// Whether the server supports ChaCha20-Poly1305.
     pub(crate) chacha: bool,
     pub(crate) answer: Vec<u8>,
     pub(crate) ending: Ending,
-    pub(crate) bounds: Bounds,
-    /// Whether the attestor is led to the server.
+    pub(crate) bounds: AttestorLimits,
+    /// Whether the attestor has a fixed address for the server.
     pub(crate) led: bool,
-    /// What clients are known by; everybody is served where there is none.
+    /// Tokens of the clients; every client is served if there is none.
     pub(crate) tokens: Vec<&'static str>,
-    /// Does no examination, and takes for ever.
+    /// Whether examinations never finish.
     pub(crate) hangs: bool,
-    /// What is claimed, by field.
+    /// The claims, by field.
     pub(crate) fields: Vec<(&'static str, &'static str)>,
 }
 
 pub(crate) struct Scene {
     pub(crate) address: Address,
     pub(crate) platform: SocketAddr,
-    /// The secrets of all connections to the server, as it knows them.
+    /// The secrets of all connections to the server, from its key log.
     pub(crate) secrets: Secrets,
     root: Vec<u8>,
     definition: Definition,
@@ -82,7 +82,7 @@ pub(crate) struct Scene {
     _stop: DropGuard,
 }
 
-/// Proofs take gigabytes: who makes one waits for this.
+/// Serializes proofs, which take gigabytes each.
 pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
     static PROOFS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     PROOFS.lock().await
@@ -107,7 +107,7 @@ impl Scene {
             chacha: true,
             answer: response(200, r#"{"id":"acct-1"}"#),
             ending: Ending::CloseNotify,
-            bounds: Bounds { examining: Duration::from_secs(180), ..Bounds::default() },
+            bounds: AttestorLimits { examination_timeout: Duration::from_secs(180), ..AttestorLimits::default() },
             led: true,
             tokens: vec![],
             hangs: false,
@@ -123,7 +123,7 @@ impl Scene {
         let host = if setting.led { HOST } else { PRIVATE };
         let definition = definition(setting.modes, host, &setting.fields);
         let tokens: Vec<_> = setting.tokens.iter().map(|token| hash(token.as_bytes())).collect();
-        let clients = if tokens.is_empty() { Clients::Everyone } else { Clients::Known(tokens) };
+        let clients = if tokens.is_empty() { AllowedClients::Everyone } else { AllowedClients::Tokens(tokens) };
         let program = if setting.hangs { hanging(folder.path()) } else { workers() };
         let attestor = Attestor::new(Settings {
             name: "test".into(),
@@ -135,7 +135,7 @@ impl Scene {
             hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
             egress: Egress::default(),
             clients,
-            bounds: setting.bounds,
+            limits: setting.bounds,
             program,
         });
         let attestor = attestor.unwrap();
@@ -149,7 +149,7 @@ impl Scene {
         Self { address, platform, secrets, root, definition, folder, _stop: stop }
     }
 
-    /// What the server's chain ends at, DER.
+    /// Returns the root certificate of the server's chain, DER.
     pub(crate) fn root(&self) -> &[u8] {
         &self.root
     }
@@ -161,7 +161,7 @@ impl Scene {
         revoke_key(&keys, &id, now(), None, now()).unwrap();
     }
 
-    /// The attestor's log.
+    /// Returns the folder of the attestor's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("log")
     }
@@ -200,7 +200,7 @@ impl Scene {
     }
 }
 
-/// A program that does nothing.
+/// Creates a program that does nothing.
 fn hanging(folder: &Path) -> PathBuf {
     let program = folder.join("hanging");
     std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
@@ -235,7 +235,7 @@ fn definition(modes: Vec<AttestMode>, host: &str, fields: &[(&str, &str)]) -> De
     definition
 }
 
-/// The example beside this test.
+/// Returns the path of the example program next to this test.
 fn workers() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let workers = test.ancestors().nth(2).unwrap().join("examples/workers");
@@ -243,7 +243,8 @@ fn workers() -> PathBuf {
     workers
 }
 
-/// A server that answers each request with the same; where it is, and its root.
+/// Starts a server that sends the same response to each request. Returns its address and its root
+/// certificate.
 pub(crate) async fn serve(
     chacha: bool,
     answer: Vec<u8>,

@@ -1,5 +1,5 @@
-//! What an attestor gives is held against what the prover knows itself: each lie ends the attempt,
-//! and those before the receipt end it before a secret is told.
+//! The prover compares the attestor's messages with its own knowledge: each lie ends the attempt,
+//! and lies before the receipt end it before a secret is revealed.
 
 use attestation::{
     attest::Disclosure,
@@ -41,15 +41,15 @@ async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
         ("not valid now", Lies { valid: (0, now - day), ..TRUTH }),
         ("not valid now", Lies { valid: (now + day, u64::MAX), ..TRUTH }),
         ("not valid now", Lies { valid: (u64::MAX, 0), ..TRUTH }),
-        ("leaves no time", Lies { opened: |opened| opened.time = 0, ..TRUTH }),
-        ("leaves no time", Lies { opened: |opened| opened.proving = 0, ..TRUTH }),
-        ("leaves no time", Lies { opened: |opened| opened.examining = 0, ..TRUTH }),
-        ("takes no bytes", Lies { opened: |opened| opened.up = 0, ..TRUTH }),
-        ("takes no bytes", Lies { opened: |opened| opened.down = 0, ..TRUTH }),
+        ("allows no time", Lies { opened: |opened| opened.time = 0, ..TRUTH }),
+        ("allows no time", Lies { opened: |opened| opened.proving = 0, ..TRUTH }),
+        ("allows no time", Lies { opened: |opened| opened.examining = 0, ..TRUTH }),
+        ("or no bytes", Lies { opened: |opened| opened.up = 0, ..TRUTH }),
+        ("or no bytes", Lies { opened: |opened| opened.down = 0, ..TRUTH }),
         ("fewer bytes", Lies { opened: |opened| opened.up = 100, ..TRUTH }),
         ("fewer bytes", Lies { opened: |opened| opened.down = 100, ..TRUTH }),
-        ("not to be said then", Lies { early: true, ..TRUTH }),
-        ("its receipt is not signed", Lies { receipt_key: 1, ..TRUTH }),
+        ("not allowed in this state", Lies { early: true, ..TRUTH }),
+        ("its receipt has an invalid signature", Lies { receipt_key: 1, ..TRUTH }),
         ("its receipt", Lies { receipt: |receipt| receipt.id[0] ^= 1, ..TRUTH }),
         ("its receipt", Lies { receipt: |receipt| receipt.capture[0] ^= 1, ..TRUTH }),
         ("its receipt", Lies { receipt: |receipt| receipt.client_length += 1, ..TRUTH }),
@@ -68,7 +68,7 @@ async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
             AttestError::Untrue(text) | AttestError::Attestor(text) if text.contains(why)
         );
         assert!(ended, "{why}: {refused}");
-        assert!(!lying.has_reveal(), "{why}: a secret was told");
+        assert!(!lying.has_reveal(), "{why}: a secret was revealed");
         for secret in scene.secrets.all() {
             assert!(!lying.told().windows(secret.len()).any(|part| part == secret), "{why}");
         }
@@ -77,19 +77,19 @@ async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
 
 type Change = fn(&mut Body, &mut Disclosure);
 
-/// What would be signed of another connection, or of none.
+/// Changes that describe another connection, or an impossible one.
 const CHANGES: &[(&str, Change)] = &[
     ("another connection", |body, _| body.id[0] ^= 1),
     ("another connection", |body, _| body.session[0] ^= 1),
     ("another connection", |body, _| body.partner[0] ^= 1),
     ("another connection", |body, _| body.challenge[0] ^= 1),
     ("another connection", |body, _| body.challenge.clear()),
-    ("counts no attempt", |body, _| body.attempt = 0),
+    ("its attempt number is zero", |body, _| body.attempt = 0),
     ("its times", |body, _| body.time.opened -= 1),
     ("its times", |body, _| body.time.closed += 1),
     ("its times", |body, _| body.time.signed = body.time.closed - 1),
     ("its times", |body, _| body.time.signed += 86_400_000),
-    ("another address", |body, _| body.server.address = vec![192, 0, 2, 1]),
+    ("its server address differs", |body, _| body.server.address = vec![192, 0, 2, 1]),
     ("is not what was signed", |body, _| body.mode = 1),
     ("is not what was signed", |body, _| body.mode = 2),
     ("is not what was signed", |body, _| body.descriptor.platform += 1),
@@ -130,7 +130,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("is not what was signed", |body, _| body.claims[0].field = "other".into()),
     ("is not what was signed", |body, _| body.claims[0].pointer = "/name".into()),
     ("was not committed to", |body, _| body.claims.swap(0, 1)),
-    // The same with what opens it: the values of two fields change places.
+    // The same with the opening: the values of two fields are swapped.
     ("is not what was signed", |body, disclosure| {
         body.claims.swap(0, 1);
         for opening in claims(disclosure) {
@@ -170,7 +170,7 @@ fn claims(disclosure: &mut Disclosure) -> impl Iterator<Item = &mut Opening> {
     disclosure.openings.iter_mut().filter(|opening| opening.kind == Kind::Claim)
 }
 
-/// The claims of a body, with commitments to what is opened of each.
+/// Returns the claims of a body, with commitments to their openings.
 fn commitments(body: &Body, disclosure: &mut Disclosure) -> Vec<attestation::body::Claim> {
     let mut all = body.claims.clone();
     for opening in claims(disclosure) {
@@ -179,13 +179,13 @@ fn commitments(body: &Body, disclosure: &mut Disclosure) -> Vec<attestation::bod
     all
 }
 
-/// F9: each of these would be kept as an attestation otherwise, and be refused by whoever verifies
-/// it with its evidence.
+/// F9: each of these would otherwise be stored as an attestation that verifiers refuse because of
+/// its evidence.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_attestation_of_anything_else_than_what_was_seen_is_untrue() {
     let scene = scene().await;
     let (values, _) = attest(&scene, TRUTH).await;
-    assert_eq!(values.unwrap(), "acct-1", "without a lie it is taken");
+    assert_eq!(values.unwrap(), "acct-1", "without a lie it is accepted");
     let changes = CHANGES.iter().map(|(why, body)| (*why, Lies { body: *body, ..TRUTH }));
     let others = [
         ("its key is none of those", Lies { key: 1, ..TRUTH }),
@@ -210,7 +210,7 @@ async fn an_attestation_of_anything_else_than_what_was_seen_is_untrue() {
     }
 }
 
-/// F12: what an attestor says last is for people, and of any length; so it is bounded.
+/// F12: the attestor's last message is text for people and of any length, so it is truncated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_attestors_words_are_bounded() {
     let scene = scene().await;
