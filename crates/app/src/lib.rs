@@ -32,7 +32,7 @@ mod witness;
 mod workers;
 
 pub use attestor::EXAMINER_ARGUMENT;
-pub use prover::PROVE;
+pub use prover::PROVER_ARGUMENT;
 
 pub use self::{
     jail::JAIL,

@@ -19,7 +19,7 @@ use ports::{
     attestor::{AttestError, AttestOrder, Attested, Attestor, Reached},
     clock::Clock,
 };
-use prover::{Address, Prover, descriptor};
+use prover::{AttestorAddress, Prover, descriptor};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -74,7 +74,7 @@ async fn embedded(
     site: &SandboxSite,
     stop: CancellationToken,
     tasks: &TaskTracker,
-) -> Result<Address, Failure> {
+) -> Result<AttestorAddress, Failure> {
     let folder = config.data_dir.join("attestor");
     private_folder(&folder)?;
     let keys = folder.join("keys");
@@ -110,7 +110,7 @@ async fn embedded(
     let port = listener.local_addr()?.port();
     let keys = attestor.public_keys()?;
     tasks.spawn(attestor.serve(listener, stop));
-    Ok(Address { host: "127.0.0.1".into(), port, token: String::new(), keys })
+    Ok(AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys })
 }
 
 fn has_any(keys: &PathBuf) -> bool {

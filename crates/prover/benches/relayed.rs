@@ -4,11 +4,11 @@
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
 #[expect(dead_code, reason = "the tests use the other items")]
-#[path = "../tests/witness/scene.rs"]
-mod scene;
-#[expect(dead_code, reason = "the tests use the other items")]
 #[path = "../tests/witness/secrets.rs"]
 mod secrets;
+#[expect(dead_code, reason = "the tests use the other items")]
+#[path = "../tests/witness/setup.rs"]
+mod setup;
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use domain::{secret::Secret, session::Certifying};
 use ports::attestor::Attestor as _;
 use serde_json::json;
 
-use self::scene::Scene;
+use self::setup::Setup;
 
 const ROUNDS: usize = 5;
 /// Lengths of the cookie, in bytes.
@@ -37,12 +37,12 @@ fn main() {
 }
 
 async fn case(cookie: usize) -> serde_json::Value {
-    let scene = Scene::start().await;
-    let prover = scene.prover();
+    let setup = Setup::start().await;
+    let prover = setup.prover();
     let (mut plain, mut whole) = (vec![], vec![]);
     // The first round creates the proving keys of its size, which the processes cache.
     for round in 0..=ROUNDS {
-        let mut order = scene.order();
+        let mut order = setup.order();
         order.cookies = Secret::new(format!("sid={}", "c".repeat(cookie - "sid=".len())));
         let recorded = Mutex::new(Duration::ZERO);
         let began = Instant::now();

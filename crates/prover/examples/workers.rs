@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let work = std::env::args().nth(1).unwrap_or_default();
-    if work == attestor::EXAMINER_ARGUMENT { attestor::run_worker() } else { prover::work() }
+    if work == attestor::EXAMINER_ARGUMENT { attestor::run_worker() } else { prover::run_worker() }
 }

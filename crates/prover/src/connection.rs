@@ -22,23 +22,23 @@ use rustls::{
 };
 
 /// A connection with all bytes of both directions.
-pub(crate) struct Connection {
+pub(crate) struct PlatformConnection {
     tls: ClientConnection,
     client: Vec<u8>,
     server: Vec<u8>,
     /// Number of bytes of `client` that were returned for sending.
-    passed: usize,
+    sent: usize,
     /// The server's decrypted application data.
-    answered: Vec<u8>,
+    plaintext: Vec<u8>,
     content_type: String,
     mode: Mode,
-    shared: Option<Vec<u8>>,
-    asked: Option<Vec<u8>>,
+    shared_secret: Option<Vec<u8>>,
+    pending_request: Option<Vec<u8>>,
     /// Result for the response, once it is complete or can never be complete.
     outcome: Option<Result<(), BadResponse>>,
 }
 
-impl Connection {
+impl PlatformConnection {
     /// Creates a connection to a descriptor's host for one request.
     pub(crate) fn new(
         descriptor: &Descriptor,
@@ -53,8 +53,11 @@ impl Connection {
             }
             Mode::FullReveal => suite.tls13().is_some(),
         });
-        let provider =
-            CryptoProvider { cipher_suites: suites.collect(), kx_groups: vec![&Kept], ..usual };
+        let provider = CryptoProvider {
+            cipher_suites: suites.collect(),
+            kx_groups: vec![&SecretKeepingX25519],
+            ..usual
+        };
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&[&TLS13])?
             .with_root_certificates(roots)
@@ -68,12 +71,12 @@ impl Connection {
             tls,
             client: vec![],
             server: vec![],
-            passed: 0,
-            answered: vec![],
+            sent: 0,
+            plaintext: vec![],
             content_type: descriptor.content_type.clone(),
             mode,
-            shared: None,
-            asked: Some(request),
+            shared_secret: None,
+            pending_request: Some(request),
             outcome: None,
         })
     }
@@ -82,21 +85,21 @@ impl Connection {
     pub(crate) fn outgoing(&mut self) -> Result<Vec<u8>, rustls::Error> {
         // Nothing is requested before the server is authenticated.
         if !self.tls.is_handshaking()
-            && let Some(request) = self.asked.take()
+            && let Some(request) = self.pending_request.take()
         {
             self.tls.writer().write_all(&request).map_err(|error| io(&error))?;
         }
         while self.tls.wants_write() {
             self.tls.write_tls(&mut self.client).map_err(|error| io(&error))?;
         }
-        let rest = self.client.get(self.passed..).unwrap_or_default().to_vec();
-        self.passed = self.client.len();
+        let rest = self.client.get(self.sent..).unwrap_or_default().to_vec();
+        self.sent = self.client.len();
         Ok(rest)
     }
 
     /// Processes bytes of the server. An empty slice means that the server has closed the
     /// connection, which many servers do without `close_notify`.
-    pub(crate) fn heard(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
         self.server.extend(bytes);
         let (mut rest, mut closed) = (bytes, bytes.is_empty());
         while !rest.is_empty() {
@@ -106,27 +109,29 @@ impl Connection {
                 return Err(rustls::Error::General(why.into()));
             }
             let state = self.tls.process_new_packets()?;
-            if let Some(shared) = SHARED.take() {
-                self.shared = Some(shared);
+            if let Some(shared) = LAST_SHARED_SECRET.take() {
+                self.shared_secret = Some(shared);
             }
             let mut plain = vec![0; state.plaintext_bytes_to_read()];
             self.tls.reader().read_exact(&mut plain).map_err(|error| io(&error))?;
-            self.answered.extend(&plain);
+            self.plaintext.extend(&plain);
             closed |= state.peer_has_closed();
         }
         if self.tls.is_handshaking() {
             return if closed {
-                Err(rustls::Error::General("the server closed the connection during the handshake".into()))
+                Err(rustls::Error::General(
+                    "the server closed the connection during the handshake".into(),
+                ))
             } else {
                 Ok(())
             };
         }
-        let was_over = self.is_over();
-        self.outcome = match response::read(&self.answered, &self.content_type, self.mode) {
+        let was_over = self.is_complete();
+        self.outcome = match response::read(&self.plaintext, &self.content_type, self.mode) {
             Err(BadResponse::CutOff) if !closed => None,
             read => Some(read.map(drop)),
         };
-        if self.is_over() && !was_over {
+        if self.is_complete() && !was_over {
             self.tls.send_close_notify();
         }
         Ok(())
@@ -134,7 +139,7 @@ impl Connection {
 
     /// Returns whether the response is complete or can never be complete, so that there is nothing
     /// to wait for.
-    pub(crate) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_complete(&self) -> bool {
         self.outcome.is_some()
     }
 
@@ -148,9 +153,9 @@ impl Connection {
     }
 
     /// Returns the handshake secret, or `None` before the handshake.
-    pub(crate) fn secret(&self) -> Option<Vec<u8>> {
+    pub(crate) fn handshake_secret(&self) -> Option<Vec<u8>> {
         let suite = Suite::of(self.tls.negotiated_cipher_suite()?.suite().into())?;
-        Some(suite.handshake_secret(self.shared.as_ref()?))
+        Some(suite.handshake_secret(self.shared_secret.as_ref()?))
     }
 }
 
@@ -161,31 +166,31 @@ fn io(error: &std::io::Error) -> rustls::Error {
 thread_local! {
     /// The shared secret of the last key exchange on this thread. A thread drives one connection at
     /// a time, which takes the secret at once.
-    static SHARED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    static LAST_SHARED_SECRET: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-const GROUP: &dyn SupportedKxGroup = ring::kx_group::X25519;
+const X25519: &dyn SupportedKxGroup = ring::kx_group::X25519;
 
 /// X25519 key exchange that keeps the shared secret.
 #[derive(Debug)]
-struct Kept;
+struct SecretKeepingX25519;
 
-struct KeptExchange(Box<dyn ActiveKeyExchange>);
+struct SecretKeepingExchange(Box<dyn ActiveKeyExchange>);
 
-impl SupportedKxGroup for Kept {
+impl SupportedKxGroup for SecretKeepingX25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
-        Ok(Box::new(KeptExchange(GROUP.start()?)))
+        Ok(Box::new(SecretKeepingExchange(X25519.start()?)))
     }
 
     fn name(&self) -> NamedGroup {
-        GROUP.name()
+        X25519.name()
     }
 }
 
-impl ActiveKeyExchange for KeptExchange {
+impl ActiveKeyExchange for SecretKeepingExchange {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, rustls::Error> {
         let shared = self.0.complete(share)?;
-        SHARED.set(Some(shared.secret_bytes().to_vec()));
+        LAST_SHARED_SECRET.set(Some(shared.secret_bytes().to_vec()));
         Ok(shared)
     }
 

@@ -6,13 +6,13 @@
 //! attestor's receipt matches the bytes that the prover saw. The attestation is verified like one
 //! from any other source.
 
-mod attested;
 mod channel;
 mod connection;
 mod conversation;
 mod plan;
 mod proving;
-mod words;
+mod sanitize;
+mod verification;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -24,28 +24,28 @@ use tokio::sync::Semaphore;
 
 pub use self::{
     plan::{descriptor, request},
-    proving::work,
+    proving::run_worker,
 };
 
 /// First argument with which the proving process is started; a program that receives it calls
 /// [`run_worker`].
-pub const PROVE: &str = "prove-requests";
+pub const PROVER_ARGUMENT: &str = "prove-requests";
 /// Time limit for one proof, and for one proof with the one that it waits for. An attestor may set
 /// a shorter limit.
-const PROVING: Duration = Duration::from_secs(180);
-const TELLING: Duration = Duration::from_secs(360);
+const PROVING_TIMEOUT: Duration = Duration::from_secs(180);
+const REVEAL_TIMEOUT: Duration = Duration::from_secs(360);
 /// Maximum time from the reveal message to the attestation; the attestor states how much of it it
 /// may need.
-const EXAMINING: Duration = Duration::from_secs(600);
+const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time limit for an attempt, including waiting for a permit: more than the sum of its parts.
-const PATIENCE: Duration = Duration::from_secs(1200);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1200);
 /// Minimum delay before the second attempt, and maximum random addition in milliseconds.
-const PAUSE: Duration = Duration::from_secs(1);
-const JITTER: u64 = 2000;
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_JITTER_MILLIS: u64 = 2000;
 
 /// Address of the attestor, with its public keys.
 #[derive(Clone)]
-pub struct Address {
+pub struct AttestorAddress {
     pub host: String,
     pub port: u16,
     /// Token that authenticates this client; empty if the attestor serves every client.
@@ -54,7 +54,7 @@ pub struct Address {
     pub keys: Vec<[u8; 32]>,
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for AttestorAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The token is left out.
         write!(out, "{}:{}", self.host, self.port)
@@ -63,35 +63,35 @@ impl fmt::Debug for Address {
 
 /// The prover of all attestations.
 pub struct Prover {
-    address: Address,
+    address: AttestorAddress,
     /// The public root certificates, and those of the operator.
     roots: Arc<RootCertStore>,
     extra: Vec<Vec<u8>>,
     pool: jobs::Pool,
     /// Two permits per concurrent proof: one connection is recorded while another one is proved.
     /// Attempts wait before the recording, because a recording is valid only for a short time.
-    room: Semaphore,
+    attempt_permits: Semaphore,
 }
 
 impl Prover {
     /// Creates a prover that trusts the public roots and the DER certificates in `extra`, and
-    /// computes `at_once` proofs concurrently with `program`.
+    /// computes `max_proofs` proofs concurrently with `program`.
     ///
     /// # Errors
     /// A root is not a valid certificate.
     pub fn new(
-        address: Address,
+        address: AttestorAddress,
         extra: Vec<Vec<u8>>,
         program: PathBuf,
-        at_once: usize,
+        max_proofs: usize,
     ) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for root in &extra {
             roots.add(root.clone().into())?;
         }
-        let pool = jobs::Pool::new(program, PROVE, at_once, PROVING);
-        let room = Semaphore::new(2 * at_once);
-        Ok(Self { address, roots: Arc::new(roots), extra, pool, room })
+        let pool = jobs::Pool::new(program, PROVER_ARGUMENT, max_proofs, PROVING_TIMEOUT);
+        let room = Semaphore::new(2 * max_proofs);
+        Ok(Self { address, roots: Arc::new(roots), extra, pool, attempt_permits: room })
     }
 }
 
@@ -103,11 +103,11 @@ impl Prover {
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
         let work = async {
-            let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
-            self.converse(order, salt, reached).await
+            let _place = self.attempt_permits.acquire().await.map_err(|_| AttestError::TimedOut)?;
+            self.run_conversation(order, salt, reached).await
         };
-        let done = tokio::time::timeout(PATIENCE, work).await;
-        done.unwrap_or(Err(AttestError::TimedOut)).map_err(words::bounded)
+        let result = tokio::time::timeout(ATTEMPT_TIMEOUT, work).await;
+        result.unwrap_or(Err(AttestError::TimedOut)).map_err(sanitize::sanitize_error)
     }
 }
 
@@ -120,20 +120,20 @@ impl Attestor for Prover {
     ) -> Result<Attested, AttestError> {
         let mut salt = [0; 32];
         getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;
-        let mut done = self.attempt(&order, salt, reached).await;
-        if let Err(error) = &done
+        let mut result = self.attempt(&order, salt, reached).await;
+        if let Err(error) = &result
             && error.is_temporary()
         {
             tracing::warn!(session.id = %order.session, %error, "failed to attest temporarily; trying once more");
-            let mut chance = [0; 8];
-            let _ = getrandom::fill(&mut chance);
-            let jitter = Duration::from_millis(u64::from_ne_bytes(chance) % JITTER);
-            tokio::time::sleep(PAUSE + jitter).await;
+            let mut random = [0; 8];
+            let _ = getrandom::fill(&mut random);
+            let jitter = Duration::from_millis(u64::from_ne_bytes(random) % MAX_JITTER_MILLIS);
+            tokio::time::sleep(RETRY_DELAY + jitter).await;
             // The second attempt starts from the beginning, including the platform's response. The
             // session identifier stays, so that the attestor counts it as the second attempt.
-            done = self.attempt(&order, salt, reached).await;
+            result = self.attempt(&order, salt, reached).await;
         }
-        match &done {
+        match &result {
             Ok(attested) => {
                 let key = hex(&attested.package.issuer.public_key);
                 tracing::info!(session.id = %order.session, "attested with key {key}");
@@ -142,6 +142,6 @@ impl Attestor for Prover {
                 tracing::warn!(session.id = %order.session, %error, "failed to attest; the session has no attestation");
             }
         }
-        done
+        result
     }
 }

@@ -20,12 +20,12 @@ const USER_AGENT: &str = "user-agent";
 #[must_use]
 pub fn descriptor(definition: &Definition) -> Option<Descriptor> {
     let plan = definition.attest.as_ref()?;
-    of(plan, &definition.requests.get(&plan.request)?.url)
+    descriptor_for(plan, &definition.requests.get(&plan.request)?.url)
 }
 
 /// Returns the descriptor of a plan whose request has this URL.
-pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
-    let chosen = plan.mode()?;
+pub(crate) fn descriptor_for(plan: &Attest, url: &str) -> Option<Descriptor> {
+    let chosen_mode = plan.mode()?;
     let rest = url.strip_prefix("https://")?;
     let (host, target) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let slash = if target.starts_with('/') { "" } else { "/" };
@@ -43,12 +43,12 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
         hidden: vec![COOKIE.to_owned(), USER_AGENT.to_owned()],
         values: plan.headers.clone(),
         content_type: "application/json".to_owned(),
-        modes: vec![mode(chosen)],
+        modes: vec![to_mode(chosen_mode)],
         claims: plan.fields.iter().map(claim).collect(),
     })
 }
 
-pub(crate) const fn mode(mode: AttestMode) -> Mode {
+pub(crate) const fn to_mode(mode: AttestMode) -> Mode {
     match mode {
         AttestMode::ZktlsFull => Mode::ZktlsFull,
         AttestMode::ZktlsRequest => Mode::ZktlsRequest,
@@ -57,7 +57,7 @@ pub(crate) const fn mode(mode: AttestMode) -> Mode {
 }
 
 /// Hidden values are padded to a multiple of this length, so that their length reveals little.
-const SIZE_CLASS: usize = 64;
+const PADDING_BYTES: usize = 64;
 
 /// Builds the bytes of the request. The length of a hidden value is public: it is padded with
 /// spaces, which servers do not count as part of a header's value (RFC 9110, section 5.5).
@@ -72,7 +72,7 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     for (name, value) in own.into_iter().chain(given).filter(|(_, value)| !value.is_empty()) {
         let hidden = descriptor.hidden.iter().any(|hidden| hidden == name);
         let length = value.len();
-        let padding = if hidden { length.next_multiple_of(SIZE_CLASS) - length } else { 0 };
+        let padding = if hidden { length.next_multiple_of(PADDING_BYTES) - length } else { 0 };
         let _ = write!(text, "{name}: {value}{:padding$}\r\n", "");
     }
     text.push_str("\r\n");
@@ -80,10 +80,14 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
 }
 
 /// Checks that the attestor would accept a request, before any of it is sent.
-pub(crate) fn check(asked: &[u8], descriptor: &Descriptor, mode: Mode) -> Result<(), BadRequest> {
+pub(crate) fn check_request(
+    request: &[u8],
+    descriptor: &Descriptor,
+    mode: Mode,
+) -> Result<(), BadRequest> {
     match mode {
-        Mode::FullReveal => read(Seen { bytes: asked, hidden: &[] }, descriptor).map(drop),
-        Mode::ZktlsRequest | Mode::ZktlsFull => to_hide(asked, descriptor).map(drop),
+        Mode::FullReveal => read(Seen { bytes: request, hidden: &[] }, descriptor).map(drop),
+        Mode::ZktlsRequest | Mode::ZktlsFull => to_hide(request, descriptor).map(drop),
     }
 }
 
@@ -100,10 +104,10 @@ mod tests {
 
     /// Finding 10: only a size class of the cookies' length is public.
     #[test]
-    fn the_length_of_cookies_is_a_size_class() {
+    fn hidden_values_are_padded_to_a_size_class() {
         for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
             let order = order(&"a".repeat(length));
-            let descriptor = of(&order.plan, &order.url).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
             let lengths: Vec<_> = hidden.iter().map(ExactSizeIterator::len).collect();
             assert_eq!(lengths, [class, 64], "the user agent has a size class too");
@@ -111,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_what_its_descriptor_says() {
+    fn a_request_conforms_to_its_descriptor() {
         let plan = order("sid=1; theme=dark").plan;
         for (url, target) in [
             ("https://platform.test/api/me?x=1", "/api/me?x=1"),
             ("https://platform.test", "/"),
             ("https://platform.test?x", "/?x"),
         ] {
-            let descriptor = of(&plan, url).unwrap();
+            let descriptor = descriptor_for(&plan, url).unwrap();
             assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
             let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
             let bytes = request(&order, &descriptor);
@@ -130,34 +134,34 @@ mod tests {
             let none = AttestOrder { cookies, user_agent, ..order };
             assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
         }
-        assert_eq!(of(&plan, "http://platform.test/"), None);
+        assert_eq!(descriptor_for(&plan, "http://platform.test/"), None);
     }
 
     /// Any cookie that a browser stores is hidden completely (RFC 6265bis, section 5.7). A cookie
     /// that could be read as another line is an error, and never a reason to hide less.
     #[test]
-    fn every_cookie_is_hidden_whole_or_refused() {
+    fn every_cookie_is_hidden_completely_or_refused() {
         for cookies in ["name=J\u{f6}rg; sid=1", "\u{80}\u{10ffff}=\u{7f}", "sid=1 \u{e9}"] {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             let bytes = request(&order, &descriptor);
             let hidden = to_hide(&bytes, &descriptor).unwrap();
             assert!(bytes[hidden[0].clone()].starts_with(cookies.as_bytes()), "{cookies:?}");
-            assert_eq!(hidden[0].len() % SIZE_CLASS, 0, "{cookies:?}");
-            assert_eq!(check(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
-            let opened = check(&bytes, &descriptor, Mode::FullReveal);
+            assert_eq!(hidden[0].len() % PADDING_BYTES, 0, "{cookies:?}");
+            assert_eq!(check_request(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
+            let opened = check_request(&bytes, &descriptor, Mode::FullReveal);
             assert_eq!(opened, Err(BadRequest::Header), "a revealed header must be readable");
         }
         for cookies in ["sid=1\t", "a=\0", "a=\u{1f}b", "a=b\nc", "a\r"] {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             let refused = to_hide(&request(&order, &descriptor), &descriptor);
             assert_eq!(refused, Err(BadRequest::Control("cookie".into())), "{cookies:?}");
         }
         let lines = ["a\r\nX-Evil: 1", "a\r\naccept: b", "a\r\ncookie: b", "a\r\n\r\n"];
         for cookies in lines {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             assert!(to_hide(&request(&order, &descriptor), &descriptor).is_err(), "{cookies:?}");
         }
     }

@@ -17,14 +17,14 @@ use attestation::{
     zktls,
 };
 use ed25519_dalek::SigningKey;
-use prover::Address;
+use prover::AttestorAddress;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
 
 use crate::{
-    false_witness::{acceptor, bounds, hear, relay, say},
-    scene::Scene,
+    fake_attestor::{acceptor, announced_limits, receive, relay, send},
+    setup::Setup,
 };
 
 /// The values that replace the true ones.
@@ -63,21 +63,21 @@ pub(crate) const TRUTH: Lies = Lies {
 };
 
 /// A lying attestor.
-pub(crate) struct Lying {
-    pub(crate) address: Address,
+pub(crate) struct LyingAttestor {
+    pub(crate) address: AttestorAddress,
     told: Arc<Mutex<Vec<FromProver>>>,
 }
 
-impl Lying {
-    pub(crate) async fn start(scene: &Scene, lies: Lies) -> Self {
+impl LyingAttestor {
+    pub(crate) async fn start(setup: &Setup, lies: Lies) -> Self {
         let keys = vec![key(TRUE_KEY).verifying_key().to_bytes()];
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let told = Arc::new(Mutex::new(vec![]));
-        let mut witness = Witness {
-            platform: scene.platform,
-            descriptor: scene.descriptor(),
-            root: scene.root().to_vec(),
+        let mut attestor = AttestorTask {
+            platform: setup.platform,
+            descriptor: setup.descriptor(),
+            root: setup.root().to_vec(),
             lies,
             told: told.clone(),
         };
@@ -85,10 +85,11 @@ impl Lying {
             let acceptor = acceptor();
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                witness.talk(stream).await;
+                attestor.talk(stream).await;
             }
         });
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         Self { address, told }
     }
 
@@ -104,7 +105,7 @@ impl Lying {
     }
 }
 
-struct Witness {
+struct AttestorTask {
     platform: std::net::SocketAddr,
     descriptor: attestation::descriptor::Descriptor,
     root: Vec<u8>,
@@ -112,9 +113,9 @@ struct Witness {
     told: Arc<Mutex<Vec<FromProver>>>,
 }
 
-impl Witness {
-    async fn hear(&self, stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
-        let message = hear(stream).await?;
+impl AttestorTask {
+    async fn receive(&self, stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
+        let message = receive(stream).await?;
         self.told.lock().unwrap().push(message.clone());
         Some(message)
     }
@@ -123,11 +124,11 @@ impl Witness {
         let lies = self.lies;
         let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
         let welcome = Welcome::new(&key(TRUE_KEY), lies.valid, &channel);
-        say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-        let FromProver::Open(open) = self.hear(&mut stream).await? else { return None };
-        let mut opened = bounds([3; 16]);
+        send(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+        let FromProver::Open(open) = self.receive(&mut stream).await? else { return None };
+        let mut opened = announced_limits([3; 16]);
         (lies.opened)(&mut opened);
-        say(&mut stream, &FromAttestor::Opened(opened.clone())).await?;
+        send(&mut stream, &FromAttestor::Opened(opened.clone())).await?;
         let now = attestor::now();
         let (client, server) = if lies.early {
             (vec![], vec![])
@@ -147,14 +148,14 @@ impl Witness {
         };
         (lies.receipt)(&mut receipt);
         let signed = SignedReceipt::new(receipt.clone(), &key(lies.receipt_key)).ok()?;
-        say(&mut stream, &FromAttestor::Receipt(signed)).await?;
-        let FromProver::Reveal(telling) = self.hear(&mut stream).await? else { return None };
+        send(&mut stream, &FromAttestor::Receipt(signed)).await?;
+        let FromProver::Reveal(telling) = self.receive(&mut stream).await? else { return None };
         let last = match self.examined(capture, &telling) {
             Ok(found) => FromAttestor::Attested(self.attested(&open, &receipt, capture, &found)),
             Err(refusal) => FromAttestor::Refused(refusal.to_string()),
         };
-        say(&mut stream, &(lies.last)(last)).await?;
-        self.hear(&mut stream).await.map(drop)
+        send(&mut stream, &(lies.last)(last)).await?;
+        self.receive(&mut stream).await.map(drop)
     }
 
     fn keep(&self, message: &FromProver) {

@@ -4,24 +4,24 @@ use std::{sync::Arc, time::Duration};
 
 use attestation::protocol::{ALPN, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Open};
 use jobs::frames;
-use prover::Address;
+use prover::AttestorAddress;
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{anybody::Anybody, scene::Scene};
+use crate::{anybody::Anybody, setup::Setup};
 
-const SOON: Duration = Duration::from_secs(30);
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) struct Raw(TlsStream<TcpStream>);
+pub(crate) struct RawProver(TlsStream<TcpStream>);
 
-impl Raw {
+impl RawProver {
     /// Connects to the attestor of a setup.
-    pub(crate) async fn connect(scene: &Scene) -> Self {
-        Self::connect_to(&scene.address).await
+    pub(crate) async fn connect(setup: &Setup) -> Self {
+        Self::connect_to(&setup.address).await
     }
 
-    pub(crate) async fn connect_to(address: &Address) -> Self {
+    pub(crate) async fn connect_to(address: &AttestorAddress) -> Self {
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -34,7 +34,7 @@ impl Raw {
         Self(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap())
     }
 
-    pub(crate) async fn say(&mut self, message: &FromProver) {
+    pub(crate) async fn send(&mut self, message: &FromProver) {
         // The attestor may have closed the connection.
         let _ = frames::write(&mut self.0, &message.write().unwrap()).await;
     }
@@ -44,23 +44,23 @@ impl Raw {
         self.0.flush().await.unwrap();
     }
 
-    pub(crate) async fn hear(&mut self) -> Option<FromAttestor> {
+    pub(crate) async fn receive(&mut self) -> Option<FromAttestor> {
         let heard = frames::read(&mut self.0, LONGEST_FROM_ATTESTOR);
-        let heard = tokio::time::timeout(SOON, heard).await.unwrap();
+        let heard = tokio::time::timeout(RECEIVE_TIMEOUT, heard).await.unwrap();
         Some(FromAttestor::read(&heard.ok()??).unwrap())
     }
 
     /// Opens the connection to the server.
     pub(crate) async fn open(&mut self, open: Open) {
-        assert!(matches!(self.hear().await, Some(FromAttestor::Welcome(_))));
-        self.say(&FromProver::Open(open)).await;
-        assert!(matches!(self.hear().await, Some(FromAttestor::Opened(_))));
+        assert!(matches!(self.receive().await, Some(FromAttestor::Welcome(_))));
+        self.send(&FromProver::Open(open)).await;
+        assert!(matches!(self.receive().await, Some(FromAttestor::Opened(_))));
     }
 
     /// Returns the reason of the refusal, skipping the messages before it.
-    pub(crate) async fn refused(&mut self) -> String {
+    pub(crate) async fn refusal(&mut self) -> String {
         loop {
-            match self.hear().await {
+            match self.receive().await {
                 Some(FromAttestor::Refused(why) | FromAttestor::Busy(why)) => return why,
                 Some(FromAttestor::Attested(_)) => panic!("it was attested"),
                 Some(

@@ -6,9 +6,9 @@ use rustls::KeyLog;
 
 /// Secrets of TLS connections with their labels.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Arc<Mutex<Vec<Named>>>);
+pub(crate) struct Secrets(Arc<Mutex<Vec<LabelledSecret>>>);
 
-type Named = (String, Vec<u8>);
+type LabelledSecret = (String, Vec<u8>);
 
 impl Secrets {
     pub(crate) fn all(&self) -> Vec<Vec<u8>> {
@@ -16,7 +16,7 @@ impl Secrets {
     }
 
     /// Returns the secrets that decrypt application data.
-    pub(crate) fn of_data(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn application_secrets(&self) -> Vec<Vec<u8>> {
         let secrets = self.0.lock().unwrap();
         let of_data = secrets.iter().filter(|(name, _)| !name.contains("HANDSHAKE"));
         of_data.map(|(_, secret)| secret.clone()).collect()

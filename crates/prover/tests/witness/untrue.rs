@@ -11,30 +11,33 @@ use domain::workflow::AttestMode;
 use ports::attestor::{AttestError, AttestOrder, Attestor as _};
 
 use crate::{
-    lying::{Lies, Lying, TRUTH},
-    scene::{Scene, response},
-    unheard,
+    ignore_progress,
+    lying::{Lies, LyingAttestor, TRUTH},
+    setup::{Setup, response},
 };
 
-async fn scene() -> Scene {
+async fn setup() -> Setup {
     let setting = (vec![AttestMode::FullReveal], response(200, r#"{"id":"acct-1","name":"Ada"}"#));
-    Scene::with(|scene| {
-        (scene.modes, scene.answer) = setting;
-        scene.fields = vec![("accountId", "/id"), ("name", "/name")];
+    Setup::with(|setup| {
+        (setup.modes, setup.response_bytes) = setting;
+        setup.fields = vec![("accountId", "/id"), ("name", "/name")];
     })
     .await
 }
 
-async fn attest(scene: &Scene, lies: Lies) -> (Result<serde_json::Value, AttestError>, Lying) {
-    let lying = Lying::start(scene, lies).await;
-    let order = AttestOrder { challenge: vec![7; 8], ..scene.order() };
-    let prover = scene.prover_to(lying.address.clone());
-    let attested = prover.attest(order, &unheard).await;
+async fn attest(
+    setup: &Setup,
+    lies: Lies,
+) -> (Result<serde_json::Value, AttestError>, LyingAttestor) {
+    let lying = LyingAttestor::start(setup, lies).await;
+    let order = AttestOrder { challenge: vec![7; 8], ..setup.order() };
+    let prover = setup.prover_to(lying.address.clone());
+    let attested = prover.attest(order, &ignore_progress).await;
     (attested.map(|attested| attested.values["accountId"].clone()), lying)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
+async fn lies_before_the_receipt_end_the_attempt_before_the_reveal() {
     let now = attestor::now();
     let day = 24 * 60 * 60 * 1000;
     let cases: Vec<(&str, Lies)> = vec![
@@ -59,9 +62,9 @@ async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
         ("its receipt", Lies { receipt: |receipt| receipt.opened -= 86_400_000, ..TRUTH }),
         ("its receipt", Lies { receipt: |receipt| receipt.closed += 86_400_000, ..TRUTH }),
     ];
-    let scene = scene().await;
+    let setup = setup().await;
     for (why, lies) in cases {
-        let (refused, lying) = attest(&scene, lies).await;
+        let (refused, lying) = attest(&setup, lies).await;
         let refused = refused.unwrap_err();
         let ended = matches!(
             &refused,
@@ -69,7 +72,7 @@ async fn lies_before_the_receipt_end_it_before_a_secret_is_told() {
         );
         assert!(ended, "{why}: {refused}");
         assert!(!lying.has_reveal(), "{why}: a secret was revealed");
-        for secret in scene.secrets.all() {
+        for secret in setup.secrets.all() {
             assert!(!lying.told().windows(secret.len()).any(|part| part == secret), "{why}");
         }
     }
@@ -182,9 +185,9 @@ fn commitments(body: &Body, disclosure: &mut Disclosure) -> Vec<attestation::bod
 /// F9: each of these would otherwise be stored as an attestation that verifiers refuse because of
 /// its evidence.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestation_of_anything_else_than_what_was_seen_is_untrue() {
-    let scene = scene().await;
-    let (values, _) = attest(&scene, TRUTH).await;
+async fn an_attestation_that_contradicts_the_prover_is_untrue() {
+    let setup = setup().await;
+    let (values, _) = attest(&setup, TRUTH).await;
     assert_eq!(values.unwrap(), "acct-1", "without a lie it is accepted");
     let changes = CHANGES.iter().map(|(why, body)| (*why, Lies { body: *body, ..TRUTH }));
     let others = [
@@ -203,7 +206,7 @@ async fn an_attestation_of_anything_else_than_what_was_seen_is_untrue() {
         ),
     ];
     for (number, (why, lies)) in changes.chain(others).enumerate() {
-        let (refused, _) = attest(&scene, lies).await;
+        let (refused, _) = attest(&setup, lies).await;
         let refused = refused.map(|value| format!("{number}, {why}: {value}")).unwrap_err();
         let untrue = matches!(&refused, AttestError::Untrue(text) if text.contains(why));
         assert!(untrue, "{number}, {why}: {refused}");
@@ -212,10 +215,10 @@ async fn an_attestation_of_anything_else_than_what_was_seen_is_untrue() {
 
 /// F12: the attestor's last message is text for people and of any length, so it is truncated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_attestors_words_are_bounded() {
-    let scene = scene().await;
+async fn the_attestors_last_message_is_truncated() {
+    let setup = setup().await;
     let last = |_| FromAttestor::Refused(format!("a\r\nb\u{1b}[2J{}", "c".repeat(1_000_000)));
-    let (refused, _) = attest(&scene, Lies { last, ..TRUTH }).await;
+    let (refused, _) = attest(&setup, Lies { last, ..TRUTH }).await;
     let AttestError::Refused(why) = refused.unwrap_err() else { panic!("it is another error") };
     let bounded = format!("ab[2J{}", "c".repeat(295));
     assert!(why == bounded, "it has {} bytes", why.len());

@@ -9,7 +9,9 @@ use std::{
 };
 
 use attestation::{descriptor::Descriptor, protocol::Open};
-use attestor::{Attestor, AttestorLimits, AllowedClients, Settings, list_keys, new_key, now, revoke_key};
+use attestor::{
+    AllowedClients, Attestor, AttestorLimits, Settings, list_keys, new_key, now, revoke_key,
+};
 use domain::{
     api_key::Environment,
     egress::Egress,
@@ -19,7 +21,7 @@ use domain::{
     workflow::{Attest, AttestMode, Definition},
 };
 use ports::attestor::AttestOrder;
-use prover::{Address, Prover, descriptor};
+use prover::{AttestorAddress, Prover, descriptor};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
     CipherSuite, ServerConfig,
@@ -54,15 +56,15 @@ pub(crate) enum Ending {
 }
 
 /// Options of a setup.
-pub(crate) struct Setting {
+pub(crate) struct SetupOptions {
     pub(crate) modes: Vec<AttestMode>,
     /// Whether the server supports ChaCha20-Poly1305.
     pub(crate) chacha: bool,
-    pub(crate) answer: Vec<u8>,
+    pub(crate) response_bytes: Vec<u8>,
     pub(crate) ending: Ending,
     pub(crate) bounds: AttestorLimits,
     /// Whether the attestor has a fixed address for the server.
-    pub(crate) led: bool,
+    pub(crate) has_fixed_address: bool,
     /// Tokens of the clients; every client is served if there is none.
     pub(crate) tokens: Vec<&'static str>,
     /// Whether examinations never finish.
@@ -71,8 +73,8 @@ pub(crate) struct Setting {
     pub(crate) fields: Vec<(&'static str, &'static str)>,
 }
 
-pub(crate) struct Scene {
-    pub(crate) address: Address,
+pub(crate) struct Setup {
+    pub(crate) address: AttestorAddress,
     pub(crate) platform: SocketAddr,
     /// The secrets of all connections to the server, from its key log.
     pub(crate) secrets: Secrets,
@@ -83,7 +85,7 @@ pub(crate) struct Scene {
 }
 
 /// Serializes proofs, which take gigabytes each.
-pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
+pub(crate) async fn proof_lock() -> tokio::sync::MutexGuard<'static, ()> {
     static PROOFS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     PROOFS.lock().await
 }
@@ -96,19 +98,22 @@ pub(crate) fn response(status: u16, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-impl Scene {
+impl Setup {
     pub(crate) async fn start() -> Self {
         Self::with(|_| ()).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Setting)) -> Self {
-        let mut setting = Setting {
+    pub(crate) async fn with(change: impl FnOnce(&mut SetupOptions)) -> Self {
+        let mut setting = SetupOptions {
             modes: vec![AttestMode::ZktlsRequest],
             chacha: true,
-            answer: response(200, r#"{"id":"acct-1"}"#),
+            response_bytes: response(200, r#"{"id":"acct-1"}"#),
             ending: Ending::CloseNotify,
-            bounds: AttestorLimits { examination_timeout: Duration::from_secs(180), ..AttestorLimits::default() },
-            led: true,
+            bounds: AttestorLimits {
+                examination_timeout: Duration::from_secs(180),
+                ..AttestorLimits::default()
+            },
+            has_fixed_address: true,
             tokens: vec![],
             hangs: false,
             fields: vec![("accountId", "/id")],
@@ -116,14 +121,18 @@ impl Scene {
         change(&mut setting);
         let secrets = Secrets::default();
         let (platform, root) =
-            serve(setting.chacha, setting.answer, setting.ending, secrets.clone()).await;
+            serve(setting.chacha, setting.response_bytes, setting.ending, secrets.clone()).await;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
-        let host = if setting.led { HOST } else { PRIVATE };
+        let host = if setting.has_fixed_address { HOST } else { PRIVATE };
         let definition = definition(setting.modes, host, &setting.fields);
         let tokens: Vec<_> = setting.tokens.iter().map(|token| hash(token.as_bytes())).collect();
-        let clients = if tokens.is_empty() { AllowedClients::Everyone } else { AllowedClients::Tokens(tokens) };
+        let clients = if tokens.is_empty() {
+            AllowedClients::Everyone
+        } else {
+            AllowedClients::Tokens(tokens)
+        };
         let program = if setting.hangs { hanging(folder.path()) } else { workers() };
         let attestor = Attestor::new(Settings {
             name: "test".into(),
@@ -132,7 +141,7 @@ impl Scene {
             log_origin: "log.test/attestations".into(),
             descriptors: vec![descriptor(&definition).unwrap()],
             roots: vec![root.clone()],
-            hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
+            hosts: if setting.has_fixed_address { vec![(HOST.into(), platform)] } else { vec![] },
             egress: Egress::default(),
             clients,
             limits: setting.bounds,
@@ -142,7 +151,8 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let keys = attestor.public_keys().unwrap();
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         let stop = CancellationToken::new();
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
@@ -170,7 +180,7 @@ impl Scene {
         self.prover_to(self.address.clone())
     }
 
-    pub(crate) fn prover_to(&self, address: Address) -> Prover {
+    pub(crate) fn prover_to(&self, address: AttestorAddress) -> Prover {
         Prover::new(address, vec![self.root.clone()], workers(), 1).unwrap()
     }
 

@@ -11,7 +11,7 @@ use attestation::protocol::{EXPORTER, FromAttestor, FromProver, Welcome};
 use domain::{secret::Secret, workflow::AttestMode};
 use ed25519_dalek::SigningKey;
 use ports::attestor::{AttestError, AttestOrder, Attestor as _};
-use prover::Address;
+use prover::AttestorAddress;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -21,10 +21,10 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{
     canaries::{CANARIES, COOKIES},
-    false_witness::{acceptor, bounds, hear, say},
-    scene::{COOKIE, Ending, Scene, response, serve},
+    fake_attestor::{acceptor, announced_limits, receive, send},
+    ignore_progress,
     secrets::Secrets,
-    unheard,
+    setup::{COOKIE, Ending, Setup, response, serve},
 };
 
 /// Returns the messages that are sent instead of the server's bytes: turn 0 is the handshake
@@ -102,76 +102,76 @@ fn an_attestor_that_breaks_the_connection_learns_nothing() {
 async fn break_in_every_way() {
     // Such a definition is attested in the mode that reveals less.
     let both = vec![AttestMode::ZktlsRequest, AttestMode::FullReveal];
-    let request = Scene::with(|scene| scene.modes = both).await;
-    let full = crate::canaries::scene().await;
-    tokio::join!(broken(&request, 1), broken(&full, 2));
+    let request = Setup::with(|setup| setup.modes = both).await;
+    let full = crate::canaries::setup().await;
+    tokio::join!(attack_all(&request, 1), attack_all(&full, 2));
 }
 
-async fn broken(scene: &Scene, mode: u8) {
+async fn attack_all(setup: &Setup, mode: u8) {
     for (name, lie) in LIES {
-        let witness = Breaking::start(scene.platform, *lie).await;
-        let prover = scene.prover_to(witness.address.clone());
-        let order = AttestOrder { cookies: Secret::new(COOKIES.into()), ..scene.order() };
-        let result = prover.attest(order, &unheard).await;
+        let attestor = AttackingAttestor::start(setup.platform, *lie).await;
+        let prover = setup.prover_to(attestor.address.clone());
+        let order = AttestOrder { cookies: Secret::new(COOKIES.into()), ..setup.order() };
+        let result = prover.attest(order, &ignore_progress).await;
         assert!(result.is_err(), "{name}");
         let canaries = CANARIES.iter().map(|canary| canary.as_bytes().to_vec());
-        let secrets: Vec<_> = scene.secrets.all().into_iter().chain(canaries).collect();
-        witness.learned_nothing(name, mode, &secrets);
+        let secrets: Vec<_> = setup.secrets.all().into_iter().chain(canaries).collect();
+        attestor.learned_nothing(name, mode, &secrets);
     }
-    assert!(!scene.secrets.all().is_empty(), "the server saw handshakes");
+    assert!(!setup.secrets.all().is_empty(), "the server saw handshakes");
 }
 
 /// The attestor connects the prover to its own server, with a certificate of its own root.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_that_leads_elsewhere_learns_nothing() {
-    let scene = Scene::start().await;
+async fn an_attestor_that_connects_to_its_own_server_learns_nothing() {
+    let setup = Setup::start().await;
     let secrets = Secrets::default();
     let (own, _) = serve(true, response(200, BODY), Ending::CloseNotify, secrets.clone()).await;
-    let witness = Breaking::start(own, |_, bytes| data(&bytes)).await;
-    let prover = scene.prover_to(witness.address.clone());
-    prover.attest(scene.order(), &unheard).await.unwrap_err();
-    witness.learned_nothing("its own server", 1, &secrets.all());
-    let said = witness.said.lock().unwrap();
+    let attestor = AttackingAttestor::start(own, |_, bytes| data(&bytes)).await;
+    let prover = setup.prover_to(attestor.address.clone());
+    prover.attest(setup.order(), &ignore_progress).await.unwrap_err();
+    attestor.learned_nothing("its own server", 1, &secrets.all());
+    let said = attestor.said.lock().unwrap();
     let records = said.iter().filter(|message| matches!(message, FromProver::Data(_))).count();
     assert!(records <= 2, "the request was sent to a server whose certificate was refused");
 }
 
 /// Finding 3: only the prover sees credentials that the server sets, and it ends the conversation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn credentials_that_the_server_sets_are_shown_to_nobody() {
+async fn credentials_that_the_server_sets_are_not_revealed() {
     let canary = "sid=rotated-0123456789";
     let answer = String::from_utf8(response(200, BODY)).unwrap();
     let headers = format!("Set-Cookie: {canary}; Secure\r\nContent-Length");
     let answer = answer.replacen("Content-Length", &headers, 1);
     for mode in [AttestMode::ZktlsRequest, AttestMode::FullReveal] {
         let setting = (vec![mode], answer.clone().into_bytes());
-        let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
-        let witness = Breaking::start(scene.platform, |_, bytes| data(&bytes)).await;
-        let prover = scene.prover_to(witness.address.clone());
-        let refused = prover.attest(scene.order(), &unheard).await.unwrap_err();
+        let setup = Setup::with(|setup| (setup.modes, setup.response_bytes) = setting).await;
+        let attestor = AttackingAttestor::start(setup.platform, |_, bytes| data(&bytes)).await;
+        let prover = setup.prover_to(attestor.address.clone());
+        let refused = prover.attest(setup.order(), &ignore_progress).await.unwrap_err();
         assert!(
             matches!(&refused, AttestError::Credentials(name) if name == "set-cookie"),
             "{refused}"
         );
         assert!(!refused.to_string().contains(canary));
-        let said = witness.said.lock().unwrap();
+        let said = attestor.said.lock().unwrap();
         let (open, rest) = said.split_first().unwrap();
         assert!(matches!(open, FromProver::Open(_)));
         assert!(rest.iter().all(|message| matches!(message, FromProver::Data(_))));
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
-        for secret in scene.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
+        for secret in setup.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
             assert!(!all.windows(secret.len()).any(|part| part == secret));
         }
     }
 }
 
 /// A lying attestor with the messages that it received.
-struct Breaking {
-    address: Address,
+struct AttackingAttestor {
+    address: AttestorAddress,
     said: Arc<Mutex<Vec<FromProver>>>,
 }
 
-impl Breaking {
+impl AttackingAttestor {
     async fn start(platform: SocketAddr, lie: Lie) -> Self {
         let key = SigningKey::from_bytes(&[6; 32]);
         let keys = vec![key.verifying_key().to_bytes()];
@@ -187,7 +187,8 @@ impl Breaking {
                 talk(stream, &key, platform, lie, keep).await;
             }
         });
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         Self { address, said }
     }
 
@@ -222,13 +223,13 @@ async fn talk(
 ) -> Option<()> {
     let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
     let welcome = Welcome::new(key, (0, u64::MAX), &channel);
-    say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-    keep(&hear(&mut stream).await?);
-    say(&mut stream, &opened()).await?;
+    send(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+    keep(&receive(&mut stream).await?);
+    send(&mut stream, &opened()).await?;
     let mut there = TcpStream::connect(platform).await.ok()?;
     let mut turn = 0;
     loop {
-        let message = timeout(Duration::from_secs(2), hear(&mut stream)).await.ok()??;
+        let message = timeout(Duration::from_secs(2), receive(&mut stream)).await.ok()??;
         keep(&message);
         if let FromProver::Data(bytes) = message {
             there.write_all(&bytes).await.ok()?;
@@ -240,7 +241,7 @@ async fn talk(
         }
         if !bytes.is_empty() {
             for message in lie(turn, bytes) {
-                say(&mut stream, &message).await?;
+                send(&mut stream, &message).await?;
             }
             turn += 1;
         }
@@ -248,7 +249,7 @@ async fn talk(
 }
 
 fn opened() -> FromAttestor {
-    FromAttestor::Opened(bounds([3; 16]))
+    FromAttestor::Opened(announced_limits([3; 16]))
 }
 
 fn data(bytes: &[u8]) -> Vec<FromAttestor> {
