@@ -1,4 +1,4 @@
-//! Evidence, examined again on the verifier's machine.
+//! Examines evidence again on the verifier's machine.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -12,10 +12,11 @@ use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 
 use crate::{failure::Failure, input::read};
 
-/// The longest file of roots, in bytes.
+/// Maximum length of the file of root certificates.
 const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
 
-/// What evidence shows, where it ends at these roots and bears the attestation out.
+/// Examines evidence against these roots, and checks that it supports the attestation. Returns its
+/// findings.
 pub(crate) fn examined(
     (evidence, roots): (&[u8], &Path),
     attestation: &Attestation,
@@ -31,7 +32,7 @@ pub(crate) fn examined(
         certificates.iter().filter_map(|root| webpki::anchor_from_trusted_cert(root).ok());
     let anchors: Vec<_> = anchors.collect();
     if anchors.is_empty() {
-        return Err(bad(&"none of them can be read"));
+        return Err(bad(&"none of them can be parsed"));
     }
     unless_it_panics(|| {
         let evidence = Evidence::read(evidence)?;
@@ -39,14 +40,15 @@ pub(crate) fn examined(
         let mut found = evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?;
         let descriptor = evidence.descriptor();
         let secret = descriptor.map(|descriptor| descriptor.hidden).unwrap_or_default();
-        // The report names what the prover chose, but no credentials that it left visible.
+        // The report names the headers that the prover chose, but no credentials that it left
+        // visible.
         found.request.chosen.retain(|chosen| !secret.contains(&chosen.header));
         Ok(found)
     })
 }
 
-/// Evidence is somebody else's, and the proof in it is read by code that is not all ours: a panic
-/// there is a refusal with its exit code, in one line as any other.
+/// Evidence is untrusted, and third-party code parses the proof in it: a panic there counts as a
+/// refusal with its own exit code, reported in one line.
 fn unless_it_panics<T>(examine: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ()));

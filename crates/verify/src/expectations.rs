@@ -1,7 +1,8 @@
-//! What somebody who verifies expects of an attestation: options, and how they are held against it.
+//! The verifier's expectations of an attestation: their options, and the comparison with an
+//! attestation.
 //!
-//! **Invariant:** an expectation never makes acceptable what would be refused without it, but for
-//! `--mode` and `--level`, which say how much is asked for.
+//! **Invariant:** an expectation never makes an attestation acceptable that would be refused
+//! without it, except `--mode` and `--level`, which state how much verification is required.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -24,14 +25,14 @@ const HTTPS: u16 = 443;
 const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
 const NO_SALT: &str = "--partner needs --session, or a portable attestation";
 
-/// How much of an attestation is verified, from the least on.
+/// How much of an attestation is verified, from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Level {
-    /// The attestor says so
+    /// The attestor's signature
     Signature,
-    /// And the values are those that it committed to
+    /// Also the values, which match the attestor's commitments
     Disclosure,
-    /// And the recorded connection and the proof were examined again
+    /// Also the recorded connection and the proof, which are examined again
     Evidence,
 }
 
@@ -46,9 +47,9 @@ impl Level {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What is expected")]
+#[command(next_help_heading = "Expectations")]
 pub(crate) struct Expectations {
-    /// The server, by its DNS name; port 443 where none is given
+    /// The server's DNS name; port 443 if none is given
     #[arg(long, value_name = "NAME[:PORT]")]
     host: Option<Host>,
     /// The platform's number in the descriptor
@@ -60,27 +61,28 @@ pub(crate) struct Expectations {
     /// The mode; zktls-full or zktls-request unless it or a lower --level is given
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
-    /// How much has to be verified: the evidence, unless it or --mode full-reveal is given. Of files
-    /// that are named without --roots and without an expectation but the hash, what is named
+    /// Required level of verification: evidence, unless this option or --mode full-reveal is given.
+    /// For separate files without --roots and without an expectation other than the hash, the level
+    /// of the named files
     #[arg(long, value_enum)]
     level: Option<Level>,
-    /// What the partner set as attestationChallenge: base64url without padding, 1 to 64 bytes
+    /// The partner's attestationChallenge: base64url without padding, 1 to 64 bytes
     #[arg(long, value_name = "BASE64URL")]
     challenge: Option<Challenge>,
-    /// The partner, by the identifier of its team; with --session or a portable attestation
+    /// The partner's team identifier; needs --session or a portable attestation
     #[arg(long, value_name = "TEAM_ID")]
     partner: Option<Uuid>,
-    /// A field that has to be attested, with its value unless --level signature is given; may be
-    /// given more than once
+    /// A field that must be attested, with its value unless --level signature is given; may be
+    /// repeated
     #[arg(long, value_name = "NAME", value_parser = field)]
     require_field: Vec<String>,
-    /// How many connections the attestor may have opened for this attestation
+    /// Maximum number of connections that the attestor opened for this attestation
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempt: Option<u32>,
 }
 
 impl Expectations {
-    /// Names of those that were given, as the report lists them.
+    /// Returns the names of the given expectations, as the report lists them.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.host.is_some(), "host"),
@@ -97,7 +99,7 @@ impl Expectations {
         .filter_map(|(given, name)| given.then_some(name))
     }
 
-    /// Holds them against what was signed. `salt` is that of the session's names, where it is known.
+    /// Checks an attestation's body. `salt` is the salt of the session's names, if it is known.
     pub(crate) fn hold(&self, body: &Body, salt: Option<&[u8; 32]>) -> Result<(), Failure> {
         if self.partner.is_some() && salt.is_none() {
             return Err(Failure::File(NO_SALT.to_owned()));
@@ -140,8 +142,8 @@ impl Expectations {
         Ok(())
     }
 
-    /// Whether this level is enough for what is asked for: --level, or what --mode full-reveal
-    /// leaves, for which no evidence exists, or what is usual.
+    /// Checks that the reached level is sufficient: for --level, for --mode full-reveal, which has
+    /// no evidence, or else for the default.
     pub(crate) fn is_enough(&self, reached: Level, usual: Level) -> Result<(), Unexpected> {
         let opens_all = self.mode == Some(Mode::FullReveal);
         let usual = if opens_all { Level::Signature } else { usual };
@@ -152,8 +154,8 @@ impl Expectations {
         Ok(())
     }
 
-    /// Whether each required field has a value, unless the signature alone is asked for by name:
-    /// only a commitment to it was signed.
+    /// Checks that each required field has a value, unless --level signature is given explicitly:
+    /// the signature covers only a commitment to the value.
     pub(crate) fn are_opened(&self, is_opened: impl Fn(&str) -> bool) -> Result<(), Unexpected> {
         let needed = self.require_field.iter().filter(|_| self.level != Some(Level::Signature));
         match needed.into_iter().find(|field| !is_opened(field)) {
@@ -174,7 +176,7 @@ impl Expectations {
 
 const MODES: [Mode; 3] = [Mode::FullReveal, Mode::ZktlsRequest, Mode::ZktlsFull];
 
-/// A mode as it is named everywhere.
+/// Returns the name of a mode, the same everywhere.
 pub(crate) fn mode_name(number: u8) -> &'static str {
     match number {
         number if number == Mode::FullReveal.number() => "full-reveal",
@@ -189,7 +191,7 @@ fn mode(text: &str) -> Result<Mode, String> {
     found.ok_or_else(|| "it must be zktls-full, zktls-request or full-reveal".to_owned())
 }
 
-/// Bounds are those of descriptors.
+/// The limits are those of descriptors.
 fn field(text: &str) -> Result<String, String> {
     let fine = (1..=100).contains(&text.len());
     fine.then(|| text.to_owned()).ok_or_else(|| "it must have 1 to 100 bytes".to_owned())
@@ -203,7 +205,7 @@ impl FromStr for Host {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "it must be a DNS name, as platform.example or platform.example:443";
+        let wrong = || "it must be a DNS name such as platform.example or platform.example:443";
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0)),
             None => (text, Some(HTTPS)),
@@ -241,7 +243,7 @@ impl DescriptorRef {
             Self::File(path) => path,
         };
         let bad = |why: &dyn fmt::Display| {
-            Failure::File(format!("{} is no descriptor: {why}", path.display()))
+            Failure::File(format!("{} is not a valid descriptor: {why}", path.display()))
         };
         let bytes = read(path, MAX_DESCRIPTOR_BYTES)?;
         if bytes.len() > MAX_DESCRIPTOR_BYTES {

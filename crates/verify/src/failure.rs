@@ -1,4 +1,4 @@
-//! Why an attestation is not accepted, and the exit code of each kind.
+//! The reasons for refusing an attestation, with their exit codes.
 
 use attestation::{
     attest::BadDisclosure, evidence::BadEvidence, portable::BadPortable, signed::BadAttestation,
@@ -7,37 +7,37 @@ use serde_json::{Value, json};
 
 use crate::log::NotLogged;
 
-/// What the program exits with, for `--help`; the table in docs/partners-guide.md is the same.
+/// The exit codes for `--help`; the table in docs/partners-guide.md is the same.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
    0  accepted
-   1  file         a file cannot be read or has no such content; also a wrong command line
-   2  attestation  it is none, or of an unknown version
-   3  key          its key is not listed, was not valid then, or was revoked
-   4  signature    its signature is wrong
-   5  proofHash    it has another hash than --expect-proof-hash
-   6  disclosure   the disclosure does not open it
-   7  evidence     the evidence or its proof does not bear it out
-   8  session      it is of another session
+   1  file         a file cannot be read or is malformed; also an invalid command line
+   2  attestation  it is malformed or of an unknown version
+   3  key          its key is not listed, was not valid at that time, or was revoked
+   4  signature    its signature is invalid
+   5  proofHash    its hash differs from --expect-proof-hash
+   6  disclosure   the disclosure does not match its commitments
+   7  evidence     the evidence or its proof does not support it
+   8  session      it belongs to another session
    9  age          it is older than --max-age, or from the future
-  10  host         it is of another server than --host
-  11  platform     it is of another platform than --platform
-  12  descriptor   it was made under another descriptor than --descriptor
-  13  mode         it was made in a mode that was not asked for
-  14  level        less was verified than is asked for: see --level
-  15  challenge    it has another challenge than --challenge
+  10  host         it is for another server than --host
+  11  platform     it is for another platform than --platform
+  12  descriptor   it uses another descriptor than --descriptor
+  13  mode         its mode is not accepted
+  14  level        less was verified than is required: see --level
+  15  challenge    its challenge differs from --challenge
   16  partner      it was made for another partner than --partner
-  17  field        a --require-field is not attested, or not opened
+  17  field        a --require-field is not attested, or not disclosed
   18  attempt      it took more attempts than --max-attempt
-  19  log          its place in the attestor's log is not proved, or is not in --log
-From 10 on it is a genuine attestation: the report is printed too, with \"accepted\": false.
+  19  log          its inclusion in the attestor's log is not proved, or it is not in --log
+From 10 on the attestation is genuine: the report is printed too, with \"accepted\": false.
 
-Unless --mode or --level asks for less, only zktls-full and zktls-request are accepted, and only with
-the evidence: of a portable attestation always, of other files where --roots or anything else than the
-hash is expected. Files that are named without that are verified as far as they go, and \"level\" in the
-report says how far: at signature and disclosure it is the attestor's word.";
+Unless --mode or --level requires less, only zktls-full and zktls-request are accepted, and only with
+the evidence: for a portable attestation always, for separate files if --roots or any expectation
+other than the hash is given. Other files are verified as far as possible, and \"level\" in the
+report is the reached level: signature and disclosure rely on the attestor's honesty.";
 
-/// Why nothing is accepted. Each kind has an exit code of its own.
+/// Why an attestation is refused. Each class has its own exit code.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
@@ -52,30 +52,28 @@ pub(crate) enum Failure {
     Disclosure(#[from] BadDisclosure),
     #[error("the evidence is refused: {0}")]
     Evidence(#[from] BadEvidence),
-    #[error("the evidence is refused: its examination broke off, which no sound evidence does")]
+    #[error("the evidence is refused: its examination panicked, which valid evidence never causes")]
     Panic,
-    #[error("it is the attestation of another session")]
+    #[error("the attestation belongs to another session")]
     Session,
-    #[error("it was signed {0} s ago, or its time is to come")]
+    #[error("it was signed {0} s ago, or its time is in the future")]
     Age(i64),
     #[error(transparent)]
     Unexpected(#[from] Unexpected),
 }
 
-/// What a genuine attestation has other than was expected of it.
+/// How a genuine attestation differs from an expectation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unexpected {
-    #[error("it is of {0}:{1}, not of the expected server")]
+    #[error("it is for {0}:{1}, not for the expected server")]
     Host(String, u16),
-    #[error("it is of platform {0}, not of the expected one")]
+    #[error("it is for platform {0}, not for the expected one")]
     Platform(u32),
-    #[error("it was made under the descriptor {0}, not under the expected one")]
+    #[error("it uses the descriptor {0}, not the expected one")]
     Descriptor(String),
-    #[error("it was made in mode {0}, which was not asked for: see --mode")]
+    #[error("its mode {0} is not accepted: see --mode")]
     Mode(&'static str),
-    #[error(
-        "verified up to its {0}, but its {1} is asked for: see --evidence, --roots and --level"
-    )]
+    #[error("verified up to its {0}, but its {1} is required: see --evidence, --roots and --level")]
     Level(&'static str, &'static str),
     #[error("it has {0}, not the expected one")]
     Challenge(&'static str),
@@ -85,7 +83,7 @@ pub(crate) enum Unexpected {
     NotAttested(String),
     #[error("field {0} is attested, but its value was not disclosed")]
     NotOpened(String),
-    #[error("it is of attempt {0}, and {1} may be made")]
+    #[error("it took {0} attempts, more than {1}")]
     Attempt(u32, u32),
     #[error(transparent)]
     Log(NotLogged),
@@ -98,7 +96,7 @@ impl From<NotLogged> for Failure {
 }
 
 impl Failure {
-    /// A wrong command line, in one line.
+    /// Converts an invalid command line to an error of one line.
     pub(crate) fn usage(error: &clap::Error) -> Self {
         let text = error.to_string();
         let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
@@ -106,7 +104,7 @@ impl Failure {
         Self::File(line.strip_prefix("error: ").unwrap_or(&line).to_owned())
     }
 
-    /// The exit code and its name.
+    /// Returns the exit code and its class.
     pub(crate) const fn class(&self) -> (u8, &'static str) {
         match self {
             Self::File(_) => (1, "file"),
@@ -142,7 +140,7 @@ impl Failure {
         }
     }
 
-    /// As the report has it.
+    /// Returns the error as it appears in the report.
     pub(crate) fn json(&self) -> Value {
         let (code, class) = self.class();
         json!({ "code": code, "class": class, "message": self.to_string() })

@@ -1,4 +1,4 @@
-//! The files that are verified: a portable attestation, or its parts one by one.
+//! The input files of a verification: a portable attestation, or its parts as separate files.
 
 use std::{fs::File, io::Read as _, path::Path};
 
@@ -12,20 +12,20 @@ use attestation::{
 
 use crate::Failure;
 
-/// What is verified, not yet verified.
+/// The input of a verification, not verified yet.
 pub(crate) struct Input {
     pub(crate) attestation: Vec<u8>,
     pub(crate) disclosure: Option<Vec<u8>>,
     pub(crate) evidence: Option<Vec<u8>>,
-    /// The attestation's place in the log.
+    /// The attestation's inclusion proof.
     pub(crate) inclusion: Option<Vec<u8>>,
-    /// Whose the attestation is said to be; a portable one says so.
+    /// Session and partner according to a portable attestation.
     pub(crate) subject: Option<Subject>,
 }
 
 impl Input {
-    /// Reads the attestation's file and the others that were named. A part that was named takes the
-    /// place of the one in a portable file.
+    /// Reads the attestation's file and the other files. A separate file replaces the same part of
+    /// a portable attestation.
     pub(crate) fn read(
         file: &Path,
         disclosure: Option<&Path>,
@@ -54,8 +54,8 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether the attestation is of whom a portable file says; the salt of these names, where it
-    /// does.
+    /// Checks that the attestation belongs to the session and partner that a portable file states.
+    /// Returns the salt of these names if it has one.
     pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, Failure> {
         let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
         let names = (session_name(salt, session), partner_name(salt, partner));
@@ -63,9 +63,9 @@ impl Input {
     }
 }
 
-/// A file that is not longer than that; one byte more is read to tell.
+/// Reads a file up to `max_bytes` and one byte more, so that the caller detects a longer file.
 pub(crate) fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| Failure::File(format!("{} cannot be read: {error}", file.display()));
+    let cannot = |error| Failure::File(format!("failed to read {}: {error}", file.display()));
     let mut bytes = vec![];
     let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
     File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;

@@ -1,4 +1,5 @@
-//! Whether an attestation is in its attestor's log, and whether that log is the one that others saw.
+//! Verifies that an attestation is in its attestor's log, and that this log is consistent with a
+//! checkpoint that was obtained elsewhere.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,25 +18,25 @@ use serde_json::{Value, json};
 
 use crate::{failure::Failure, input::read};
 
-/// Entries that are gone through for `--checkpoint`.
+/// Maximum number of entries that are read for `--checkpoint`.
 const MAX_ENTRIES: u64 = 1 << 24;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The attestor's log")]
 pub(crate) struct LogOptions {
-    /// The proof that it is in the log (inclusion.tlog-proof); a portable attestation has it in it
+    /// The attestation's inclusion proof (inclusion.tlog-proof); a portable attestation contains it
     #[arg(long, value_name = "FILE")]
     pub(crate) inclusion: Option<PathBuf>,
-    /// The log that it has to be in: the key that `avouch-attestor log-key` prints
+    /// The key of the log that must contain it, as `avouch-attestor log-key` prints it
     #[arg(long, value_name = "VKEY")]
     log: Option<LogKey>,
-    /// A checkpoint of that log that was seen elsewhere, in a copy of the log's folder: the log has
-    /// to have grown to it from where the attestation was logged
+    /// A checkpoint of that log from another source, in a copy of the log's folder: it must be
+    /// consistent with the checkpoint of the inclusion proof
     #[arg(long, value_name = "FILE", requires = "log")]
     checkpoint: Option<PathBuf>,
 }
 
-/// A log's key as an argument.
+/// A log's verifier key as an argument.
 #[derive(Debug, Clone)]
 struct LogKey(NoteKey);
 
@@ -47,13 +48,13 @@ impl FromStr for LogKey {
     }
 }
 
-/// Where an attestation was found.
+/// A verified inclusion of an attestation in a log.
 pub(crate) struct Logged {
     checkpoint: Checkpoint,
     index: u64,
-    /// By whose key the checkpoint was verified.
+    /// Owner of the key that verified the checkpoint.
     by: &'static str,
-    /// How many entries the log has that was seen elsewhere.
+    /// Number of entries of the log's copy from another source.
     seen: Option<u64>,
 }
 
@@ -62,28 +63,28 @@ pub(crate) struct Logged {
 pub(crate) enum NotLogged {
     #[error("there is no proof that it is in the log: see --inclusion")]
     Missing,
-    #[error("its place in the log is refused: {0}")]
+    #[error("the inclusion proof is refused: {0}")]
     Inclusion(BadLog),
-    #[error("the checkpoint that was seen is refused: {0}")]
+    #[error("the checkpoint of the log's copy is refused: {0}")]
     Seen(BadLog),
-    #[error("the log that was seen has {0} entries, fewer than when it was logged")]
+    #[error("the log's copy has {0} entries, fewer than when the attestation was logged")]
     Shorter(u64),
-    #[error("the log that was seen is another one than it was logged in")]
-    Forked,
     #[error(
-        "the log that was seen has more than {MAX_ENTRIES} entries, which are not gone through"
+        "the log's copy is inconsistent with the log of the inclusion proof: it is another one"
     )]
+    Forked,
+    #[error("the log's copy has more than {MAX_ENTRIES} entries, the maximum")]
     Large,
 }
 
 impl LogOptions {
-    /// Names of what the attestation is held against.
+    /// Returns the names of the given expectations of the log.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         self.log.iter().map(|_| "log")
     }
 
-    /// Verifies an inclusion proof: with the key of the log where one is expected, or else with the
-    /// key of the attestation, by which the attestor signs the checkpoints it hands out too.
+    /// Verifies an inclusion proof: with the expected log's key if there is one, or else with the
+    /// attestation's key, with which the attestor cosigns its checkpoints.
     pub(crate) fn hold(
         &self,
         attestation: &Attestation,
@@ -112,9 +113,8 @@ impl Logged {
     pub(crate) fn proves(&self) -> String {
         let Checkpoint { origin, size, .. } = &self.checkpoint;
         let index = self.index;
-        let seen = self.seen.map(|seen| {
-            format!(", and the log of {seen} entries that was seen elsewhere begins with these")
-        });
+        let seen =
+            self.seen.map(|seen| format!(", which is a prefix of the copy with {seen} entries"));
         format!(
             "the log {origin} has the attestation as entry {index}: a checkpoint of {size} entries \
              covers it, signed with the key of the {}{}",
@@ -123,16 +123,20 @@ impl Logged {
         )
     }
 
-    /// What has to be believed of the log, whether the attestation was found in it or not.
+    /// Returns the assumption about the log, whether or not the attestation was found in it.
     pub(crate) fn assumes(logged: Option<&Self>) -> String {
         match logged {
             None => "the attestor logged it: there is no proof of that here".to_owned(),
-            Some(Self { seen: None, .. }) => "the checkpoint is one of the log that everybody \
-                sees: compare it with what a monitor of the log saw (--checkpoint)"
-                .to_owned(),
-            Some(Self { seen: Some(_), .. }) => "whoever gave the checkpoint that was seen \
-                elsewhere saw the same log as everybody"
-                .to_owned(),
+            Some(Self { seen: None, .. }) => {
+                "the checkpoint is one of the log that all clients see: \
+                compare it with the checkpoint of a monitor (--checkpoint)"
+                    .to_owned()
+            }
+            Some(Self { seen: Some(_), .. }) => {
+                "the source of the log's copy saw the same log as all \
+                other clients"
+                    .to_owned()
+            }
         }
     }
 
@@ -147,8 +151,8 @@ impl Logged {
     }
 }
 
-/// Whether the log that was seen begins with the tree that an attestation was logged in; how many
-/// entries it has. The tree is computed from the entries beside the checkpoint.
+/// Checks that a log's copy is consistent with the checkpoint of an inclusion proof. Returns the
+/// copy's number of entries. The tree is computed from the entries next to the checkpoint.
 fn seen(file: &Path, key: &NoteKey, logged: &Checkpoint) -> Result<u64, Failure> {
     let note = read(file, MAX_NOTE_BYTES)?;
     let signed = SignedCheckpoint::parse(&note).map_err(NotLogged::Seen)?;
@@ -175,13 +179,13 @@ fn seen(file: &Path, key: &NoteKey, logged: &Checkpoint) -> Result<u64, Failure>
     if edge.root() == seen.root { Ok(seen.size) } else { Err(NotLogged::Forked.into()) }
 }
 
-/// The hashes of a bundle's entries in a log of this size.
+/// Returns the leaf hashes of a bundle's entries in a log of this size.
 fn leaves(folder: &Path, index: u64, size: u64) -> Result<Vec<[u8; 32]>, Failure> {
     let width = size - index * u64::from(TILE_WIDTH);
     let width = u16::try_from(width).unwrap_or(TILE_WIDTH).min(TILE_WIDTH);
     let longest = usize::from(TILE_WIDTH) * (2 + MAX_ENTRY_BYTES);
     let part = folder.join(entries_path(index, width));
-    // A copy that was made later may have the full bundle alone.
+    // A later copy may have only the full bundle.
     let (path, found) = if part.exists() {
         (part, width)
     } else {

@@ -1,4 +1,5 @@
-//! `avouch-verify`: checks an attestation, offline, and says what it proves and what it assumes.
+//! `avouch-verify`: verifies an attestation offline, and reports what it proves and what it
+//! assumes.
 
 mod examined;
 mod expectations;
@@ -33,62 +34,62 @@ use self::{
     report::{Report, Shown},
 };
 
-/// The longest file that says what a session is, in bytes.
+/// Maximum length of a session file.
 const LONGEST_SESSION: usize = 4096;
 const NO_SALT: &str =
     "--session SESSION_ID needs a portable attestation: without one, name a file with the salt";
-/// The most lists of keys.
+/// Maximum number of key lists.
 const MAX_KEY_FILES: usize = 16;
-/// Seconds that clocks may differ.
+/// Maximum clock difference in seconds.
 const CLOCKS: i64 = 120;
 
-/// Checks an attestation offline; prints what is proved and what is assumed as JSON
+/// Verifies an attestation offline; prints what it proves and assumes as JSON
 #[derive(Debug, Parser)]
 #[command(name = "avouch-verify", version, after_help = EXIT_CODES)]
 struct Order {
-    /// The attestation: a portable one, with all that belongs to it, or as it was exported
+    /// The attestation: a portable one with all of its parts, or as it was exported
     file: PathBuf,
-    /// The keys that are believed, as JSON: {"issuers": [{"name", "publicKey", "validFrom",
-    /// "validTo", "revokedAt"}]}; may be given more than once, and each listing of a key counts
+    /// The trusted keys, as JSON: {"issuers": [{"name", "publicKey", "validFrom", "validTo",
+    /// "revokedAt"}]}; may be repeated, and every entry of a key counts
     #[arg(long, required = true, value_name = "ISSUERS.json")]
     keys: Vec<PathBuf>,
-    /// Accept a revoked key for what it says that it signed before it was revoked; safe only for
-    /// keys that were not stolen, since who has the key writes any time
+    /// Accept a revoked key for attestations that state an earlier signing time; safe only for keys
+    /// that were not stolen, because a thief can state any time
     #[arg(long)]
     accept_signed_before_revocation: bool,
-    /// The proofHash that a session told
+    /// The session's proofHash
     #[arg(long, value_name = "HEX")]
     expect_proof_hash: Option<String>,
-    /// What opens the attestation's values
+    /// The disclosure of the attestation's values
     #[arg(long, value_name = "FILE")]
     disclosure: Option<PathBuf>,
     /// The recording, to be examined again; takes seconds and 2 GB
     #[arg(long, requires = "roots", value_name = "FILE")]
     evidence: Option<PathBuf>,
-    /// The certificates that the server's chain may end at; asks for the evidence
+    /// The root certificates for the server's chain; makes the evidence required
     #[arg(long, value_name = "CERTS.pem")]
     roots: Option<PathBuf>,
-    /// Whose the attestation is: a file with {"sessionId", "salt"}, or, for a portable attestation,
-    /// which has the salt, the session's identifier
+    /// The session of the attestation: a file with {"sessionId", "salt"}, or, for a portable
+    /// attestation, which has the salt, the session's identifier
     #[arg(long, value_name = "FILE|SESSION_ID")]
     session: Option<PathBuf>,
-    /// How old it may be: a number with s, m, h or d
+    /// Maximum age: a number with s, m, h or d
     #[arg(long, value_parser = age, value_name = "AGE")]
     max_age: Option<Duration>,
     #[command(flatten)]
     expected: Expectations,
     #[command(flatten)]
     log: LogOptions,
-    /// Print why it is refused as JSON too, also where there is no report
+    /// Print a refusal as JSON too, also if there is no report
     #[arg(long)]
     json: bool,
-    /// Put the request, the response's head and its body in the report, undeclared data included
+    /// Include the request and the response's head and body in the report, with undeclared data
     #[arg(long)]
     show_transcript: bool,
 }
 
 fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || "it must be a number with s, m, h or d, as 24h".to_owned();
+    let wrong = || "it must be a number with s, m, h or d, such as 24h".to_owned();
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
     let seconds = match unit {
         "s" => 1,
@@ -101,7 +102,7 @@ fn age(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// Whose an attestation is said to be.
+/// The file that names a session.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Session {
@@ -123,7 +124,8 @@ fn main() -> ExitCode {
     };
     let mut verified = None;
     let refused = verify(&order, &mut verified).err();
-    // A report only of what is genuine: of anything else there is nothing to be said.
+    // There is a report only for a genuine attestation, because nothing is known about any other
+    // one.
     let genuine = matches!(refused, None | Some(Failure::Unexpected(_)));
     let mut report = verified.filter(|_| genuine).unwrap_or_default();
     report.conclude(refused.as_ref());
@@ -135,13 +137,13 @@ fn main() -> ExitCode {
     ExitCode::from(failure.class().0)
 }
 
-/// Whether a command line that is wrong has `--json` among its options.
+/// Returns whether an invalid command line has `--json` among its options.
 fn asks_for_json() -> bool {
     std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Checks everything in the order of the exit codes, but for what takes seconds, which is last.
-/// From the signature on there is a report of what was verified so far.
+/// Checks everything in the order of the exit codes, except that the checks that take seconds come
+/// last. From the signature on, `report` holds what was verified so far.
 fn verify(order: &Order, report: &mut Option<Report>) -> Result<(), Failure> {
     let issuers = issuers(&order.keys)?;
     let (disclosure, evidence) = (order.disclosure.as_deref(), order.evidence.as_deref());
@@ -188,11 +190,10 @@ fn verify(order: &Order, report: &mut Option<Report>) -> Result<(), Failure> {
 }
 
 impl Order {
-    /// How much has to be verified where neither --level nor --mode says it. Whoever hands an
-    /// attestation over can leave its evidence out, so that it is asked for by everything that shows
-    /// that somebody relies on the answer: a portable file, which is handed over whole, roots, and
-    /// each expectation but the hash. Parts that are named one by one without that are verified as
-    /// far as they go.
+    /// Returns the level that is required without --level and --mode. The holder of an attestation
+    /// can omit its evidence, so the evidence is required by everything that shows that the result
+    /// is relied upon: a portable file, which is complete, roots, and each expectation except the
+    /// hash. Other separate files are verified as far as possible.
     fn usual_level(&self, is_portable: bool) -> Level {
         let expects = self.checked().iter().any(|name| !matches!(*name, "proofHash" | "level"));
         if is_portable || expects || self.roots.is_some() {
@@ -202,7 +203,7 @@ impl Order {
         }
     }
 
-    /// Names of everything that the attestation is held against, as the exit codes have them.
+    /// Returns the names of all checked properties, as the exit codes name them.
     fn checked(&self) -> Vec<&'static str> {
         let files = [
             (self.expect_proof_hash.is_some(), "proofHash"),
@@ -222,14 +223,15 @@ fn issuers(files: &[PathBuf]) -> Result<Vec<Issuer>, Failure> {
     for file in files {
         let listed = parse_trust_list(&read(file, MAX_TRUST_LIST_BYTES)?);
         issuers.extend(listed.map_err(|error| {
-            Failure::File(format!("{} is no list of keys: {error}", file.display()))
+            Failure::File(format!("{} is not a valid list of keys: {error}", file.display()))
         })?);
     }
     Ok(issuers)
 }
 
-/// Whether it is of the expected session, by its identifier or as a file; the salt of the names in
-/// the attestation, where it is known. A portable attestation carries one.
+/// Checks that the attestation belongs to the expected session, given by its identifier or as a
+/// file. Returns the salt of the attestation's names if it is known. A portable attestation carries
+/// one.
 fn is_of(
     session: Option<&Path>,
     carried: Option<[u8; 32]>,

@@ -1,4 +1,4 @@
-//! What a verified attestation says, as it is printed.
+//! The printed report of a verified attestation.
 
 use std::net::IpAddr;
 
@@ -22,12 +22,12 @@ use crate::{
     proved::{assumes, proves},
 };
 
-/// What is printed.
+/// The printed report.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
     members: Map<String, Value>,
-    /// None where nothing is told of the attestation.
+    /// `None` if nothing is reported about the attestation.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<Vec<ShownClaim>>,
 }
@@ -36,19 +36,19 @@ pub(crate) struct Report {
 struct ShownClaim {
     field: String,
     pointer: String,
-    /// Numbers as they are written: `Value` would round those of more than 64 bits.
+    /// Numbers keep their text: `Value` would round those of more than 64 bits.
     value: Option<Box<RawValue>>,
 }
 
 impl Report {
-    /// Of something that is not genuine, or was not looked at.
+    /// Returns the report of an attestation that is not genuine or was not examined.
     pub(crate) fn refused(failure: &Failure) -> Self {
         let mut report = Self::default();
         report.conclude(Some(failure));
         report
     }
 
-    /// Says whether it is accepted.
+    /// Adds whether the attestation is accepted.
     pub(crate) fn conclude(&mut self, refused: Option<&Failure>) {
         self.members.insert("accepted".to_owned(), refused.is_none().into());
         if let Some(failure) = refused {
@@ -57,30 +57,30 @@ impl Report {
     }
 
     pub(crate) fn json(&self) -> String {
-        // Texts, numbers and what was read as JSON are always written.
+        // Serialization cannot fail: the values are texts, numbers and parsed JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What was shown beside an attestation.
+/// The verified parts of an attestation and its context.
 pub(crate) struct Shown<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
-    /// What its evidence was found to say.
+    /// The findings of its evidence.
     pub(crate) found: Option<Findings>,
-    /// Where its log has it.
+    /// Its verified inclusion in the log.
     pub(crate) logged: Option<Logged>,
-    /// Whose a portable attestation was found to be.
+    /// The verified subject of a portable attestation.
     pub(crate) subject: Option<&'a Subject>,
-    /// What the lists of keys say of its key.
+    /// The listed entry of its key.
     pub(crate) issuer: Option<&'a Issuer>,
-    /// Names of what it is held against.
+    /// Names of the checked properties.
     pub(crate) checked: &'a [&'static str],
-    /// Whether the request and the response are told too.
+    /// Whether the report includes the request and the response.
     pub(crate) transcript: bool,
 }
 
 impl Shown<'_> {
-    /// How much was verified.
+    /// Returns how much was verified.
     pub(crate) const fn level(&self) -> Level {
         match self {
             Shown { found: Some(_), .. } => Level::Evidence,
@@ -89,13 +89,13 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether a field's value is known.
+    /// Returns whether a field's value is known.
     pub(crate) fn is_opened(&self, body: &Body, field: &str) -> bool {
         let place = body.claims.iter().position(|claim| claim.field == field);
         place.is_some_and(|at| self.value(at).is_some())
     }
 
-    /// A claim's value; none where it is not known, or is none that a claim can have.
+    /// Returns a claim's value, or `None` if it is unknown or not a scalar.
     fn value(&self, at: usize) -> Option<Box<RawValue>> {
         let opened = || self.disclosure?.claim(u32::try_from(at).ok()?);
         let found = || self.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
@@ -108,7 +108,8 @@ impl Shown<'_> {
         RawValue::from_string(text).ok()
     }
 
-    /// Headers whose values the prover chose; none where the evidence was not examined.
+    /// Returns the headers whose values the prover chose, or `None` if the evidence was not
+    /// examined.
     pub(crate) fn chosen(&self) -> Option<Vec<(&str, String)>> {
         let found = self.found.as_ref()?;
         let chosen = found.request.chosen.iter().map(|chosen| {
@@ -130,7 +131,7 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
     Report { members, claims: Some(claims.collect()) }
 }
 
-/// All of the report but the claims.
+/// Returns all members of the report except the claims.
 fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
     let body = &attestation.body;
     json!({
@@ -188,13 +189,13 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
     })
 }
 
-/// As the partner set it; none where it set none.
+/// Returns the partner's challenge, or `None` if it set none.
 fn challenge(body: &Body) -> Option<String> {
     let set = !body.challenge.is_empty();
     set.then(|| URL_SAFE_NO_PAD.encode(&body.challenge))
 }
 
-/// The key that signed, and what the lists of keys say of it.
+/// Returns the key that signed, with its listed entry.
 fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
     json!({
         "name": listed.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),
@@ -205,14 +206,14 @@ fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
     })
 }
 
-/// Where the attestor connected to; none where these are not 4 or 16 bytes.
+/// Returns the address that the attestor connected to, or `None` if it does not have 4 or 16 bytes.
 fn address(server: &Server) -> Option<String> {
     let four = <[u8; 4]>::try_from(server.address.as_slice()).map(IpAddr::from);
     let sixteen = || <[u8; 16]>::try_from(server.address.as_slice()).map(IpAddr::from);
     four.or_else(|_| sixteen()).ok().map(|address| address.to_string())
 }
 
-/// How the attestor came by that address.
+/// Returns how the attestor resolved that address.
 fn resolver(server: &Server) -> &'static str {
     match server.resolver {
         0 => "dns",
@@ -229,8 +230,8 @@ fn egress(server: &Server) -> &'static str {
     }
 }
 
-/// What somebody else can compute again from the evidence, by other means. The bytes that were
-/// exchanged are in it only on request: they hold more than was declared.
+/// Returns values that other programs can compute again from the evidence. The exchanged bytes are
+/// included only on request, because they contain undeclared data.
 fn evidence(found: &Findings, transcript: bool) -> Value {
     let (connection, response) = (&found.connection, &found.response);
     let mut evidence = json!({
@@ -250,7 +251,7 @@ fn evidence(found: &Findings, transcript: bool) -> Value {
     evidence
 }
 
-/// RFC 3339; none for a time that no calendar has.
+/// Formats a time by RFC 3339, or returns `None` if it is out of the calendar's range.
 pub(crate) fn time(milliseconds: u64) -> Option<String> {
     let moment = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
     Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))

@@ -1,5 +1,5 @@
-//! A connection with a hidden cookie, its proof, and the attestation of it. Made once: a proof takes
-//! seconds.
+//! A connection with a hidden cookie, its proof, and its attestation. Created once, because a proof
+//! takes seconds.
 
 use std::{
     sync::LazyLock,
@@ -28,13 +28,13 @@ pub(crate) const SALT: [u8; 32] = [2; 32];
 /// 16 bytes of 3, and of 4.
 pub(crate) const SESSION: &str = "03030303-0303-0303-0303-030303030303";
 pub(crate) const TEAM: &str = "04040404-0404-0404-0404-040404040404";
-/// "order 4711 of 24 November", which needs all of the alphabet's kinds of letters.
+/// "order 4711 of 24 November", which uses all kinds of characters of the alphabet.
 pub(crate) const CHALLENGE: &str = "b3JkZXIgNDcxMSBvZiAyNCBOb3ZlbWJlcg";
 
 pub(crate) static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
 pub(crate) static ATTESTED: LazyLock<Attested> =
     LazyLock::new(|| Attested::new(Mode::ZktlsRequest));
-/// The same connection, of whose response only the claims are seen.
+/// The same connection with selective disclosure of the response.
 pub(crate) static SELECTIVE: LazyLock<Attested> = LazyLock::new(|| Attested::new(Mode::ZktlsFull));
 
 pub(crate) struct Attested {
@@ -43,7 +43,7 @@ pub(crate) struct Attested {
     pub(crate) evidence: Evidence,
     /// PEM.
     pub(crate) roots: String,
-    /// The same, DER.
+    /// The same certificate, DER.
     pub(crate) root: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Claims that are required, each in turn: not attested, not opened, or of another value.
+//! Tests of required claims, each in turn: not attested, not disclosed, or with another value.
 
 use attestation::{attest::Disclosure, commitment::Kind};
 
@@ -6,8 +6,8 @@ use super::*;
 
 const FIELDS: [&str; 2] = ["user_id", "verified"];
 
-/// How much an attestor who left a claim out can pretend: nothing to whoever requires it or has the
-/// evidence.
+/// An attestor that omits a claim deceives neither a verifier that requires the claim nor one that
+/// has the evidence.
 #[test]
 fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
     for (at, left_out) in FIELDS.into_iter().enumerate() {
@@ -19,10 +19,10 @@ fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
         let index = u32::try_from(at).unwrap();
         disclosure.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, index));
         for opening in &mut disclosure.openings {
-            // Of the claims behind it.
+            // Claims after the omitted one.
             opening.index -= u32::from(opening.kind == Kind::Claim && opening.index > index);
         }
-        // What the index says is in the commitment: the others do not open either.
+        // The commitment includes the index: the other claims do not match either.
         files.write("disclosure.cbor", &disclosure.write().unwrap());
         let opens = |code: i32| if at == 0 { 6 } else { code };
         for field in FIELDS {
@@ -48,7 +48,7 @@ fn a_claim_of_another_value_is_told_by_the_disclosure_and_by_the_evidence() {
         let commitment = opening.commitment();
         files.write("disclosure.cbor", &disclosure.write().unwrap());
         files.refused(DISCLOSED, 6);
-        // An attestor who lies commits to it.
+        // A lying attestor commits to it.
         body.claims[at].commitment = commitment;
         files.attest(&body);
         assert_eq!(files.verify(DISCLOSED).1["claims"][at]["value"], "another");
@@ -68,6 +68,6 @@ fn a_field_that_is_attested_and_not_opened_is_none_that_was_required() {
             assert_eq!(code, if field == missing { 17 } else { 0 }, "{field} without {missing}");
         }
         let signature = ["--level", "signature", "--require-field", missing];
-        assert_eq!(files.verify(&signature).0, 0, "only that it is attested is asked for");
+        assert_eq!(files.verify(&signature).0, 0, "only the attestation of the field is required");
     }
 }

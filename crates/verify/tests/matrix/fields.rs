@@ -1,5 +1,5 @@
-//! Each field of the body changed: what tells it by which code, for whoever cannot sign, and for an
-//! attestor who lies.
+//! Tests that change each field of the body: which exit code detects it, for a forger without the
+//! key and for a lying attestor.
 
 use attestation::{
     body::{Body, Hidden},
@@ -12,16 +12,16 @@ use crate::{
     expected,
 };
 
-/// A change, and what tells it.
+/// A change, and its detection.
 #[derive(Clone)]
 struct Row {
-    /// The field, and what of it is changed.
+    /// The field, and the changed part of it.
     what: &'static str,
     change: fn(&mut Body),
-    /// The exit code of expectations and the disclosure, without the evidence, where the attestor
-    /// signed the change; 0 where they accept it.
+    /// The exit code of expectations and disclosure without evidence, for a change that the
+    /// attestor signed; 0 if they accept it.
     expected: i32,
-    /// Whether the evidence tells it.
+    /// Whether the evidence detects it.
     evidence: bool,
 }
 
@@ -29,13 +29,13 @@ const fn row(what: &'static str, change: fn(&mut Body), expected: i32, evidence:
     Row { what, change, expected, evidence }
 }
 
-/// What neither expectations nor evidence tell is the attestor's word: its clock, the way to the
-/// server, its log, itself.
+/// Neither expectations nor evidence detect the values that only the attestor states: its clock,
+/// its connection to the server, its log, its build.
 fn rows() -> Vec<Row> {
     [circumstances(), contents()].concat()
 }
 
-/// The attestation itself, whose and of what it is, the connection and its times.
+/// The attestation itself, its subject, the connection and its times.
 fn circumstances() -> Vec<Row> {
     vec![
         row("version", |body| body.version = 1, 2, true),
@@ -71,7 +71,7 @@ fn circumstances() -> Vec<Row> {
     ]
 }
 
-/// What was captured, asked, answered, claimed and proved, and by whom.
+/// The capture, the request, the response, the claims and the proof, and the attestor.
 fn contents() -> Vec<Row> {
     vec![
         row("capture client_length", |body| body.capture.client_length += 1, 0, true),
@@ -112,10 +112,10 @@ fn contents() -> Vec<Row> {
     ]
 }
 
-/// A change of a body, and the name of what it changes.
+/// A change of a body, and the name of the changed part.
 pub(crate) type NamedChange = (&'static str, fn(&mut Body));
 
-/// What the evidence tells, and its change.
+/// Returns the changes that the evidence detects.
 pub(crate) fn told_by_the_evidence() -> Vec<NamedChange> {
     rows().into_iter().filter(|row| row.evidence).map(|row| (row.what, row.change)).collect()
 }
@@ -124,7 +124,7 @@ fn accept() -> Hidden {
     Hidden { start: 0, length: 1, header: "accept".into() }
 }
 
-/// A field that is added to the body does not compile here before it has a row.
+/// A new field of the body fails to compile here until it has a row.
 #[test]
 fn every_field_has_a_row() {
     let Body {
@@ -158,7 +158,7 @@ fn every_field_has_a_row() {
     }
 }
 
-/// Somebody who cannot sign.
+/// A forger without the key.
 #[test]
 fn a_field_that_is_changed_after_the_signature_is_told() {
     let files = Files::new();
@@ -171,14 +171,13 @@ fn a_field_that_is_changed_after_the_signature_is_told() {
         forged[at..].copy_from_slice(&honest[from..]);
         files.write("attestation.cbor", &forged);
         let (code, _, said) = files.verify(DISCLOSED);
-        // What is read before the signature: the version, the key, and when it was valid.
+        // The version, the key and its validity period are checked before the signature.
         let before = if matches!(expected, 2 | 3) { expected } else { 4 };
         assert_eq!(code, before, "{what}: {said}");
     }
 }
 
-/// An attestor who lies, to somebody who has another attestation's hash, or nothing but what they
-/// expect.
+/// A lying attestor, against a verifier with another attestation's hash, or with expectations only.
 #[test]
 fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
     let files = Files::new();
@@ -197,7 +196,7 @@ fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
     }
 }
 
-/// An attestor who lies, to somebody who has the evidence.
+/// A lying attestor, against a verifier with the evidence.
 #[test]
 fn a_field_that_the_attestor_changed_is_told_by_the_evidence() {
     let attested: [&Attested; 2] = [&ATTESTED, &SELECTIVE];

@@ -1,4 +1,4 @@
-//! Files that are short, long, missing or of something else: each has its exit code.
+//! Tests of files that are truncated, too long, missing or of another kind: each has its exit code.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The verification matrix: one real connection with its proof, attested; and everything that can
-//! be wrong about an attestation of it, each with the exit code that tells it.
+//! The verification matrix: one real connection with its proof and attestation, and all possible
+//! defects of the attestation, each with its exit code.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 #[path = "../../../attestation/tests/attacks/anybody.rs"]
@@ -8,7 +8,7 @@ mod attested;
 mod claims;
 mod fields;
 mod files;
-#[expect(dead_code, reason = "the attacks of the attestation crate use the rest")]
+#[expect(dead_code, reason = "the attacks of the attestation crate use the other items")]
 #[path = "../../../attestation/tests/attacks/scene.rs"]
 mod scene;
 mod selective;
@@ -29,7 +29,7 @@ use self::attested::{ATTESTED, Attested, CHALLENGE, SALT, SESSION, TEAM, key};
 const DISCLOSED: &[&str] = &["--disclosure", "disclosure.cbor", "--level", "disclosure"];
 const EXAMINED: &[&str] = &["--evidence", "evidence.cbor", "--roots", "roots.pem"];
 
-/// A folder with what a partner has.
+/// A folder with the files of a partner.
 struct Files(TempDir);
 
 impl Files {
@@ -54,7 +54,7 @@ impl Files {
         fs::write(self.0.path().join(name), bytes).unwrap();
     }
 
-    /// Signs another body with the key that is believed.
+    /// Signs another body with the trusted key.
     fn attest(&self, body: &Body) {
         self.write("attestation.cbor", &sign(body, &key()).unwrap());
     }
@@ -72,7 +72,7 @@ impl Files {
         (output.status.code().unwrap(), report, String::from_utf8(output.stderr).unwrap())
     }
 
-    /// Holds what is there against options, to be refused in one line.
+    /// Verifies with options and expects a refusal in one line.
     fn refused(&self, more: &[&str], expected: i32) {
         let (code, report, said) = self.verify(more);
         assert_eq!(code, expected, "{more:?}: {said}");
@@ -95,7 +95,7 @@ fn issuers_of(attested: &Attested, changes: &Value) -> String {
     json!({ "issuers": [issuer] }).to_string()
 }
 
-/// Everything that can be expected of the attestation, and is so.
+/// Returns all expectations that the attestation meets.
 fn expected() -> Vec<String> {
     let hash = hex(&ATTESTED.body.descriptor.sha256);
     let all = [
@@ -128,7 +128,7 @@ fn everything_as_expected_is_accepted_with_its_evidence() {
     assert_eq!(report["claims"][0]["value"], "acct-829137", "found in the evidence");
     assert_eq!(report["server"]["address"], "192.0.2.1");
     let chosen = &report["request"]["chosenHeaders"];
-    assert_eq!(*chosen, json!([]), "the descriptor fixes the only one that is seen");
+    assert_eq!(*chosen, json!([]), "the descriptor fixes the only visible header");
     for name in ["request", "responseHead", "responseBody"] {
         assert_eq!(report["evidence"].get(name), None, "{name} has undeclared data");
     }
@@ -138,7 +138,7 @@ fn everything_as_expected_is_accepted_with_its_evidence() {
     assert!(shown["evidence"]["responseBody"].as_str().unwrap().contains(&hex(b"\"n\":42")));
 }
 
-/// Each expectation by itself, as it is and otherwise.
+/// Each expectation alone, met and not met.
 #[test]
 fn each_expectation_that_is_wrong_has_its_code() {
     let files = Files::new();
@@ -188,7 +188,7 @@ fn each_expectation_that_is_wrong_has_its_code() {
     wrong(&session, 8);
 }
 
-/// The whole of one attestation shown to somebody who asked for another.
+/// A complete attestation, presented to a verifier that expects another one.
 #[test]
 fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     let files = Files::new();
@@ -199,7 +199,7 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     replayed.challenge = vec![];
     files.attest(&replayed);
     files.refused(&[DISCLOSED, &["--challenge", CHALLENGE]].concat(), 15);
-    // The other partner's session has the other's salt.
+    // The other partner's session has the other partner's salt.
     let mut others = ATTESTED.body.clone();
     others.session = attestation::attest::session_name(&[8; 32], &[3; 16]);
     others.partner = attestation::attest::partner_name(&[8; 32], &[5; 16]);
@@ -211,7 +211,8 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     files.refused(&[DISCLOSED, &session].concat(), 16);
 }
 
-/// A portable file has the salt of its names: nothing else is needed to say whose it has to be.
+/// A portable file has the salt of its names, so that session and partner can be expected without
+/// another file.
 #[test]
 fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
     let files = Files::new();
@@ -230,12 +231,12 @@ fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
     let enough = ["--level", "disclosure"];
     let named = ["--session", SESSION, "--partner", TEAM, "--require-field", "user_id"];
     assert_eq!(code(&[&enough[..], &named].concat()), 0);
-    assert_eq!(code(&named), 14, "what has no evidence has to be asked for");
+    assert_eq!(code(&named), 14, "the evidence is required and missing");
     assert_eq!(code(&["--session", "session.json", "--level", "disclosure"]), 0);
     let (other_session, other_team) = (SESSION.replace('3', "5"), TEAM.replace('4', "5"));
     assert_eq!(code(&["--session", &other_session]), 8);
     assert_eq!(code(&["--partner", &other_team]), 16);
-    // The file says whose it is; only the attestation can.
+    // The file states its subject; only the attestation proves it.
     files.write("attestation.cbor", &of(Subject { partner: [5; 16], ..subject.clone() }));
     assert_eq!(code(&["--partner", &other_team]), 8);
     files.write("attestation.cbor", &of(Subject { salt: [8; 32], ..subject }));
@@ -257,7 +258,7 @@ fn keys_that_were_revoked_are_refused_at_every_level() {
     ] {
         files.write("keys.json", issuers(&changes).as_bytes());
         assert_eq!(code(&[]), expected, "{changes}");
-        // A second list that says nothing of it does not help.
+        // A second list without the revocation does not help.
         files.write("more.json", issuers(&json!({})).as_bytes());
         let found = code(&["--keys", "more.json"]);
         let unlisted = changes.get("publicKey").is_some();

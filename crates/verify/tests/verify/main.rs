@@ -1,4 +1,5 @@
-//! The program as an auditor runs it: files in, JSON or one line and a code out.
+//! Tests of the program as an auditor runs it: files as input, JSON or one line and an exit code as
+//! output.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 mod asked;
@@ -21,11 +22,11 @@ use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Accepts what the attestation below is.
+/// Accepts the mode of the attestation below.
 const FULL: &[&str] = &["--mode", "full-reveal"];
 const NOON: u64 = 1_790_000_000_000;
 
-/// A folder with an attestation, what opens it, and the keys that are believed.
+/// A folder with an attestation, its disclosure, and the trusted keys.
 struct Files {
     folder: TempDir,
 }
@@ -44,7 +45,7 @@ impl Files {
         fs::write(self.folder.path().join(name), bytes).unwrap();
     }
 
-    /// Writes the list of keys, with changes to the only one.
+    /// Writes the list of keys, with changes to its only entry.
     fn issue(&self, changes: &Value) {
         let mut issuer = json!({
             "name": "the test's", "publicKey": hex(key().verifying_key().as_bytes()),
@@ -56,7 +57,7 @@ impl Files {
         self.write("keys.json", json!({ "issuers": [issuer] }).to_string().as_bytes());
     }
 
-    /// Runs the program there; its code, and what it said.
+    /// Runs the program in the folder. Returns its exit code and its output.
     fn verify(&self, more: &[&str]) -> (i32, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
         let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
@@ -192,7 +193,7 @@ fn what_is_genuine_but_not_accepted_is_reported_as_such() {
     assert_eq!((code, &report["accepted"]), (10, &json!(false)));
     assert_eq!(report["refused"], json!({ "code": 10, "class": "host", "message": line }));
     assert_eq!(report["server"]["name"], "platform.test");
-    // What is not genuine is not reported, and said as JSON only on request.
+    // An attestation that is not genuine has no report, and its refusal is JSON only on request.
     files.write("attestation.cbor", b"x");
     let (code, text) = files.verify(&["--json"]);
     let (json, line) = text.trim_end().split_once('\n').unwrap();
@@ -217,10 +218,10 @@ fn a_revocation_in_any_list_counts() {
     assert_eq!(code(&["--keys", "revoked.json", before]), 0);
     let report = files.report(&[FULL, &["--keys", "revoked.json", before]].concat());
     assert_eq!(report["issuer"]["revokedAt"], "2026-09-21T14:13:20.001Z");
-    assert!(report["assumes"].to_string().contains("the word of whoever held it"));
+    assert!(report["assumes"].to_string().contains("a statement of the key's holder"));
     files.write("revoked.json", &listed(&json!({ "revokedAt": NOON })));
     assert_eq!(code(&["--keys", "revoked.json", before]), 3, "signed at that time");
-    // An entry that cannot be read could be the revocation.
+    // A malformed entry could be the revocation.
     let upper = hex(key().verifying_key().as_bytes()).to_ascii_uppercase();
     files.write("revoked.json", &listed(&json!({ "publicKey": upper, "revokedAt": NOON })));
     files.issue(&json!({}));
