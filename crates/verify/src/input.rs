@@ -10,10 +10,10 @@ use attestation::{
     tlog::MAX_PROOF_BYTES,
 };
 
-use crate::Failure;
+use crate::VerifyError;
 
 /// The input of a verification, not verified yet.
-pub(crate) struct Input {
+pub(crate) struct VerificationInput {
     pub(crate) attestation: Vec<u8>,
     pub(crate) disclosure: Option<Vec<u8>>,
     pub(crate) evidence: Option<Vec<u8>>,
@@ -23,7 +23,7 @@ pub(crate) struct Input {
     pub(crate) subject: Option<Subject>,
 }
 
-impl Input {
+impl VerificationInput {
     /// Reads the attestation's file and the other files. A separate file replaces the same part of
     /// a portable attestation.
     pub(crate) fn read(
@@ -31,7 +31,7 @@ impl Input {
         disclosure: Option<&Path>,
         evidence: Option<&Path>,
         inclusion: Option<&Path>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, VerifyError> {
         let bytes = read(file, MAX_BYTES)?;
         let mut input = if Portable::is_meant_by(&bytes) {
             let Portable { attestation, disclosure, evidence, inclusion, subject, .. } =
@@ -56,18 +56,22 @@ impl Input {
 
     /// Checks that the attestation belongs to the session and partner that a portable file states.
     /// Returns the salt of these names if it has one.
-    pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, Failure> {
+    pub(crate) fn check_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, VerifyError> {
         let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
         let names = (session_name(salt, session), partner_name(salt, partner));
-        if names == (body.session, body.partner) { Ok(Some(*salt)) } else { Err(Failure::Session) }
+        if names == (body.session, body.partner) {
+            Ok(Some(*salt))
+        } else {
+            Err(VerifyError::Session)
+        }
     }
 }
 
 /// Reads a file up to `max_bytes` and one byte more, so that the caller detects a longer file.
-pub(crate) fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| Failure::File(format!("failed to read {}: {error}", file.display()));
+pub(crate) fn read(file: &Path, max_bytes: usize) -> Result<Vec<u8>, VerifyError> {
+    let failed = |error| VerifyError::File(format!("failed to read {}: {error}", file.display()));
     let mut bytes = vec![];
-    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(file).map_err(failed)?.take(limit).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }

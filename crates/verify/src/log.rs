@@ -16,7 +16,7 @@ use attestation::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::{failure::Failure, input::read};
+use crate::{error::VerifyError, input::read};
 
 /// Maximum number of entries that are read for `--checkpoint`.
 const MAX_ENTRIES: u64 = 1 << 24;
@@ -29,7 +29,7 @@ pub(crate) struct LogOptions {
     pub(crate) inclusion: Option<PathBuf>,
     /// The key of the log that must contain it, as `avouch-attestor log-key` prints it
     #[arg(long, value_name = "VKEY")]
-    log: Option<LogKey>,
+    log: Option<LogKeyArgument>,
     /// A checkpoint of that log from another source, in a copy of the log's folder: it must be
     /// consistent with the checkpoint of the inclusion proof
     #[arg(long, value_name = "FILE", requires = "log")]
@@ -38,9 +38,9 @@ pub(crate) struct LogOptions {
 
 /// A log's verifier key as an argument.
 #[derive(Debug, Clone)]
-struct LogKey(NoteKey);
+struct LogKeyArgument(NoteKey);
 
-impl FromStr for LogKey {
+impl FromStr for LogKeyArgument {
     type Err = BadLog;
 
     fn from_str(text: &str) -> Result<Self, BadLog> {
@@ -49,32 +49,32 @@ impl FromStr for LogKey {
 }
 
 /// A verified inclusion of an attestation in a log.
-pub(crate) struct Logged {
+pub(crate) struct LogInclusion {
     checkpoint: Checkpoint,
     index: u64,
     /// Owner of the key that verified the checkpoint.
     by: &'static str,
     /// Number of entries of the log's copy from another source.
-    seen: Option<u64>,
+    copy_size: Option<u64>,
 }
 
 /// Why an attestation is not known to be in a log.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotLogged {
+pub(crate) enum LogInclusionError {
     #[error("there is no proof that it is in the log: see --inclusion")]
     Missing,
     #[error("the inclusion proof is refused: {0}")]
     Inclusion(BadLog),
     #[error("the checkpoint of the log's copy is refused: {0}")]
-    Seen(BadLog),
+    Checkpoint(BadLog),
     #[error("the log's copy has {0} entries, fewer than when the attestation was logged")]
-    Shorter(u64),
+    CopyTooShort(u64),
     #[error(
         "the log's copy is inconsistent with the log of the inclusion proof: it is another one"
     )]
     Forked,
     #[error("the log's copy has more than {MAX_ENTRIES} entries, the maximum")]
-    Large,
+    CopyTooLarge,
 }
 
 impl LogOptions {
@@ -85,41 +85,47 @@ impl LogOptions {
 
     /// Verifies an inclusion proof: with the expected log's key if there is one, or else with the
     /// attestation's key, with which the attestor cosigns its checkpoints.
-    pub(crate) fn hold(
+    pub(crate) fn check(
         &self,
         attestation: &Attestation,
         issuer: Option<&Issuer>,
         inclusion: Option<&[u8]>,
-    ) -> Result<Option<Logged>, Failure> {
+    ) -> Result<Option<LogInclusion>, VerifyError> {
         let Some(bytes) = inclusion else {
-            return if self.log.is_some() { Err(NotLogged::Missing.into()) } else { Ok(None) };
+            return if self.log.is_some() {
+                Err(LogInclusionError::Missing.into())
+            } else {
+                Ok(None)
+            };
         };
-        let proof = LogProof::read(bytes).map_err(NotLogged::Inclusion)?;
-        let (key, by) = if let Some(LogKey(key)) = &self.log {
+        let proof = LogProof::read(bytes).map_err(LogInclusionError::Inclusion)?;
+        let (key, by) = if let Some(LogKeyArgument(key)) = &self.log {
             (key.clone(), "log")
         } else {
-            let key = issuer.and_then(Issuer::key).ok_or(NotLogged::Missing)?;
-            (proof.key_of(&key).map_err(NotLogged::Inclusion)?, "attestation")
+            let key = issuer.and_then(Issuer::key).ok_or(LogInclusionError::Missing)?;
+            (proof.key_of(&key).map_err(LogInclusionError::Inclusion)?, "attestation")
         };
         let checkpoint = proof.verify_attestation(attestation, &key);
-        let checkpoint = checkpoint.map_err(NotLogged::Inclusion)?.clone();
-        let seen = self.checkpoint.as_deref().map(|file| seen(file, &key, &checkpoint));
+        let checkpoint = checkpoint.map_err(LogInclusionError::Inclusion)?.clone();
+        let seen =
+            self.checkpoint.as_deref().map(|file| check_consistency(file, &key, &checkpoint));
         let seen = seen.transpose()?;
-        Ok(Some(Logged { checkpoint, index: proof.index, by, seen }))
+        Ok(Some(LogInclusion { checkpoint, index: proof.index, by, copy_size: seen }))
     }
 }
 
-impl Logged {
+impl LogInclusion {
     pub(crate) fn proves(&self) -> String {
         let Checkpoint { origin, size, .. } = &self.checkpoint;
         let index = self.index;
-        let seen =
-            self.seen.map(|seen| format!(", which is a prefix of the copy with {seen} entries"));
+        let copy = self
+            .copy_size
+            .map(|copy_size| format!(", which is a prefix of the copy with {copy_size} entries"));
         format!(
             "the log {origin} has the attestation as entry {index}: a checkpoint of {size} entries \
              covers it, signed with the key of the {}{}",
             self.by,
-            seen.unwrap_or_default()
+            copy.unwrap_or_default()
         )
     }
 
@@ -127,12 +133,12 @@ impl Logged {
     pub(crate) fn assumes(logged: Option<&Self>) -> String {
         match logged {
             None => "the attestor logged it: there is no proof of that here".to_owned(),
-            Some(Self { seen: None, .. }) => {
+            Some(Self { copy_size: None, .. }) => {
                 "the checkpoint is one of the log that all clients see: \
                 compare it with the checkpoint of a monitor (--checkpoint)"
                     .to_owned()
             }
-            Some(Self { seen: Some(_), .. }) => {
+            Some(Self { copy_size: Some(_), .. }) => {
                 "the source of the log's copy saw the same log as all \
                 other clients"
                     .to_owned()
@@ -146,44 +152,44 @@ impl Logged {
             "index": self.index,
             "treeSize": self.checkpoint.size,
             "verifiedBy": self.by,
-            "seenSize": self.seen,
+            "seenSize": self.copy_size,
         })
     }
 }
 
 /// Checks that a log's copy is consistent with the checkpoint of an inclusion proof. Returns the
 /// copy's number of entries. The tree is computed from the entries next to the checkpoint.
-fn seen(file: &Path, key: &NoteKey, logged: &Checkpoint) -> Result<u64, Failure> {
+fn check_consistency(file: &Path, key: &NoteKey, logged: &Checkpoint) -> Result<u64, VerifyError> {
     let note = read(file, MAX_NOTE_BYTES)?;
-    let signed = SignedCheckpoint::parse(&note).map_err(NotLogged::Seen)?;
-    let seen = signed.verify(key).map_err(NotLogged::Seen)?;
-    if seen.size < logged.size {
-        return Err(NotLogged::Shorter(seen.size).into());
+    let signed = SignedCheckpoint::parse(&note).map_err(LogInclusionError::Checkpoint)?;
+    let copy = signed.verify(key).map_err(LogInclusionError::Checkpoint)?;
+    if copy.size < logged.size {
+        return Err(LogInclusionError::CopyTooShort(copy.size).into());
     }
-    if seen.size == logged.size {
-        return if seen == logged { Ok(seen.size) } else { Err(NotLogged::Forked.into()) };
+    if copy.size == logged.size {
+        return if copy == logged { Ok(copy.size) } else { Err(LogInclusionError::Forked.into()) };
     }
-    if seen.size > MAX_ENTRIES {
-        return Err(NotLogged::Large.into());
+    if copy.size > MAX_ENTRIES {
+        return Err(LogInclusionError::CopyTooLarge.into());
     }
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut edge = RightEdge::default();
-    for index in 0..seen.size.div_ceil(TILE_WIDTH.into()) {
-        for leaf in leaves(folder, index, seen.size)? {
-            edge.push(leaf).map_err(NotLogged::Seen)?;
+    for index in 0..copy.size.div_ceil(TILE_WIDTH.into()) {
+        for leaf in leaves(folder, index, copy.size)? {
+            edge.push(leaf).map_err(LogInclusionError::Checkpoint)?;
             if edge.size() == logged.size && edge.root() != logged.root {
-                return Err(NotLogged::Forked.into());
+                return Err(LogInclusionError::Forked.into());
             }
         }
     }
-    if edge.root() == seen.root { Ok(seen.size) } else { Err(NotLogged::Forked.into()) }
+    if edge.root() == copy.root { Ok(copy.size) } else { Err(LogInclusionError::Forked.into()) }
 }
 
 /// Returns the leaf hashes of a bundle's entries in a log of this size.
-fn leaves(folder: &Path, index: u64, size: u64) -> Result<Vec<[u8; 32]>, Failure> {
+fn leaves(folder: &Path, index: u64, size: u64) -> Result<Vec<[u8; 32]>, VerifyError> {
     let width = size - index * u64::from(TILE_WIDTH);
     let width = u16::try_from(width).unwrap_or(TILE_WIDTH).min(TILE_WIDTH);
-    let longest = usize::from(TILE_WIDTH) * (2 + MAX_ENTRY_BYTES);
+    let max_bytes = usize::from(TILE_WIDTH) * (2 + MAX_ENTRY_BYTES);
     let part = folder.join(entries_path(index, width));
     // A later copy may have only the full bundle.
     let (path, found) = if part.exists() {
@@ -191,7 +197,7 @@ fn leaves(folder: &Path, index: u64, size: u64) -> Result<Vec<[u8; 32]>, Failure
     } else {
         (folder.join(entries_path(index, TILE_WIDTH)), TILE_WIDTH)
     };
-    let bytes = read(&path, longest)?;
-    let entries = read_bundle(&bytes, found).map_err(NotLogged::Seen)?;
+    let bytes = read(&path, max_bytes)?;
+    let entries = read_bundle(&bytes, found).map_err(LogInclusionError::Checkpoint)?;
     Ok(entries.into_iter().take(width.into()).map(leaf_hash).collect())
 }

@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json, value::RawValue};
 use uuid::Uuid;
 
 use crate::{
+    error::VerifyError,
     expectations::{Level, mode_name},
-    failure::Failure,
-    log::Logged,
-    proved::{assumes, proves},
+    log::LogInclusion,
+    statements::{assumes, proves},
 };
 
 /// The printed report.
@@ -29,11 +29,11 @@ pub(crate) struct Report {
     members: Map<String, Value>,
     /// `None` if nothing is reported about the attestation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    claims: Option<Vec<ShownClaim>>,
+    claims: Option<Vec<ReportedClaim>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ShownClaim {
+struct ReportedClaim {
     field: String,
     pointer: String,
     /// Numbers keep their text: `Value` would round those of more than 64 bits.
@@ -42,14 +42,14 @@ struct ShownClaim {
 
 impl Report {
     /// Returns the report of an attestation that is not genuine or was not examined.
-    pub(crate) fn refused(failure: &Failure) -> Self {
+    pub(crate) fn refused(failure: &VerifyError) -> Self {
         let mut report = Self::default();
         report.conclude(Some(failure));
         report
     }
 
     /// Adds whether the attestation is accepted.
-    pub(crate) fn conclude(&mut self, refused: Option<&Failure>) {
+    pub(crate) fn conclude(&mut self, refused: Option<&VerifyError>) {
         self.members.insert("accepted".to_owned(), refused.is_none().into());
         if let Some(failure) = refused {
             self.members.insert("refused".to_owned(), failure.json());
@@ -63,12 +63,12 @@ impl Report {
 }
 
 /// The verified parts of an attestation and its context.
-pub(crate) struct Shown<'a> {
+pub(crate) struct Verified<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
     /// The findings of its evidence.
     pub(crate) found: Option<Findings>,
     /// Its verified inclusion in the log.
-    pub(crate) logged: Option<Logged>,
+    pub(crate) logged: Option<LogInclusion>,
     /// The verified subject of a portable attestation.
     pub(crate) subject: Option<&'a Subject>,
     /// The listed entry of its key.
@@ -79,18 +79,18 @@ pub(crate) struct Shown<'a> {
     pub(crate) transcript: bool,
 }
 
-impl Shown<'_> {
+impl Verified<'_> {
     /// Returns how much was verified.
     pub(crate) const fn level(&self) -> Level {
         match self {
-            Shown { found: Some(_), .. } => Level::Evidence,
-            Shown { disclosure: Some(_), .. } => Level::Disclosure,
-            Shown { .. } => Level::Signature,
+            Verified { found: Some(_), .. } => Level::Evidence,
+            Verified { disclosure: Some(_), .. } => Level::Disclosure,
+            Verified { .. } => Level::Signature,
         }
     }
 
     /// Returns whether a field's value is known.
-    pub(crate) fn is_opened(&self, body: &Body, field: &str) -> bool {
+    pub(crate) fn is_known(&self, body: &Body, field: &str) -> bool {
         let place = body.claims.iter().position(|claim| claim.field == field);
         place.is_some_and(|at| self.value(at).is_some())
     }
@@ -120,8 +120,8 @@ impl Shown<'_> {
     }
 }
 
-pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
-    let claims = attestation.body.claims.iter().enumerate().map(|(at, claim)| ShownClaim {
+pub(crate) fn report(attestation: &Attestation, shown: &Verified<'_>) -> Report {
+    let claims = attestation.body.claims.iter().enumerate().map(|(at, claim)| ReportedClaim {
         field: claim.field.clone(),
         pointer: claim.pointer.clone(),
         value: shown.value(at),
@@ -132,7 +132,7 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
 }
 
 /// Returns all members of the report except the claims.
-fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
+fn members(attestation: &Attestation, shown: &Verified<'_>) -> Value {
     let body = &attestation.body;
     json!({
         "level": shown.level().name(),
@@ -162,8 +162,8 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
             "cipherSuite": format!("{:#06x}", body.tls.suite),
         },
         "times": {
-            "opened": time(body.time.opened), "closed": time(body.time.closed),
-            "signed": time(body.time.signed),
+            "opened": format_time(body.time.opened), "closed": format_time(body.time.closed),
+            "signed": format_time(body.time.signed),
         },
         "request": {
             "method": body.request.method, "target": body.request.target,
@@ -181,7 +181,7 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
         },
         "log": {
             "index": body.log.index, "before": hex(&body.log.before),
-            "inclusion": shown.logged.as_ref().map(Logged::json),
+            "inclusion": shown.logged.as_ref().map(LogInclusion::json),
         },
         "evidence": shown.found.as_ref().map(|found| evidence(found, shown.transcript)),
         "proves": proves(body, shown),
@@ -199,9 +199,9 @@ fn challenge(body: &Body) -> Option<String> {
 fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
     json!({
         "name": listed.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),
-        "validFrom": listed.and_then(|issuer| time(issuer.valid_from)),
-        "validTo": listed.and_then(|issuer| time(issuer.valid_to)),
-        "revokedAt": listed.and_then(|issuer| issuer.revoked_at).and_then(time),
+        "validFrom": listed.and_then(|issuer| format_time(issuer.valid_from)),
+        "validTo": listed.and_then(|issuer| format_time(issuer.valid_to)),
+        "revokedAt": listed.and_then(|issuer| issuer.revoked_at).and_then(format_time),
         "version": body.attestor.version, "binarySha256": hex(&body.attestor.sha256),
     })
 }
@@ -252,7 +252,7 @@ fn evidence(found: &Findings, transcript: bool) -> Value {
 }
 
 /// Formats a time by RFC 3339, or returns `None` if it is out of the calendar's range.
-pub(crate) fn time(milliseconds: u64) -> Option<String> {
-    let moment = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
-    Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+pub(crate) fn format_time(milliseconds: u64) -> Option<String> {
+    let time = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
+    Some(time.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

@@ -20,7 +20,7 @@ use attestation::{
 use ed25519_dalek::SigningKey;
 use rustls::pki_types::UnixTime;
 
-use crate::scene::{HOST, Scene, descriptor, request_with};
+use crate::setup::{HOST, Setup, descriptor, request_with};
 
 /// 64 bytes.
 const COOKIE: &str = "sid=0123456789abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMN";
@@ -54,7 +54,7 @@ pub(crate) fn key() -> SigningKey {
 impl Attested {
     fn new(mode: Mode) -> Self {
         let request = request_with(&format!("Accept: application/json\r\nCookie: {COOKIE}\r\n"));
-        let session = Scene { request, ..Scene::default() }.play();
+        let session = Setup { request, ..Setup::default() }.play();
         let descriptor = Descriptor {
             modes: vec![mode],
             values: [("accept".to_owned(), "application/json".to_owned())].into(),
@@ -92,7 +92,7 @@ fn circumstances() -> Circumstances {
         session: session_name(&SALT, &[3; 16]),
         partner: partner_name(&SALT, &[4; 16]),
         attempt: 2,
-        challenge: b"order 4711 of 24 November".to_vec(),
+        challenge: b"arguments 4711 of 24 November".to_vec(),
         server_address: vec![192, 0, 2, 1],
         egress: 0,
         resolver: 0,

@@ -9,7 +9,7 @@ const FIELDS: [&str; 2] = ["user_id", "verified"];
 /// An attestor that omits a claim deceives neither a verifier that requires the claim nor one that
 /// has the evidence.
 #[test]
-fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
+fn an_omitted_claim_is_detected_by_a_requirement_and_by_the_evidence() {
     for (at, left_out) in FIELDS.into_iter().enumerate() {
         let files = Files::new();
         let mut body = ATTESTED.body.clone();
@@ -29,15 +29,16 @@ fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
             let required = ["--level", "signature", "--require-field", field];
             let expected = if field == left_out { 17 } else { 0 };
             assert_eq!(files.verify(&required).0, expected, "{field} without {left_out}");
-            let (code, _, said) = files.verify(&[DISCLOSED, &["--require-field", field]].concat());
-            assert_eq!(code, opens(expected), "{field} without {left_out}: {said}");
+            let (code, _, stderr) =
+                files.verify(&[DISCLOSED, &["--require-field", field]].concat());
+            assert_eq!(code, opens(expected), "{field} without {left_out}: {stderr}");
         }
         files.refused(EXAMINED, 7);
     }
 }
 
 #[test]
-fn a_claim_of_another_value_is_told_by_the_disclosure_and_by_the_evidence() {
+fn a_claim_with_another_value_is_detected_by_the_disclosure_and_by_the_evidence() {
     for at in 0..FIELDS.len() {
         let files = Files::new();
         let (mut body, mut disclosure) = (ATTESTED.body.clone(), ATTESTED.disclosure.clone());
@@ -57,7 +58,7 @@ fn a_claim_of_another_value_is_told_by_the_disclosure_and_by_the_evidence() {
 }
 
 #[test]
-fn a_field_that_is_attested_and_not_opened_is_none_that_was_required() {
+fn an_undisclosed_field_does_not_satisfy_a_requirement() {
     for (index, missing) in (0..).zip(FIELDS) {
         let files = Files::new();
         let mut some: Disclosure = ATTESTED.disclosure.clone();

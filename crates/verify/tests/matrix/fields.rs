@@ -116,7 +116,7 @@ fn contents() -> Vec<Row> {
 pub(crate) type NamedChange = (&'static str, fn(&mut Body));
 
 /// Returns the changes that the evidence detects.
-pub(crate) fn told_by_the_evidence() -> Vec<NamedChange> {
+pub(crate) fn detected_by_the_evidence() -> Vec<NamedChange> {
     rows().into_iter().filter(|row| row.evidence).map(|row| (row.what, row.change)).collect()
 }
 
@@ -160,7 +160,7 @@ fn every_field_has_a_row() {
 
 /// A forger without the key.
 #[test]
-fn a_field_that_is_changed_after_the_signature_is_told() {
+fn a_field_changed_after_signing_is_detected() {
     let files = Files::new();
     let honest = sign(&ATTESTED.body, &key()).unwrap();
     for Row { what, change, expected, .. } in rows() {
@@ -170,16 +170,16 @@ fn a_field_that_is_changed_after_the_signature_is_told() {
         let (at, from) = (forged.len() - 64, honest.len() - 64);
         forged[at..].copy_from_slice(&honest[from..]);
         files.write("attestation.cbor", &forged);
-        let (code, _, said) = files.verify(DISCLOSED);
+        let (code, _, stderr) = files.verify(DISCLOSED);
         // The version, the key and its validity period are checked before the signature.
         let before = if matches!(expected, 2 | 3) { expected } else { 4 };
-        assert_eq!(code, before, "{what}: {said}");
+        assert_eq!(code, before, "{what}: {stderr}");
     }
 }
 
 /// A lying attestor, against a verifier with another attestation's hash, or with expectations only.
 #[test]
-fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
+fn a_field_changed_by_the_attestor_is_detected_by_expectations() {
     let files = Files::new();
     let all = expected();
     let all: Vec<_> = all.iter().map(String::as_str).collect();
@@ -188,8 +188,8 @@ fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
         let mut body = ATTESTED.body.clone();
         change(&mut body);
         files.attest(&body);
-        let (code, _, said) = files.verify(&[DISCLOSED, &all].concat());
-        assert_eq!(code, expected, "{what}: {said}");
+        let (code, _, stderr) = files.verify(&[DISCLOSED, &all].concat());
+        assert_eq!(code, expected, "{what}: {stderr}");
         let (code, ..) = files.verify(&[DISCLOSED, &["--expect-proof-hash", &hash]].concat());
         let before = if matches!(expected, 2 | 3) { expected } else { 5 };
         assert_eq!(code, before, "{what}");
@@ -198,7 +198,7 @@ fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
 
 /// A lying attestor, against a verifier with the evidence.
 #[test]
-fn a_field_that_the_attestor_changed_is_told_by_the_evidence() {
+fn a_field_changed_by_the_attestor_is_detected_by_the_evidence() {
     let attested: [&Attested; 2] = [&ATTESTED, &SELECTIVE];
     for Attested { body: honest, evidence: shown, root, .. } in attested {
         let root = root.as_slice().into();

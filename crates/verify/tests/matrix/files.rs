@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn evidence_that_is_short_long_or_of_something_else_is_refused() {
+fn truncated_long_or_unrelated_evidence_is_refused() {
     let files = Files::new();
     let whole = ATTESTED.evidence.write().unwrap();
     let mut proof = ATTESTED.evidence.clone();
@@ -29,9 +29,9 @@ fn evidence_that_is_short_long_or_of_something_else_is_refused() {
         ("another descriptor", descriptor.write().unwrap()),
     ] {
         files.write("evidence.cbor", &bytes);
-        let (code, _, said) = files.verify(EXAMINED);
-        assert_eq!(code, 7, "{what}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{what}: {said}");
+        let (code, _, stderr) = files.verify(EXAMINED);
+        assert_eq!(code, 7, "{what}: {stderr}");
+        assert_eq!(stderr.trim_end().lines().count(), 1, "{what}: {stderr}");
     }
     files.write("evidence.cbor", &whole);
     let root = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();
@@ -45,7 +45,7 @@ fn evidence_that_is_short_long_or_of_something_else_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_short_long_or_missing_has_its_code() {
+fn a_truncated_long_or_missing_file_has_its_exit_code() {
     let disclosed = ATTESTED.disclosure.write().unwrap();
     let signed = sign(&ATTESTED.body, &key()).unwrap();
     for (name, bytes, code) in [

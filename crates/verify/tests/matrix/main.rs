@@ -2,16 +2,16 @@
 //! defects of the attestation, each with its exit code.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "../../../attestation/tests/attacks/anybody.rs"]
-mod anybody;
+#[path = "../../../attestation/tests/attacks/any_certificate.rs"]
+mod any_certificate;
 mod attested;
 mod claims;
 mod fields;
 mod files;
-#[expect(dead_code, reason = "the attacks of the attestation crate use the other items")]
-#[path = "../../../attestation/tests/attacks/scene.rs"]
-mod scene;
 mod selective;
+#[expect(dead_code, reason = "the attacks of the attestation crate use the other items")]
+#[path = "../../../attestation/tests/attacks/setup.rs"]
+mod setup;
 
 use std::{fs, path::Path, process::Command};
 
@@ -66,17 +66,17 @@ impl Files {
 
     fn verify(&self, more: &[&str]) -> (i32, Value, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
-        let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
-        let output = Command::new(program).args(order).current_dir(&self.0).output().unwrap();
+        let arguments = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
+        let output = Command::new(program).args(arguments).current_dir(&self.0).output().unwrap();
         let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code().unwrap(), report, String::from_utf8(output.stderr).unwrap())
     }
 
     /// Verifies with options and expects a refusal in one line.
     fn refused(&self, more: &[&str], expected: i32) {
-        let (code, report, said) = self.verify(more);
-        assert_eq!(code, expected, "{more:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        let (code, report, stderr) = self.verify(more);
+        assert_eq!(code, expected, "{more:?}: {stderr}");
+        assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
         assert_ne!(report["accepted"], true);
     }
 }
@@ -115,12 +115,12 @@ fn expected() -> Vec<String> {
 }
 
 #[test]
-fn everything_as_expected_is_accepted_with_its_evidence() {
+fn an_attestation_that_meets_all_expectations_is_accepted() {
     let files = Files::new();
     let expected = expected();
     let expected: Vec<_> = expected.iter().map(String::as_str).collect();
-    let (code, report, said) = files.verify(&[&expected[..], EXAMINED].concat());
-    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    let (code, report, stderr) = files.verify(&[&expected[..], EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{stderr}");
     let checked = ["session", "age", "host", "platform", "descriptor", "mode", "challenge"];
     let checked = [&checked[..], &["partner", "field", "attempt"]].concat();
     assert_eq!((&report["accepted"], &report["checked"]), (&json!(true), &json!(checked)));
@@ -140,15 +140,15 @@ fn everything_as_expected_is_accepted_with_its_evidence() {
 
 /// Each expectation alone, met and not met.
 #[test]
-fn each_expectation_that_is_wrong_has_its_code() {
+fn each_unmet_expectation_has_its_exit_code() {
     let files = Files::new();
     files
         .write("keys-of-others.json", issuers(&json!({ "publicKey": "01".repeat(32) })).as_bytes());
     let hash = hex(&ATTESTED.body.descriptor.sha256);
     let other_hash = "0".repeat(64);
     let same = |options: &[&str]| {
-        let (code, _, said) = files.verify(&[DISCLOSED, options].concat());
-        assert_eq!(code, 0, "{options:?}: {said}");
+        let (code, _, stderr) = files.verify(&[DISCLOSED, options].concat());
+        assert_eq!(code, 0, "{options:?}: {stderr}");
     };
     let wrong = |options: &[&str], code| files.refused(&[DISCLOSED, options].concat(), code);
     same(&["--host", "platform.test"]);
@@ -190,7 +190,7 @@ fn each_expectation_that_is_wrong_has_its_code() {
 
 /// A complete attestation, presented to a verifier that expects another one.
 #[test]
-fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
+fn an_attestation_of_another_partner_or_challenge_is_refused() {
     let files = Files::new();
     let mut replayed = ATTESTED.body.clone();
     replayed.challenge = b"yesterday's".to_vec();
@@ -214,7 +214,7 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
 /// A portable file has the salt of its names, so that session and partner can be expected without
 /// another file.
 #[test]
-fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
+fn a_portable_attestation_is_checked_for_session_and_partner() {
     let files = Files::new();
     let subject = Subject { session: [3; 16], partner: [4; 16], salt: SALT };
     let of = |subject: Subject| {
@@ -224,8 +224,8 @@ fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
     };
     files.write("attestation.cbor", &of(subject.clone()));
     let code = |options: &[&str]| {
-        let (code, _, said) = files.verify(options);
-        assert_eq!(said.trim_end().lines().count(), usize::from(code != 0), "{said}");
+        let (code, _, stderr) = files.verify(options);
+        assert_eq!(stderr.trim_end().lines().count(), usize::from(code != 0), "{stderr}");
         code
     };
     let enough = ["--level", "disclosure"];
@@ -244,7 +244,7 @@ fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
 }
 
 #[test]
-fn keys_that_were_revoked_are_refused_at_every_level() {
+fn revoked_keys_are_refused_at_every_level() {
     let files = Files::new();
     let signed = ATTESTED.body.time.signed;
     let code = |options: &[&str]| files.verify(&[DISCLOSED, options].concat()).0;

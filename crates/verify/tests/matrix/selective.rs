@@ -1,14 +1,14 @@
 //! Tests of the mode that reveals only the declared parts of a response.
 
-use super::{attested::SELECTIVE, fields::told_by_the_evidence, *};
+use super::{attested::SELECTIVE, fields::detected_by_the_evidence, *};
 
 #[test]
-fn what_is_not_declared_is_in_no_report() {
+fn undeclared_data_is_in_no_report() {
     let files = Files::of(&SELECTIVE);
     let expected = ["--mode", "zktls-full", "--host", "platform.test", "--max-age", "1h"];
     let options = [&expected[..], &["--require-field", "verified", "--show-transcript"]].concat();
-    let (code, report, said) = files.verify(&[&options, EXAMINED].concat());
-    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    let (code, report, stderr) = files.verify(&[&options, EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{stderr}");
     assert_eq!(report["attestationType"], "zktls-full");
     assert_eq!(report["claims"][0]["value"], "acct-829137");
     let body = report["evidence"]["responseBody"].as_str().unwrap();
@@ -25,10 +25,10 @@ fn what_is_not_declared_is_in_no_report() {
 /// One row per field of the body, with the exit code for a verifier that has the evidence and no
 /// expectations.
 #[test]
-fn a_field_that_the_attestor_changed_has_the_code_of_the_evidence() {
+fn a_field_changed_by_the_attestor_has_the_exit_code_of_the_evidence() {
     let files = Files::of(&SELECTIVE);
     let mut seen = vec![];
-    for (what, change) in told_by_the_evidence() {
+    for (what, change) in detected_by_the_evidence() {
         let field = what.split(' ').next().unwrap();
         if seen.contains(&field) {
             continue;

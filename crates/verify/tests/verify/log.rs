@@ -97,7 +97,7 @@ fn an_inclusion_proof_is_verified_by_either_key() {
 }
 
 #[test]
-fn a_place_in_the_log_that_is_not_proved_is_refused() {
+fn an_unproved_log_inclusion_is_refused() {
     let vkey_of = |key: &SigningKey| vkey(key, ORIGIN);
     let refused = |files: &Files, more: &[&str], why: &str| {
         let (code, text) = files.verify(&[SIGNATURE, more].concat());
@@ -119,7 +119,7 @@ fn a_place_in_the_log_that_is_not_proved_is_refused() {
     // The proof of another attestation, and of another index.
     let proof = fs::read_to_string(files.folder.path().join("inclusion.tlog-proof")).unwrap();
     files.write("inclusion.tlog-proof", proof.replace("index 2", "index 1").as_bytes());
-    refused(&files, PROVED, "another place");
+    refused(&files, PROVED, "another index");
     files.write(
         "inclusion.tlog-proof",
         proof.replacen("\n\n", "\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\n", 1).as_bytes(),
@@ -143,7 +143,7 @@ fn a_place_in_the_log_that_is_not_proved_is_refused() {
 }
 
 #[test]
-fn the_log_that_was_seen_elsewhere_has_to_begin_with_the_one_it_was_logged_in() {
+fn the_copy_of_the_log_must_be_consistent_with_the_inclusion_proof() {
     let files = logged(&[&log_key(), &key()]);
     let log = vkey(&log_key(), ORIGIN);
     let seen = [SIGNATURE, PROVED, &["--log", &log, "--checkpoint", "log/checkpoint"]].concat();

@@ -2,9 +2,9 @@
 //! output.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
-mod asked;
 mod log;
 mod numbers;
+mod required_level;
 mod usage;
 
 use std::{fs, path::Path, process::Command};
@@ -156,7 +156,7 @@ fn tls() -> Tls {
 }
 
 #[test]
-fn what_is_proved_and_assumed_is_told() {
+fn the_report_states_proofs_and_assumptions() {
     let files = Files::new();
     let report = files.report(FULL);
     assert_eq!(
@@ -185,7 +185,7 @@ fn what_is_proved_and_assumed_is_told() {
 }
 
 #[test]
-fn what_is_genuine_but_not_accepted_is_reported_as_such() {
+fn a_genuine_but_refused_attestation_is_reported() {
     let files = Files::new();
     let (code, text) = files.verify(&["--host", "other.test"]);
     let (json, line) = text.trim_end().split_once('\n').unwrap();

@@ -40,7 +40,7 @@ fn numbers_are_reported_as_they_were_attested() {
 
 /// An attestor may sign anything: a value that a claim cannot have is not reported as one.
 #[test]
-fn what_is_no_value_of_a_claim_is_none() {
+fn invalid_claim_values_are_reported_as_null() {
     for other in
         ["", "{}", "[1]", "1 2", "01", "+1", "0x1", "nothing", "\"a", "1\n2", "NaN", "\u{e4}"]
     {

@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn options_that_are_malformed_are_wrong_usage() {
+fn malformed_options_are_usage_errors() {
     let files = Files::new();
     let long = "A".repeat(87);
     let name = "a".repeat(101);
@@ -83,7 +83,7 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
 
 /// An invalid command line is reported as JSON too.
 #[test]
-fn a_wrong_command_line_is_told_as_json_where_that_is_asked_for() {
+fn an_invalid_command_line_is_reported_as_json_on_request() {
     let files = Files::new();
     for options in [&["--json", "--mode=none"][..], &["--no-such-flag", "--json"]] {
         let (code, text) = files.verify(options);

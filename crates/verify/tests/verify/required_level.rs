@@ -7,7 +7,7 @@ use super::*;
 /// Finding 7: the attestor's statement about data that it saw in full is not a proof, and was
 /// accepted as one.
 #[test]
-fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
+fn the_signature_alone_is_accepted_only_on_request() {
     let files = Files::new();
     let is = |more: &[&str], expected: i32| {
         let (code, text) = files.verify(more);
@@ -56,7 +56,7 @@ fn expecting() -> Files {
 
 /// The holder of a file can remove the evidence, which must not lower the required level.
 #[test]
-fn whoever_says_what_is_expected_gets_it_by_evidence_or_not_at_all() {
+fn expectations_require_evidence_by_default() {
     let files = expecting();
     let code = |options: &[&str]| files.verify(options).0;
     let hash = hex(&[3; 32]);
@@ -98,7 +98,7 @@ fn whoever_says_what_is_expected_gets_it_by_evidence_or_not_at_all() {
 /// There is no evidence in `full-reveal`, and naming this mode accepts the attestor's statement,
 /// but not a required field without a value.
 #[test]
-fn a_required_field_has_a_value_unless_the_signature_alone_is_asked_for() {
+fn a_required_field_has_a_value_unless_only_the_signature_is_required() {
     let files = Files::new();
     let field = ["--require-field", "user_id"];
     let code = |options: &[&str]| files.verify(&[&field, options].concat()).0;

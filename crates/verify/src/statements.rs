@@ -3,11 +3,11 @@
 use attestation::{body::Body, descriptor::Mode};
 
 use crate::{
-    log::Logged,
-    report::{Shown, time},
+    log::LogInclusion,
+    report::{Verified, format_time},
 };
 
-pub(crate) fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
+pub(crate) fn proves(body: &Body, shown: &Verified<'_>) -> Vec<String> {
     let host = &body.server.name;
     let mut lines = vec![format!(
         "the holder of the key states that it examined one TLS 1.3 connection to {host} that it \
@@ -25,11 +25,11 @@ pub(crate) fn proves(body: &Body, shown: &Shown<'_>) -> Vec<String> {
              described, and its hidden parts are what the connection's own keys encrypted"
         ));
     }
-    lines.extend(shown.logged.as_ref().map(Logged::proves));
+    lines.extend(shown.logged.as_ref().map(LogInclusion::proves));
     lines
 }
 
-pub(crate) fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
+pub(crate) fn assumes(body: &Body, shown: &Verified<'_>) -> Vec<String> {
     let host = &body.server.name;
     let honest = if shown.found.is_some() {
         "the attestor recorded these bytes on its own connection to the server, and no party that \
@@ -40,7 +40,7 @@ pub(crate) fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     };
     let mut lines = vec![
         honest.to_owned(),
-        Logged::assumes(shown.logged.as_ref()),
+        LogInclusion::assumes(shown.logged.as_ref()),
         format!(
             "no party that works with the prover controlled the network between the attestor and {host}: \
              the prover knows the connection's keys and could have inserted records into it"
@@ -73,7 +73,7 @@ pub(crate) fn assumes(body: &Body, shown: &Shown<'_>) -> Vec<String> {
     if let Some(at) = shown.issuer.and_then(|issuer| issuer.revoked_at) {
         lines.push(format!(
             "the key was revoked ({}); that the attestation was signed before is a statement of the key's holder",
-            time(at).unwrap_or_default()
+            format_time(at).unwrap_or_default()
         ));
     }
     if [Mode::ZktlsRequest, Mode::ZktlsFull].map(Mode::number).contains(&body.mode) {

@@ -5,7 +5,7 @@ use attestation::{
 };
 use serde_json::{Value, json};
 
-use crate::log::NotLogged;
+use crate::log::LogInclusionError;
 
 /// The exit codes for `--help`; the table in docs/partners-guide.md is the same.
 pub(crate) const EXIT_CODES: &str = "\
@@ -39,7 +39,7 @@ report is the reached level: signature and disclosure rely on the attestor's hon
 
 /// Why an attestation is refused. Each class has its own exit code.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum VerifyError {
     #[error("{0}")]
     File(String),
     #[error("the attestation is refused: {0}")]
@@ -53,18 +53,18 @@ pub(crate) enum Failure {
     #[error("the evidence is refused: {0}")]
     Evidence(#[from] BadEvidence),
     #[error("the evidence is refused: its examination panicked, which valid evidence never causes")]
-    Panic,
+    ExaminationPanicked,
     #[error("the attestation belongs to another session")]
     Session,
     #[error("it was signed {0} s ago, or its time is in the future")]
     Age(i64),
     #[error(transparent)]
-    Unexpected(#[from] Unexpected),
+    Unexpected(#[from] ExpectationError),
 }
 
 /// How a genuine attestation differs from an expectation.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unexpected {
+pub(crate) enum ExpectationError {
     #[error("it is for {0}:{1}, not for the expected server")]
     Host(String, u16),
     #[error("it is for platform {0}, not for the expected one")]
@@ -82,20 +82,20 @@ pub(crate) enum Unexpected {
     #[error("field {0} is not attested")]
     NotAttested(String),
     #[error("field {0} is attested, but its value was not disclosed")]
-    NotOpened(String),
+    NotDisclosed(String),
     #[error("it took {0} attempts, more than {1}")]
     Attempt(u32, u32),
     #[error(transparent)]
-    Log(NotLogged),
+    Log(LogInclusionError),
 }
 
-impl From<NotLogged> for Failure {
-    fn from(error: NotLogged) -> Self {
-        Self::Unexpected(Unexpected::Log(error))
+impl From<LogInclusionError> for VerifyError {
+    fn from(error: LogInclusionError) -> Self {
+        Self::Unexpected(ExpectationError::Log(error))
     }
 }
 
-impl Failure {
+impl VerifyError {
     /// Converts an invalid command line to an error of one line.
     pub(crate) fn usage(error: &clap::Error) -> Self {
         let text = error.to_string();
@@ -122,20 +122,22 @@ impl Failure {
             Self::Portable(_) => (2, "attestation"),
             Self::ProofHash(_) => (5, "proofHash"),
             Self::Disclosure(_) => (6, "disclosure"),
-            Self::Evidence(_) | Self::Panic => (7, "evidence"),
+            Self::Evidence(_) | Self::ExaminationPanicked => (7, "evidence"),
             Self::Session => (8, "session"),
             Self::Age(_) => (9, "age"),
             Self::Unexpected(unexpected) => match unexpected {
-                Unexpected::Host(..) => (10, "host"),
-                Unexpected::Platform(_) => (11, "platform"),
-                Unexpected::Descriptor(_) => (12, "descriptor"),
-                Unexpected::Mode(_) => (13, "mode"),
-                Unexpected::Level(..) => (14, "level"),
-                Unexpected::Challenge(_) => (15, "challenge"),
-                Unexpected::Partner => (16, "partner"),
-                Unexpected::NotAttested(_) | Unexpected::NotOpened(_) => (17, "field"),
-                Unexpected::Attempt(..) => (18, "attempt"),
-                Unexpected::Log(_) => (19, "log"),
+                ExpectationError::Host(..) => (10, "host"),
+                ExpectationError::Platform(_) => (11, "platform"),
+                ExpectationError::Descriptor(_) => (12, "descriptor"),
+                ExpectationError::Mode(_) => (13, "mode"),
+                ExpectationError::Level(..) => (14, "level"),
+                ExpectationError::Challenge(_) => (15, "challenge"),
+                ExpectationError::Partner => (16, "partner"),
+                ExpectationError::NotAttested(_) | ExpectationError::NotDisclosed(_) => {
+                    (17, "field")
+                }
+                ExpectationError::Attempt(..) => (18, "attempt"),
+                ExpectationError::Log(_) => (19, "log"),
             },
         }
     }
