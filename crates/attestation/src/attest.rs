@@ -1,4 +1,5 @@
-//! From what was found in a connection to what is signed of it, and what opens it later.
+//! Builds the signed body of an attestation from the findings about a connection, and the
+//! disclosure that opens its commitments.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +21,12 @@ const CAPTURE: &[u8] = b"avouch/attestation-capture/v1\0";
 const SESSION: &[u8] = b"avouch/attestation-session/v1\0";
 const PARTNER: &[u8] = b"avouch/attestation-partner/v1\0";
 const TLS13: u16 = 0x0304;
-/// Bytes of the response's body that are committed to together.
+/// Length of the parts of the response's body that have one commitment each.
 const PART: usize = 64;
-/// The longest disclosure.
+/// Maximum length of a disclosure.
 pub const LONGEST_DISCLOSURE: usize = 8 * 1024 * 1024;
 
-/// What only the attestor knows of an attestation.
+/// The values of an attestation that only the attestor knows.
 #[derive(Debug, Clone)]
 pub struct Circumstances {
     pub id: [u8; 16],
@@ -44,11 +45,11 @@ pub struct Circumstances {
     pub blind: [u8; 32],
 }
 
-/// What opens an attestation, as far as somebody is to be shown it.
+/// Openings of an attestation's commitments, as far as the recipient may see the values.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Disclosure {
-    /// The commitments to the request's opened lines, in their order.
+    /// The commitments to the request's revealed lines, in their order.
     #[n(0)]
     pub request: Vec<Leaf>,
     /// The commitments to the lines of the response's head and to the parts of its body.
@@ -58,25 +59,25 @@ pub struct Disclosure {
     pub openings: Vec<Opening>,
 }
 
-/// A commitment in a tree.
+/// A commitment in a Merkle tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Leaf(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
 
-/// Why a disclosure does not open an attestation.
+/// Why a disclosure does not match an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDisclosure {
     #[error("it is longer than {LONGEST_DISCLOSURE} bytes")]
     Long,
-    #[error("it cannot be read: {0}")]
+    #[error("failed to decode it: {0}")]
     Form(#[from] BadAttestation),
-    #[error("its commitments are not those that were signed")]
+    #[error("its commitments do not match the signed roots")]
     Root,
-    #[error("what it opens at {1} as {0:?} was not committed to there")]
+    #[error("the value of {0:?} {1} does not match its commitment")]
     Opening(Kind, u32),
 }
 
-/// The name of what was recorded of a connection.
+/// Returns the hash that identifies a recorded connection.
 #[must_use]
 pub fn capture_hash(id: &[u8; 16], capture: Capture<'_>) -> [u8; 32] {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes();
@@ -84,7 +85,7 @@ pub fn capture_hash(id: &[u8; 16], capture: Capture<'_>) -> [u8; 32] {
     sha256(&[CAPTURE, id, &length(client), client, &length(server), server].concat())
 }
 
-/// What a body says of what was recorded.
+/// Returns the lengths and the hash of a recorded connection, as a body states them.
 pub(crate) fn recorded(id: &[u8; 16], capture: Capture<'_>) -> CaptureHash {
     CaptureHash {
         client_length: number(capture.client.len()),
@@ -93,20 +94,23 @@ pub(crate) fn recorded(id: &[u8; 16], capture: Capture<'_>) -> CaptureHash {
     }
 }
 
-/// The name that a session has in an attestation; only who has the salt can tell which it is.
+/// Returns the salted hash of a session in an attestation; only the holder of the salt can tell
+/// which session it is.
 #[must_use]
 pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
     sha256(&[SESSION, salt, session].concat())
 }
 
-/// The name that a partner has in an attestation, by the identifier of its team and the session's
-/// salt: without the salt nobody can tell which partner it is, nor link two of its attestations.
+/// Returns the salted hash of a partner in an attestation, from its team's identifier and the
+/// session's salt: without the salt it reveals neither the partner, nor that two attestations
+/// belong to the same one.
 #[must_use]
 pub fn partner_name(salt: &[u8; 32], team: &[u8; 16]) -> [u8; 32] {
     sha256(&[PARTNER, salt, team].concat())
 }
 
-/// What is to be signed of what was found in a connection. `salt` answers random bytes.
+/// Builds the body to be signed, and its disclosure, from the findings about a connection. `salt`
+/// returns random bytes.
 pub fn attest(
     found: &Findings,
     capture: Capture<'_>,
@@ -158,7 +162,7 @@ pub fn attest(
     (body, Disclosure { request: asked_leaves, response: answered_leaves, openings })
 }
 
-/// Everything that is committed to.
+/// The openings of all commitments.
 struct Openings {
     asked: Vec<Opening>,
     answered: Vec<Opening>,
@@ -230,7 +234,7 @@ fn answered_with(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> R
 }
 
 impl Disclosure {
-    /// Reads one; holding it against an attestation is [`Self::opens`].
+    /// Decodes a disclosure; [`Self::verify`] compares it with an attestation.
     pub fn read(bytes: &[u8]) -> Result<Self, BadDisclosure> {
         if bytes.len() > LONGEST_DISCLOSURE {
             return Err(BadDisclosure::Long);
@@ -242,7 +246,7 @@ impl Disclosure {
         Ok(signed::write(self)?)
     }
 
-    /// Whether all that it tells is what a body committed to.
+    /// Checks that all disclosed values match the body's commitments.
     pub fn opens(&self, body: &Body) -> Result<(), BadDisclosure> {
         if tree(&self.request) != body.request.root || tree(&self.response) != body.response.root {
             return Err(BadDisclosure::Root);
@@ -261,9 +265,9 @@ impl Disclosure {
         Ok(())
     }
 
-    /// The claimed values by field, of a body that it [opens](Self::opens); none where one of them
-    /// is left out. Numbers are as a browser reads them, rounded to doubles: for comparing with what
-    /// a browser was shown, and nothing else.
+    /// Returns the claimed values by field, of a body that it [matches](Self::verify), or `None` if
+    /// one of them is missing. Numbers are rounded to doubles as in a browser: use them only for
+    /// comparison with values that a browser displayed.
     #[must_use]
     pub fn claims(&self, body: &Body) -> Option<serde_json::Map<String, serde_json::Value>> {
         let value = |(at, claim): (u32, &Claim)| {
@@ -272,8 +276,8 @@ impl Disclosure {
         (0..).zip(&body.claims).map(value).collect()
     }
 
-    /// The claimed values by field, each as the JSON text that was attested, of a body that it
-    /// [opens](Self::opens); none where one of them is left out.
+    /// Returns the claimed values by field, each as the attested JSON text, of a body that it
+    /// [matches](Self::verify), or `None` if one of them is missing.
     #[must_use]
     pub fn claim_texts(&self, body: &Body) -> Option<BTreeMap<String, String>> {
         let text =
@@ -281,7 +285,7 @@ impl Disclosure {
         (0..).zip(&body.claims).map(text).collect()
     }
 
-    /// A claim's value as JSON text, where it opens it.
+    /// Returns a claim's value as JSON text, if it is disclosed.
     #[must_use]
     pub fn claim(&self, at: u32) -> Option<&str> {
         let mut claims = self.openings.iter().filter(|opening| opening.kind == Kind::Claim);
@@ -294,7 +298,7 @@ fn tree(leaves: &[Leaf]) -> [u8; 32] {
     root(&leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())
 }
 
-/// Everything that is counted here was bounded where it was read.
+/// Converts a count. All counts were limited when their values were parsed.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Commitments: what a value was, told later or never, and to whom one wants.
+//! Commitments to values, which can be opened later, selectively and to chosen recipients.
 
 use minicbor::{Decode, Encode};
 
@@ -6,7 +6,8 @@ use crate::tls::flight::sha256;
 
 const LEAF: &[u8] = b"avouch/attestation-leaf/v1\0";
 
-/// What a commitment is to; part of it, so that none stands for another.
+/// The kind of a committed value. It is part of the commitment, so that no commitment can stand for
+/// another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Kind {
@@ -24,13 +25,13 @@ pub enum Kind {
     Claim,
 }
 
-/// A value with the random bytes that keep it from being guessed.
+/// A value with its salt, which prevents guessing the value.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Opening {
     #[n(0)]
     pub kind: Kind,
-    /// Its place among those of its tree, or among the claims.
+    /// Index among the leaves of its tree, or among the claims.
     #[n(1)]
     pub index: u32,
     #[cbor(n(2), with = "minicbor::bytes")]
@@ -40,7 +41,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// What is attested of it.
+    /// Returns the commitment that is attested.
     #[must_use]
     pub fn commitment(&self) -> [u8; 32] {
         let kind = match self.kind {
@@ -54,7 +55,8 @@ impl Opening {
     }
 }
 
-/// The root of a Merkle tree (RFC 9162, section 2.1.1): leaves and nodes are hashed apart.
+/// Returns the root of a Merkle tree (RFC 9162, section 2.1.1), with separate hashes for leaves and
+/// nodes.
 #[must_use]
 pub fn root(leaves: &[[u8; 32]]) -> [u8; 32] {
     match leaves {
@@ -77,10 +79,10 @@ mod tests {
         let leaves = [[1; 32], [2; 32], [3; 32]];
         let whole = root(&leaves);
         let node = root(&leaves[..2]);
-        assert_ne!(root(&[node, [3; 32]]), whole, "a node is no leaf");
+        assert_ne!(root(&[node, [3; 32]]), whole, "a node is not a leaf");
         assert_ne!(root(&[[2; 32], [1; 32], [3; 32]]), whole);
         assert_ne!(root(&leaves[..2]), whole);
-        // RFC 9162, section 2.1.5: the tree of three is that of two beside the third.
+        // RFC 9162, section 2.1.5: the tree of three leaves joins the tree of two with the third.
         let right = sha256(&[&[0], leaves[2].as_slice()].concat());
         assert_eq!(whole, sha256(&[&[1], node.as_slice(), &right].concat()));
     }

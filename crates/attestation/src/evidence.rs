@@ -1,6 +1,6 @@
-//! What convinces somebody who believes the attestor's recording, but not its reading: the
-//! recorded bytes and all that the attestor was told, so that everything can be examined again.
-//! Credentials are not in it; there is none for attestations in which they were opened.
+//! Evidence for a verifier that trusts the attestor's recording but not its examination: the
+//! recorded bytes and everything that was revealed to the attestor, so that all checks can be
+//! repeated. It contains no credentials; attestations that reveal credentials have no evidence.
 
 use minicbor::{Decode, Encode};
 use rustls_pki_types::{TrustAnchor, UnixTime};
@@ -17,13 +17,13 @@ use crate::{
     zktls::{Reveal, examine},
 };
 
-/// The longest evidence.
+/// Maximum length of evidence.
 pub const LONGEST: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Evidence {
-    /// From the client to the server, and back, as recorded.
+    /// The recorded bytes from the client to the server, and back.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub client: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -35,25 +35,25 @@ pub struct Evidence {
     pub descriptor: String,
 }
 
-/// Why evidence does not bear an attestation out.
+/// Why evidence does not support an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEvidence {
     #[error("it is longer than {LONGEST} bytes")]
     Long,
-    #[error("it cannot be read: {0}")]
+    #[error("failed to decode it: {0}")]
     Form(#[from] BadAttestation),
-    #[error("its descriptor is not the one that was attested")]
+    #[error("its descriptor is not the attested one")]
     Descriptor,
-    #[error("what it shows is refused: {0}")]
+    #[error("its content is refused: {0}")]
     Refused(#[from] Refusal),
-    #[error("what it shows is not what was signed")]
+    #[error("its content differs from the signed body")]
     Another,
-    #[error("what was disclosed is not what it shows")]
+    #[error("the disclosed values differ from its content")]
     Disclosure,
 }
 
 impl Evidence {
-    /// Reads some; whether it bears anything out is [`Self::bears_out`].
+    /// Decodes evidence; [`Self::verify`] checks whether it supports an attestation.
     pub fn read(bytes: &[u8]) -> Result<Self, BadEvidence> {
         if bytes.len() > LONGEST { Err(BadEvidence::Long) } else { Ok(signed::read(bytes)?) }
     }
@@ -62,7 +62,7 @@ impl Evidence {
         Ok(signed::write(self)?)
     }
 
-    /// Its descriptor, where that is a sound one.
+    /// Returns its descriptor if it is valid.
     #[must_use]
     pub fn descriptor(&self) -> Option<Descriptor> {
         let descriptor: Descriptor = serde_json::from_str(&self.descriptor).ok()?;
@@ -74,8 +74,8 @@ impl Evidence {
         Capture { client: &self.client, server: &self.server }
     }
 
-    /// Examines everything again, by the clock of the attestor, and holds what is found against
-    /// what was signed and disclosed. Seconds.
+    /// Examines everything again, by the attestor's clock, and compares the findings with the
+    /// signed and the disclosed values. Takes seconds.
     ///
     /// # Errors
     /// The first check that fails.
@@ -90,7 +90,7 @@ impl Evidence {
             self.descriptor().filter(|descriptor| descriptor.name() == body.descriptor);
         let descriptor = descriptor.ok_or(BadEvidence::Descriptor)?;
         let capture = self.capture();
-        // Before anything that takes longer.
+        // The cheapest check comes first.
         if recorded(&body.id, capture) != body.capture {
             return Err(BadEvidence::Another);
         }
@@ -102,11 +102,11 @@ impl Evidence {
     }
 }
 
-/// Whether what was signed and disclosed of a connection is what was found in it. What the attestor
-/// alone knows (times, names, numbers of attempts) is taken as it is signed.
+/// Checks that the signed and disclosed values of a connection match the findings. Values that only
+/// the attestor knows (times, names, attempt numbers) are accepted as signed.
 ///
 /// # Errors
-/// It is not.
+/// They do not match.
 pub fn agrees(
     found: &Findings,
     capture: Capture<'_>,
@@ -130,7 +130,7 @@ pub fn agrees(
     Ok(())
 }
 
-/// A body without the commitments, which only a disclosure can be held against.
+/// Returns a body without the commitments, which can be compared only with a disclosure.
 fn bare(body: Body) -> Body {
     let none = Leaf([0; 32]).0;
     let mut body = body;

@@ -1,10 +1,11 @@
-//! Everything opened: the witness is given the handshake secret, after the connection is over, and
-//! reads both directions with it. Nothing is hidden from it, credentials neither; this is no zkTLS.
+//! Full reveal: the attestor receives the handshake secret after the connection is closed, and
+//! decrypts both directions with it. Nothing is hidden from it, including credentials; this is not
+//! zkTLS.
 //!
-//! **Why a wrong secret cannot work.** The hellos are seen in clear. Under the secret the server's
-//! flight has to open, its signature has to cover exactly what was said, and its Finished has to
-//! be right; another secret would have to give the same keystream over kilobytes. The handshake
-//! secret is fixed with it, since HMAC has no two keys for one result that anybody could find, and
+//! **Why a wrong secret is rejected.** The hellos are plaintext. Under the secret the server's
+//! flight must decrypt, its signature must cover exactly the transcript, and its Finished must be
+//! correct; a different secret would have to yield the same keystream over kilobytes. This also
+//! fixes the handshake secret, because finding two HMAC keys with one result is infeasible, and
 //! every later key is a function of it and of public hashes.
 
 use std::ops::Range;
@@ -29,7 +30,7 @@ use crate::{
     },
 };
 
-/// The bytes of a connection, as they passed the witness.
+/// The bytes of a connection, as the attestor relayed them.
 #[derive(Debug, Clone, Copy)]
 pub struct Capture<'a> {
     /// From the client to the server, and back.
@@ -37,41 +38,41 @@ pub struct Capture<'a> {
     pub server: &'a [u8],
 }
 
-/// What is known of a connection's TLS.
+/// The verified TLS parameters of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     pub suite: Suite,
     pub group: u16,
     pub scheme: u16,
     pub leaf_key_sha256: [u8; 32],
-    /// Over each certificate with its length before it, in 4 bytes.
+    /// Over each certificate, preceded by its length in 4 bytes.
     pub chain_sha256: [u8; 32],
-    /// The hash of all up to the server's Finished.
+    /// The transcript hash up to the server's Finished.
     pub transcript: Vec<u8>,
 }
 
-/// What a witness found in a connection.
+/// The findings of an examination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     pub connection: Connection,
     pub request: Request,
-    /// What the client sent.
+    /// The bytes that the client sent.
     pub said: Vec<u8>,
     pub response: Response,
-    /// Bytes of the response that stay hidden.
+    /// Number of hidden bytes of the response.
     pub hidden_response: usize,
-    /// By claim of the descriptor: the value as JSON text.
+    /// The value of each claim of the descriptor, as JSON text.
     pub claims: Vec<(String, String)>,
     pub mode: Mode,
-    /// Of what was hidden; none where everything was opened.
+    /// The proof about the hidden parts; `None` if everything is revealed.
     pub proof: Option<Proof>,
 }
 
-/// The suites that are read where everything is opened.
+/// The suites that are allowed with full reveal.
 const SUITES: &[Suite] =
     &[Suite::ChaCha20Poly1305Sha256, Suite::Aes128GcmSha256, Suite::Aes256GcmSha384];
 
-/// Examines a connection that is over, with its handshake secret.
+/// Examines a closed connection with its handshake secret.
 ///
 /// # Errors
 /// The first check that fails.
@@ -102,16 +103,16 @@ pub fn examine(
     Findings::of((agreed, server), said, &[], Answer::Opened(answered), descriptor)
 }
 
-/// What is known of what the server said.
+/// The known part of the server's application data.
 pub(crate) enum Answer {
-    /// Everything.
+    /// All of it.
     Opened(Vec<u8>),
-    /// What is declared.
+    /// The declared parts.
     Selective(Box<Selective>),
 }
 
 impl Findings {
-    /// What both sides said, of which this was hidden, held against the descriptor.
+    /// Compares the data of both directions, with these parts hidden, with the descriptor.
     pub(crate) fn of(
         (agreed, server): (Agreed, flight::Server),
         said: Vec<u8>,
@@ -126,7 +127,7 @@ impl Findings {
         let request = request::read(Seen { bytes: &said, hidden }, descriptor)?;
         let (response, hidden, claims) = match answer {
             Answer::Opened(said) => {
-                // What is no credential is opened in every mode that comes here.
+                // Both modes that get here reveal everything except credentials.
                 let response = response::read(&said, &descriptor.content_type, Mode::ZktlsRequest)?;
                 let claims = claims(&response.body, descriptor)?;
                 (response, 0, claims)
@@ -145,7 +146,7 @@ impl Findings {
     }
 }
 
-/// The values that a descriptor claims, in its order.
+/// Returns the values that a descriptor claims, in its order.
 fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
     let whole = json::read(body)?;
     let claim = |claim: &crate::descriptor::Claim| {

@@ -1,5 +1,5 @@
-//! The portable form of an attestation: one file for whoever verifies it elsewhere. It lacks only
-//! what the verifier has to choose for itself: the keys and the certificates it trusts.
+//! The portable form of an attestation: one file for verifiers elsewhere. Verifiers choose only the
+//! keys and the certificates that they trust.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use crate::{
     zktls::Told,
 };
 
-/// The first member of the file: what it is, and in which version.
+/// The first member of the file: its format and version.
 pub const FORMAT: &str = "avouch/portable-attestation/v1";
-/// The longest file: its parts, each at its longest, and what stands around them.
+/// Maximum length of the file: its parts, each of maximum length, and their framing.
 pub const MAX_BYTES: usize =
     signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + MAX_PROOF_BYTES + 1024;
 
-/// Response headers that say nothing of the applicant: they describe the connection, the form of the
-/// body or what a browser may do with it.
+/// Response headers that reveal nothing about the applicant: they describe the connection, the
+/// format of the body, or restrictions for browsers.
 const NEUTRAL_HEADERS: &[&str] = &[
     "cache-control",
     "connection",
@@ -51,7 +51,7 @@ const NEUTRAL_HEADERS: &[&str] = &[
     "x-xss-protection",
 ];
 
-/// An attestation with what opens it and, where that shows declared data only, its evidence.
+/// An attestation with its disclosure and, if that reveals declared data only, its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Portable {
@@ -65,16 +65,16 @@ pub struct Portable {
     /// Opens the claims and nothing else, as [`Disclosure::read`] reads it.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub disclosure: Vec<u8>,
-    /// As [`Evidence::read`] reads it. None where it would show more than the claims.
+    /// As [`Evidence::read`] reads it. `None` if it would reveal more than the claims.
     #[cbor(n(4), with = "minicbor::bytes")]
     pub evidence: Option<Vec<u8>>,
-    /// As [`LogProof::read`] reads it. None of an attestation that is in no log.
+    /// As [`LogProof::read`] reads it. `None` for an attestation that is in no log.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub inclusion: Option<Vec<u8>>,
 }
 
-/// Whose the attestation is said to be. [`crate::attest::session_name`] and
-/// [`crate::attest::partner_name`] of these are what was signed.
+/// The subject that the file states. The signed body contains [`crate::attest::session_hash`] and
+/// [`crate::attest::partner_hash`] of these values.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Subject {
@@ -87,28 +87,28 @@ pub struct Subject {
     pub salt: [u8; 32],
 }
 
-/// Why there is no portable attestation.
+/// Why a portable attestation cannot be created or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPortable {
     #[error("it is longer than {MAX_BYTES} bytes")]
     Long,
-    #[error("it cannot be read: {0}")]
+    #[error("failed to decode it: {0}")]
     Form(#[from] BadAttestation),
-    #[error("it is not of the form `{FORMAT}`")]
+    #[error("it does not have the format `{FORMAT}`")]
     Unknown,
     #[error("its disclosure is refused: {0}")]
     Disclosure(#[from] BadDisclosure),
-    #[error("its place in the log is refused: {0}")]
+    #[error("its inclusion proof is refused: {0}")]
     Inclusion(#[from] BadLog),
 }
 
 impl Portable {
-    /// Makes one of an attestation's parts, and leaves out what the applicant did not agree to
-    /// share: of the disclosure everything but the claims, and the evidence unless it shows nothing
-    /// else ([`shows_declared_only`]). Signature and proof are not verified.
+    /// Creates a portable attestation from its parts, without data that the applicant did not agree
+    /// to share: of the disclosure only the claims stay, and the evidence stays only if it reveals
+    /// nothing else ([`shows_declared_only`]). Does not verify signature and proof.
     ///
     /// # Errors
-    /// Where the attestation or its disclosure cannot be read, or do not belong together.
+    /// The attestation or its disclosure is malformed, or they do not belong together.
     pub fn of(
         subject: Subject,
         attestation: Vec<u8>,
@@ -128,11 +128,11 @@ impl Portable {
         Ok(Self { format, subject, attestation, disclosure, evidence, inclusion })
     }
 
-    /// Whether a file is meant to be one, by its first bytes; it may still be a broken one.
+    /// Returns whether a file starts like a portable attestation; it may still be malformed.
     #[must_use]
     pub fn is_meant_by(bytes: &[u8]) -> bool {
-        // An array of four to six (RFC 8949, section 3), since what is left out at the end is not
-        // written; the first of them is a text of 24 to 255 bytes.
+        // An array of four to six elements (RFC 8949, section 3), because absent elements at the
+        // end are not encoded; the first one is a text of 24 to 255 bytes.
         let text = match bytes {
             [0x84..=0x86, 0x78, _, text @ ..] => Some(text),
             _ => None,
@@ -140,10 +140,10 @@ impl Portable {
         text.is_some_and(|text| text.starts_with(FORMAT.as_bytes()))
     }
 
-    /// Reads one; its parts are still to be verified.
+    /// Decodes a portable attestation; its parts are not verified.
     ///
     /// # Errors
-    /// Where it is too long, of another form, or not in the one CBOR form that it can have.
+    /// It is too long, of another format, or not in deterministic CBOR.
     pub fn read(bytes: &[u8]) -> Result<Self, BadPortable> {
         if bytes.len() > MAX_BYTES {
             return Err(BadPortable::Long);
@@ -153,14 +153,14 @@ impl Portable {
     }
 
     /// # Errors
-    /// Where it cannot be written, which each of a finite size can.
+    /// Encoding fails, which does not happen for finite values.
     pub fn write(&self) -> Result<Vec<u8>, BadPortable> {
         Ok(signed::write(self)?)
     }
 }
 
-/// Whether evidence shows nothing but what is declared: of the request only headers whose values the
-/// descriptor fixes, of the response only the claims. What is hidden stands there as zeros.
+/// Returns whether evidence reveals declared data only: of the request only headers whose values
+/// the descriptor fixes, of the response only the claims, with zeros for hidden bytes.
 fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) -> bool {
     let Ok(Evidence { reveal, descriptor, .. }) = Evidence::read(evidence) else { return false };
     let Ok(descriptor) = serde_json::from_str::<Descriptor>(&descriptor) else { return false };
@@ -179,14 +179,14 @@ fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) ->
     fixed && is_blank(request) && response
 }
 
-/// Whether zeros stand in the place of what is hidden.
+/// Returns whether all hidden bytes are zeros.
 fn is_blank(seen: Seen<'_>) -> bool {
     let mut hidden = seen.hidden.iter().map(|hidden| seen.bytes.get(hidden.clone()));
     hidden.all(|bytes| bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)))
 }
 
-/// Whether the response, as a disclosure opens it, has no value but the claims, and no header but
-/// those that say nothing of the applicant. What is not opened in full counts as having more.
+/// Returns whether the disclosed response has no value except the claims, and no header except
+/// neutral ones. An incompletely disclosed response counts as having more.
 fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
     let of = |kind: Kind| {
         let openings = disclosure.openings.iter().filter(move |opening| opening.kind == kind);
@@ -209,8 +209,8 @@ fn is_neutral(line: &[u8]) -> bool {
     NEUTRAL_HEADERS.iter().any(|neutral| name.eq_ignore_ascii_case(neutral.as_bytes()))
 }
 
-/// Whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An empty object
-/// or array is a value that none claims.
+/// Returns whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An
+/// empty object or array is a value that no claim covers.
 fn is_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
     match value {
         Value::Object(members) if !members.is_empty() => members.iter().all(|(name, value)| {

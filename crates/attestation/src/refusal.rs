@@ -1,10 +1,10 @@
-//! Why a witness refuses: each check has a reason of its own.
+//! The errors of an examination: each check has its own.
 
-/// What is wrong with what was recorded, or with what was told of it.
+/// A defect of the recording, or of the revealed data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     // Records (RFC 8446, section 5).
-    #[error("a record is cut off")]
+    #[error("a record is truncated")]
     RecordCutOff,
     #[error("a record is longer than RFC 8446 allows")]
     RecordTooLong,
@@ -14,71 +14,71 @@ pub enum Refusal {
     RecordVersion,
     #[error("there are too many records")]
     TooManyRecords,
-    #[error("a record of type {0} stands in plain where all must be encrypted")]
+    #[error("a record of type {0} is in plaintext where all records must be encrypted")]
     PlaintextRecord(u8),
     // Hellos (RFC 8446, section 4.1).
-    #[error("a direction does not begin with its hello")]
+    #[error("a direction does not start with its hello")]
     NoHello,
-    #[error("a hello is split over records, or something stands behind it")]
+    #[error("a hello is fragmented, or its record contains more data")]
     HelloInPieces,
-    #[error("a hello cannot be read")]
+    #[error("a hello is malformed")]
     BrokenHello,
-    #[error("extension {0} comes twice")]
+    #[error("extension {0} occurs twice")]
     ExtensionTwice(u16),
-    #[error("the session resumes another one, so that no certificate is shown")]
+    #[error("the session resumes another one, so that there is no certificate")]
     Resumption,
-    #[error("data is sent before the server has proved who it is")]
+    #[error("data is sent before the server is authenticated")]
     EarlyData,
-    #[error("the hello is encrypted, so that its host cannot be seen")]
+    #[error("the hello is encrypted, so that its host is not visible")]
     HiddenHello,
     #[error("the client offers extension {0}, which is not allowed")]
     ClientExtension(u16),
-    #[error("the server answers with extension {0}, which is not allowed")]
+    #[error("the server's hello has extension {0}, which is not allowed")]
     ServerExtension(u16),
-    #[error("the connection is to another host")]
+    #[error("the connection is for another host")]
     AnotherHost,
-    #[error("the version is not TLS 1.3 alone")]
+    #[error("the only version must be TLS 1.3")]
     TlsVersion,
-    #[error("the protocol is not http/1.1 alone")]
+    #[error("the only protocol must be http/1.1")]
     Protocol,
-    #[error("the server asks for another hello")]
+    #[error("the server sends a HelloRetryRequest")]
     HelloRetry,
     #[error("the server does not echo the session identifier")]
     SessionEcho,
     #[error("the cipher suite was not offered, or is not allowed")]
     CipherSuite,
-    #[error("the server's key share is of a group that was not offered, or is not allowed")]
+    #[error("the server's key share is for a group that was not offered, or is not allowed")]
     KeyShare,
     // The server's flight (RFC 8446, section 4.4).
     #[error("a secret has the wrong length for the cipher suite")]
     SecretLength,
-    #[error("record {0} does not open: its tag is wrong for the derived key")]
+    #[error("failed to decrypt record {0}: its tag is wrong for the derived key")]
     Tag(u64),
-    #[error("a record holds zeros alone")]
+    #[error("a record contains only zeros")]
     NoInnerType,
-    #[error("a record holds content of type {0} where that must not be")]
+    #[error("a record contains content of type {0}, which is not allowed there")]
     InnerType(u8),
-    #[error("the server's flight is not the four messages that it has to be")]
+    #[error("the server's flight does not consist of the four required messages")]
     Flight,
     #[error("the server's flight is too long")]
     FlightTooLong,
-    #[error("something stands behind the server's Finished in its record")]
+    #[error("the record of the server's Finished contains more data")]
     AfterFinished,
-    #[error("the certificate answers a request that nobody made")]
+    #[error("the certificate has a request context, but there was no request")]
     CertificateContext,
     #[error("there is no certificate")]
     NoCertificate,
-    #[error("the chain of certificates is too long")]
+    #[error("the certificate chain is too long")]
     ChainTooLong,
     #[error("the certificate is refused: {0:?}")]
     Certificate(webpki::Error),
     #[error("signature scheme {0:#06x} is not allowed")]
     SignatureScheme(u16),
-    #[error("the server's signature does not cover what was said")]
+    #[error("the server's signature does not cover the transcript")]
     Signature,
     #[error("the server's Finished is wrong")]
     ServerFinished,
-    #[error("the client's Finished is wrong, or not the first that it encrypts")]
+    #[error("the client's Finished is wrong, or not its first encrypted message")]
     ClientFinished,
     // Application data.
     #[error("the client pads a record")]
@@ -87,16 +87,16 @@ pub enum Refusal {
     EmptyData,
     #[error("a record comes after close_notify")]
     AfterClose,
-    #[error("a handshake message is split over records after the handshake")]
+    #[error("a handshake message is fragmented after the handshake")]
     HandshakeInPieces,
-    #[error("handshake message {0} comes after the handshake")]
+    #[error("handshake message {0} follows the handshake")]
     LateHandshake(u8),
     #[error("the descriptor does not allow this mode")]
     Mode,
-    // What a prover tells, and proves.
-    #[error("what is told does not fit what was recorded, or can be told in another way")]
+    // The prover's reveal message and proof.
+    #[error("the revealed data does not match the recording, or is ambiguous")]
     Reveal,
-    #[error("a value that is to be hidden stands in what would be told")]
+    #[error("a value that must be hidden occurs in the revealed data")]
     HiddenIsTold,
     #[error("the proof is refused: {0}")]
     Zk(#[from] crate::zk::ZkError),
@@ -107,6 +107,6 @@ pub enum Refusal {
     Response(#[from] crate::http::response::BadResponse),
     #[error("the body is refused: {0}")]
     Body(#[from] crate::json::BadJson),
-    #[error("what is told of the response is refused: {0}")]
+    #[error("the revealed part of the response is refused: {0}")]
     Selective(#[from] crate::http::selective::BadDisclosure),
 }

@@ -1,4 +1,4 @@
-//! Attestations as they travel: the body's bytes and a signature (Ed25519, RFC 8032) over them.
+//! Encoded attestations: the body's bytes and a signature (Ed25519, RFC 8032) over them.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use crate::{
 
 const SIGNED: &[u8] = b"avouch/zktls-attestation/v1\0";
 const KEY: &[u8] = b"avouch/attestation-key/v1\0";
-/// The longest attestation.
+/// Maximum length of an attestation.
 pub const LONGEST: usize = 256 * 1024;
-/// The most listings of keys that one verification reads.
+/// Maximum number of listed keys in one verification.
 pub const MAX_ISSUERS: usize = 1000;
 
 /// The bytes of a body with their signature.
@@ -28,65 +28,66 @@ struct Envelope {
     signature: [u8; 64],
 }
 
-/// An attestation whose signature was verified.
+/// An attestation with a verified signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attestation {
     pub body: Body,
-    /// SHA-256 of exactly what is signed, in lower case: 64 digits.
+    /// SHA-256 of exactly the signed bytes, in lower case: 64 digits.
     pub proof_hash: String,
 }
 
-/// A key that attestations may be signed with, and when.
+/// A key that may sign attestations, with its validity period.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Issuer {
-    /// Of whom, for people.
+    /// Name of the key's owner, for people.
     pub name: String,
     /// 32 bytes in lower-case hexadecimal.
     pub public_key: String,
-    /// Milliseconds since 1970. It may sign from then on.
+    /// Start of the validity period, in milliseconds since 1970.
     pub valid_from: u64,
-    /// Milliseconds since 1970. It may not sign any more from then on.
+    /// End of the validity period (exclusive), in milliseconds since 1970.
     pub valid_to: u64,
-    /// Milliseconds since 1970; none where it was not revoked.
+    /// Milliseconds since 1970; `None` if the key is not revoked.
     #[serde(default)]
     pub revoked_at: Option<u64>,
 }
 
-/// What is done with an attestation whose key was revoked.
+/// Treatment of attestations whose key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevokedKeys {
-    /// It is refused, whenever it says that it was signed: whoever stole the key can write any time.
+    /// They are refused regardless of their stated signing time: a thief of the key can state any
+    /// time.
     Refuse,
-    /// It is accepted if it says that it was signed before the revocation. That time is the word of
-    /// whoever held the key: for keys that were withdrawn without having been stolen.
+    /// They are accepted if they state a signing time before the revocation. Only the key's holder
+    /// asserts that time: for keys that were withdrawn without having been stolen.
     AcceptSignedBefore,
 }
 
-/// Why an attestation is none.
+/// Why an attestation is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAttestation {
     #[error("it is longer than {LONGEST} bytes")]
     Long,
-    #[error("it cannot be read: {0}")]
+    #[error("failed to decode it: {0}")]
     Form(String),
-    #[error("it is not in the one form that it can have")]
+    #[error("it is not in deterministic CBOR")]
     NotCanonical,
-    #[error("it is of version {0}, signed with algorithm {1}; neither is known here")]
+    #[error("it has version {0} and signature algorithm {1}, which are not supported")]
     Unknown(u8, u8),
     #[error("more than {MAX_ISSUERS} keys are listed")]
     TooManyIssuers,
-    #[error("its key is none of those that are believed")]
+    #[error("its key is not trusted")]
     Issuer,
     #[error("its key was not valid when it was signed")]
     NotValid,
     #[error("its key was revoked")]
     Revoked,
-    #[error("its signature is wrong")]
+    #[error("its signature is invalid")]
     Signature,
 }
 
-/// The name of a key.
+/// Returns the identifier of a key.
 #[must_use]
 pub fn key_id(public_key: &[u8; 32]) -> [u8; 32] {
     sha256(&[KEY, public_key].concat())
@@ -95,15 +96,14 @@ pub fn key_id(public_key: &[u8; 32]) -> [u8; 32] {
 /// Signs a body.
 ///
 /// # Errors
-/// Where it cannot be written, which no body of a finite size is.
+/// Encoding fails, which does not happen for finite values.
 pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, BadAttestation> {
     let body = write(body)?;
     let signature = key.sign(&signed_part(&body)).to_bytes();
     write(&Envelope { body, signature })
 }
 
-/// Reads an attestation and verifies its signature with one of these keys. One that was signed
-/// with a revoked key is refused.
+/// Decodes an attestation and verifies its signature with one of these keys. Refuses revoked keys.
 ///
 /// # Errors
 /// The first check that fails.
@@ -111,7 +111,7 @@ pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttest
     verify_with(bytes, issuers, RevokedKeys::Refuse)
 }
 
-/// [`verify`], with a choice for what a revoked key signed.
+/// Works like [`verify`], with a choice for revoked keys.
 ///
 /// # Errors
 /// The first check that fails.
@@ -151,18 +151,18 @@ pub fn verify_with(
     Ok(Attestation { body, proof_hash: hex(&sha256(&message)) })
 }
 
-/// Reads an attestation without asking who signed it: its body, and the bytes of its
-/// [`Attestation::proof_hash`]. For whoever wrote it.
+/// Decodes an attestation without verifying its signature. Returns its body and the bytes of its
+/// [`Attestation::proof_hash`]. For the program that wrote it.
 ///
 /// # Errors
-/// Where it is none.
+/// It is malformed.
 pub fn unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), BadAttestation> {
     let envelope: Envelope = read(bytes)?;
     Ok((read_body(&envelope.body)?, sha256(&signed_part(&envelope.body))))
 }
 
-/// Reads a body. Those of other versions have other fields, and are told by what all of them begin
-/// with: version, identifier, key and algorithm.
+/// Decodes a body. Bodies of other versions have other fields and are recognized by their common
+/// prefix: version, identifier, key and algorithm.
 fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
     let mut decoder = minicbor::Decoder::new(bytes);
     let mut begin = || {
@@ -181,15 +181,15 @@ fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
 }
 
 impl Issuer {
-    /// Its bytes; none where they are not told as they have to be.
+    /// Returns its bytes, or `None` if they are malformed.
     #[must_use]
     pub fn key(&self) -> Option<[u8; 32]> {
         unhex(&self.public_key)?.try_into().ok()
     }
 
-    /// What all listings of a key say together, by its [`key_id`]: valid while each of them says so,
-    /// and revoked at the earliest time that any of them names. Its name is that of the first.
-    /// None where the key is not listed.
+    /// Merges all listed entries of a key, by its [`key_id`]: it is valid while all of them are
+    /// valid, and revoked at the earliest time that one of them states. The name is that of the
+    /// first. Returns `None` if the key is not listed.
     #[must_use]
     pub fn find(issuers: &[Self], id: &[u8; 32]) -> Option<Self> {
         let of_key = |issuer: &&Self| issuer.key().is_some_and(|key| key_id(&key) == *id);
@@ -206,7 +206,7 @@ fn signed_part(body: &[u8]) -> Vec<u8> {
     [SIGNED, body].concat()
 }
 
-/// Lower-case hexadecimal.
+/// Encodes bytes as lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
@@ -215,7 +215,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of lower-case hexadecimal; none where it is not that.
+/// Decodes lower-case hexadecimal, or returns `None` for any other text.
 #[must_use]
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
@@ -230,18 +230,18 @@ pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Writes a value in its one form (RFC 8949, section 4.2).
+/// Encodes a value in deterministic CBOR (RFC 8949, section 4.2).
 ///
 /// # Errors
-/// Where it cannot be written; each of this crate's can.
+/// Encoding fails, which does not happen for the types of this crate.
 pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, BadAttestation> {
     minicbor::to_vec(value).map_err(|error| BadAttestation::Form(error.to_string()))
 }
 
-/// Reads what has one form alone: written again, it is the same bytes.
+/// Decodes deterministic CBOR: encoding the value again must give the same bytes.
 ///
 /// # Errors
-/// Where it is none, or not in that form.
+/// It is malformed, or not in deterministic CBOR.
 pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, BadAttestation> {
     let value: T =
         minicbor::decode(bytes).map_err(|error| BadAttestation::Form(error.to_string()))?;

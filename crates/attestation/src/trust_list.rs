@@ -1,16 +1,16 @@
-//! Reads a list of attestors' keys, `{"issuers": [Issuer …]}`, as `avouch-attestor issuers` prints it.
-//! A list is taken as a whole or not at all: an entry that were skipped could be a revocation.
+//! Parses a list of attestors' keys, `{"issuers": [Issuer …]}`, as `avouch-attestor issuers` prints
+//! it. A list is accepted completely or not at all, because a skipped entry could be a revocation.
 
 use serde::Deserialize;
 
 use crate::signed::{Issuer, MAX_ISSUERS};
 
-/// The longest list, in bytes.
+/// Maximum length of a list.
 pub const MAX_TRUST_LIST_BYTES: usize = 1024 * 1024;
-/// The longest name of a key's owner, in bytes.
+/// Maximum length of the name of a key's owner.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Why a list of keys is not used.
+/// Why a list of keys is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTrustList {
     #[error("it is longer than {MAX_TRUST_LIST_BYTES} bytes")]
@@ -23,17 +23,18 @@ pub enum BadTrustList {
     Entry(usize, &'static str),
 }
 
-/// As the file has it.
+/// The list as the file contains it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
     issuers: Vec<Issuer>,
 }
 
-/// The listings of a file, in its order. A key may be listed more than once: [`Issuer::find`].
+/// Returns the entries of a file, in its order. A key may be listed more than once:
+/// [`Issuer::find`].
 ///
 /// # Errors
-/// Anything that is not known, missing, twice there, or out of its bounds.
+/// A member is unknown, missing, duplicate, or out of its limits.
 pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
     if json.len() > MAX_TRUST_LIST_BYTES {
         return Err(BadTrustList::Long);
@@ -49,7 +50,7 @@ pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
     Ok(list.issuers)
 }
 
-/// Whether a list can have this name of a key's owner: up to 200 bytes, no control characters.
+/// Returns whether the name of a key's owner is valid: up to 200 bytes, no control characters.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(parsed(&json!({ "issuers": full })).unwrap().len(), MAX_ISSUERS);
     }
 
-    /// A verifier that skipped what it cannot read would skip revocations.
+    /// A verifier that skipped malformed entries would skip revocations.
     #[test]
     fn one_bad_entry_spoils_the_list() {
         let bad = |changes: Value| {
@@ -131,7 +132,7 @@ mod tests {
         for text in ["", "[]", "{}", "null", "{\"issuers\":null}", "{\"issuers\":[]} x"] {
             assert!(parse_trust_list(text.as_bytes()).is_err(), "{text}");
         }
-        // Which of two values counts would be up to the reader.
+        // Parsers would differ in which of two values counts.
         let twice = format!(
             "{{\"issuers\":[{{\"name\":\"a\",\"publicKey\":\"{}\",\"validFrom\":1,\"validTo\":2,\
              \"revokedAt\":5,\"revokedAt\":null}}]}}",

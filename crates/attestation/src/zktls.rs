@@ -1,9 +1,9 @@
-//! Parts of a connection hidden by a proof in zero knowledge: the credentials in the request, and in
-//! `zktls-full` what no claim names in the response, too.
+//! Hides parts of a connection with a zero-knowledge proof: the credentials in the request, and in
+//! `zktls-full` also the parts of the response that no claim names.
 //!
-//! **What the witness does not get:** the handshake secret itself, the master secret, the client's
-//! traffic secret and key; in `zktls-full` those of the server's data neither. None of them follows
-//! from what it gets, since HKDF runs one way.
+//! **The attestor does not receive** the handshake secret itself, the master secret, and the
+//! client's traffic secret and key; in `zktls-full` also not those of the server's data. None of
+//! them can be computed from the values that it receives, because HKDF is one-way.
 
 mod statement;
 mod stream;
@@ -35,7 +35,7 @@ pub use self::tell::{Hide, HideRequest, HideResponse, reveal};
 /// The only suite whose stream is proved.
 const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
 
-/// What a prover tells once the connection is over.
+/// The values that a prover reveals once the connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Reveal {
@@ -47,23 +47,24 @@ pub struct Reveal {
     pub server: Told,
     #[cbor(n(3), with = "minicbor::bytes")]
     pub client_iv: [u8; 12],
-    /// By record of the client's data: the key of its tag, the beginning of its stream.
+    /// By record of the client's data: the one-time key of its tag, which is the start of its key
+    /// stream.
     #[n(4)]
     pub tag_keys: Vec<ByteArray<32>>,
-    /// What the client said, with anything in the place of what is hidden.
+    /// The bytes that the client sent, with arbitrary bytes for hidden ones.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub said: Vec<u8>,
-    /// In their order, none empty, none touching another.
+    /// In order, not empty, not adjacent.
     #[n(6)]
     pub hidden: Vec<Range<usize>>,
     #[cbor(n(7), with = "minicbor::bytes")]
     pub proof: Vec<u8>,
 }
 
-/// What is told of what the server said.
+/// The revealed part of the server's data.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Told {
-    /// The traffic secret: everything.
+    /// The traffic secret, which reveals everything.
     #[n(0)]
     Opened(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
     /// Parts, by proof.
@@ -71,40 +72,40 @@ pub enum Told {
     Proved(#[n(0)] Box<Answered>),
 }
 
-/// What is told of a response of which parts are hidden.
+/// The revealed part of a response with hidden parts.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Answered {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub iv: [u8; 12],
-    /// By record of the server's after its flight.
+    /// By record of the server after its flight.
     #[n(1)]
     pub records: Vec<Inner>,
-    /// What the server said, with anything in the place of what is hidden.
+    /// The bytes that the server sent, with arbitrary bytes for hidden ones.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub said: Vec<u8>,
-    /// In their order, none empty, none touching another.
+    /// In order, not empty, not adjacent.
     #[n(3)]
     pub hidden: Vec<Range<usize>>,
 }
 
-/// What is told of a record of the server's.
+/// The revealed metadata of a record of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Inner {
-    /// The type of what it holds.
+    /// The type of its content.
     #[n(0)]
     pub kind: u8,
-    /// Zeros behind that (RFC 8446, section 5.4).
+    /// Number of zeros after the content (RFC 8446, section 5.4).
     #[n(1)]
     pub padding: u16,
-    /// The key of its tag, the beginning of its stream.
+    /// The one-time key of its tag, which is the start of its key stream.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub tag_key: [u8; 32],
 }
 
 impl Reveal {
-    /// How much it hides.
+    /// Returns the mode, which states how much it hides.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         match self.server {
@@ -114,7 +115,7 @@ impl Reveal {
     }
 }
 
-/// Examines a connection that is over.
+/// Examines a closed connection.
 ///
 /// # Errors
 /// The first check that fails.
@@ -130,7 +131,8 @@ pub fn examine(
     stated.found(reveal, backend, descriptor)
 }
 
-/// [`examine`] without the proof, which is not verified: for the prover who made it, or is about to.
+/// Works like [`examine`] without verifying the proof: for the prover, before or after it computes
+/// the proof.
 ///
 /// # Errors
 /// The first check that fails.
@@ -144,7 +146,7 @@ pub fn examine_own(
     Stated::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
 }
 
-/// A connection that is what its prover tells, if the statement is proved.
+/// A connection that agrees with the revealed values, provided that the statement is proved.
 struct Stated {
     agreed: Agreed,
     server: flight::Server,
@@ -203,7 +205,7 @@ impl Stated {
     }
 }
 
-/// What is shown of what somebody said: zeros where it is hidden, whatever was told.
+/// Returns the bytes with zeros for hidden ones, regardless of the prover's values for them.
 fn shown(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
     let mut said = said.to_vec();
     for hidden in hidden {

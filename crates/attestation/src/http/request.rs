@@ -1,21 +1,21 @@
-//! Requests: the bytes that a client sent, some of which the witness may not see. Hidden bytes are
-//! proved to be no control characters, so that no line can begin or end among them.
+//! Parses requests: the bytes that a client sent, some of which are hidden from the attestor.
+//! Hidden bytes are proved not to be control characters, so that no line can start or end in them.
 
 use std::ops::Range;
 
 use super::{Seen, is_token};
 use crate::descriptor::Descriptor;
 
-/// The longest request.
+/// Maximum length of a request.
 pub const LONGEST: usize = 64 * 1024;
 
-/// A request that is what its descriptor says.
+/// A request that conforms to its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Its request line and header lines, without their CRLF; those with hidden parts left out.
+    /// Its request line and header lines without hidden parts, without their CRLF.
     pub opened: Vec<Range<usize>>,
     pub hidden: Vec<Hidden>,
-    /// Headers that are seen, and whose values the prover chose.
+    /// Visible headers whose values the prover chose.
     pub chosen: Vec<Chosen>,
 }
 
@@ -24,44 +24,44 @@ pub struct Request {
 pub struct Chosen {
     /// Its name in lower case.
     pub header: String,
-    /// Where its value is in the request.
+    /// The range of its value in the request.
     pub value: Range<usize>,
 }
 
-/// A part that the witness did not see.
+/// A part that is hidden from the attestor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hidden {
     pub range: Range<usize>,
-    /// The header in whose value it is.
+    /// The header whose value contains it.
     pub header: String,
 }
 
-/// Why a request is not the one that its descriptor says.
+/// Why a request does not conform to its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
     #[error("it is too long")]
     Long,
     #[error("it does not begin with the request line, Host, Connection and Accept-Encoding")]
     Beginning,
-    #[error("its headers do not end, or a line is broken")]
+    #[error("its headers do not end, or a line is malformed")]
     Line,
-    #[error("a header's name is none, or its value has characters that must not be there")]
+    #[error("a header's name is malformed, or its value has forbidden characters")]
     Header,
     #[error("header `{0}` is not allowed")]
     NotAllowed(String),
-    #[error("header `{0}` comes twice")]
+    #[error("header `{0}` occurs twice")]
     Twice(String),
     #[error("the value of header `{0}` has a tab or another control character")]
     Control(String),
-    #[error("header `{0}` is not there with the value that the descriptor fixes")]
+    #[error("header `{0}` does not have the value that the descriptor fixes")]
     Value(String),
-    #[error("something is hidden outside of the values that may be")]
+    #[error("bytes outside of the hidden headers' values are hidden")]
     HiddenElsewhere,
-    #[error("something stands behind its end")]
+    #[error("there are bytes after its end")]
     More,
 }
 
-/// Reads a request and holds it against a descriptor.
+/// Parses a request and checks that it conforms to a descriptor.
 pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadRequest> {
     if seen.bytes.len() > LONGEST {
         return Err(BadRequest::Long);
@@ -120,12 +120,12 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Request, BadReque
     Ok(request)
 }
 
-/// Where the values are that a descriptor hides, in a request that is what it says. They may have
-/// every byte but control characters, as it is proved of what is hidden: browsers keep cookies with
-/// bytes from 0x80 on (RFC 6265bis, section 5.7).
+/// Returns the ranges of the values that a descriptor hides, in a request that conforms to it. They
+/// may contain every byte except control characters, which is what the proof shows for hidden
+/// bytes: browsers keep cookies with bytes from 0x80 on (RFC 6265bis, section 5.7).
 ///
 /// # Errors
-/// As [`read`] with these values hidden, and where one of them has a control character.
+/// As for [`read`] with these values hidden, and if one of them has a control character.
 pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Range<usize>>, BadRequest> {
     let (mut hidden, mut rest) = (vec![], bytes);
     while let Some((line, after)) = super::line(rest).filter(|(line, _)| !line.is_empty()) {
@@ -147,11 +147,11 @@ pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Range<usize>
     Ok(hidden)
 }
 
-/// A header's name in lower case, and what is hidden of its value: nothing is hidden of the line
-/// but that, and all that is not hidden can be seen.
+/// Returns a header's name in lower case, and the hidden parts of its value. Nothing else of the
+/// line is hidden, and all other characters are visible ASCII.
 fn header(seen: Seen<'_>, line: &Range<usize>) -> Result<(String, Vec<Range<usize>>), BadRequest> {
     let text = seen.bytes.get(line.clone()).unwrap_or_default();
-    // The two bytes of its CRLF count to a line.
+    // The two bytes of the CRLF belong to the line.
     let begins = |hidden: &&Range<usize>| (line.start..line.end + 2).contains(&hidden.start);
     let hidden: Vec<_> = seen.hidden.iter().filter(begins).cloned().collect();
     let nameless = if hidden.is_empty() { BadRequest::Header } else { BadRequest::HiddenElsewhere };

@@ -1,64 +1,64 @@
-//! Responses: exactly one, whole, and with a length that is told in one way.
+//! Parses responses: exactly one, complete, with an unambiguous length.
 
 use std::ops::Range;
 
 use super::{is_token, line};
 use crate::descriptor::Mode;
 
-/// The longest response, and the longest head of one.
+/// Maximum length of a response, and of its head.
 pub const LONGEST: usize = 1024 * 1024;
 const LONGEST_HEAD: usize = 64 * 1024;
 const LONGEST_CHUNK_LINE: usize = 8;
 
-/// A response that was read whole.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// Its status line and header lines, without their CRLF.
     pub lines: Vec<Vec<u8>>,
     pub head_length: usize,
     pub body: Vec<u8>,
-    /// Its headers' names in lower case, and where their values are, without the spaces around them.
+    /// Its headers' names in lower case, and the ranges of their values without surrounding spaces.
     pub(crate) headers: Vec<(String, Range<usize>)>,
-    /// Where the bytes of the body are, in their order.
+    /// The ranges of the body's bytes, in order.
     pub(crate) parts: Vec<Range<usize>>,
 }
 
-/// Why a response is not one.
+/// Why a response is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadResponse {
     #[error("it is too long")]
     Long,
-    #[error("its status line is none")]
+    #[error("its status line is malformed")]
     StatusLine,
     #[error("its status is {0}, not 200")]
     Status(String),
-    #[error("its head does not end, or a line is broken")]
+    #[error("its head does not end, or a line is malformed")]
     Line,
-    #[error("header `{0}` comes twice")]
+    #[error("header `{0}` occurs twice")]
     Twice(String),
-    #[error("its length is told in no way, or in two")]
+    #[error("its length is stated in no way, or in two")]
     Length,
-    #[error("its chunks are broken, or have extensions or trailers")]
+    #[error("its chunks are malformed, or have extensions or trailers")]
     Chunk,
-    #[error("it is encoded")]
+    #[error("it has a content encoding")]
     Encoded,
-    #[error("its content type is another")]
+    #[error("it has another content type")]
     ContentType,
-    /// The only fault that more bytes can mend.
-    #[error("it is cut off")]
+    /// The only error that more bytes can resolve.
+    #[error("it is truncated")]
     CutOff,
-    #[error("it sets or holds credentials in header `{0}`, which would be opened with it")]
+    #[error("it sets or contains credentials in header `{0}`, which would be revealed")]
     Credentials(String),
-    #[error("something stands behind its end")]
+    #[error("there are bytes after its end")]
     More,
 }
 
-/// Headers of which two would be read in two ways.
+/// Headers whose repetition would be ambiguous.
 const ONCE: &[&str] = &["content-encoding", "content-length", "content-type", "transfer-encoding"];
 
-/// Headers whose values may be credentials, or be used to make some: cookies (RFC 6265), and the
-/// authentication of HTTP (RFC 9110, section 11) and of proxies. Where the whole response is opened to
-/// the witness and stands in the evidence, none of these may be in it.
+/// Headers whose values may be credentials, or be used to derive them: cookies (RFC 6265), and the
+/// authentication of HTTP (RFC 9110, section 11) and of proxies. A response that is revealed
+/// completely to the attestor, and is part of the evidence, must have none of them.
 const CREDENTIALS: &[&str] = &[
     "authentication-info",
     "authorization",
@@ -70,9 +70,9 @@ const CREDENTIALS: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Reads a response with this content type. It has to say itself where it ends, so that it needs no
-/// end of the connection to be complete. Headers with credentials are refused but where this mode
-/// hides their values.
+/// Parses a response with this content type. The response must state its own length, so that it is
+/// complete independent of the connection's end. Headers with credentials are refused unless this
+/// mode hides their values.
 pub fn read(bytes: &[u8], content_type: &str, mode: Mode) -> Result<Response, BadResponse> {
     if bytes.len() > LONGEST {
         return Err(BadResponse::Long);
@@ -138,13 +138,14 @@ fn status_line(line: &[u8]) -> Result<(), BadResponse> {
     }
 }
 
-/// A name in lower case and where its value is in the line; no folding, no space before the colon.
+/// Returns a header's name in lower case and the range of its value in the line; refuses folding,
+/// and spaces before the colon.
 fn header(line: &[u8]) -> Result<(String, Range<usize>), BadResponse> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(BadResponse::Line)?;
     let (name, value) = line.split_at_checked(colon).ok_or(BadResponse::Line)?;
     let value = value.get(1..).unwrap_or_default();
-    // White space around a value is SP and HTAB alone (RFC 9110, section 5.6.3): another line's end
-    // would be one to some readers.
+    // White space around a value is SP and HTAB only (RFC 9110, section 5.6.3): some parsers would
+    // take other characters as the end of a line.
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     let before = value.iter().take_while(|byte| is_space(byte)).count();
     let after = value.iter().rev().take_while(|byte| is_space(byte)).count();
@@ -157,7 +158,7 @@ fn header(line: &[u8]) -> Result<(String, Range<usize>), BadResponse> {
     Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), start..start + value.len()))
 }
 
-/// The type itself, or with UTF-8 as its character set.
+/// Returns whether the value is this type, without parameters or with the charset UTF-8.
 fn is_type(value: &[u8], content_type: &str) -> bool {
     let Ok(value) = std::str::from_utf8(value) else { return false };
     let (essence, parameters) = value.split_once(';').unwrap_or((value, ""));
@@ -176,7 +177,7 @@ fn counted(all: usize, head: usize, length: &[u8]) -> Result<Range<usize>, BadRe
     if all < head + length { Err(BadResponse::CutOff) } else { Ok(head..all) }
 }
 
-/// Chunks (RFC 9112, section 7.1) without extensions and trailers.
+/// Parses chunks (RFC 9112, section 7.1) without extensions and trailers.
 fn chunked(bytes: &[u8], head: usize) -> Result<Vec<Range<usize>>, BadResponse> {
     let mut rest = bytes.get(head..).unwrap_or_default();
     let mut parts = vec![];

@@ -1,9 +1,9 @@
-//! Which bytes of a response are hidden where it is disclosed selectively: what stands behind the
-//! names of headers that reading it does not need, and of its body all that no claim names.
+//! Determines the hidden bytes of a selectively disclosed response: the values of headers that do
+//! not affect parsing, and all values of its body that no claim names.
 //!
-//! **Invariant:** the answer depends on nothing that it hides. A prover who sees everything and a
-//! witness who sees only the rest find the same ranges, so that there is one disclosure alone of a
-//! response, and a prover chooses nothing.
+//! **Invariant:** the result does not depend on the hidden bytes. A prover that sees everything and
+//! an attestor that sees only the rest find the same ranges, so that a response has exactly one
+//! disclosure, and a prover has no choice.
 
 #[cfg(test)]
 mod tests;
@@ -20,11 +20,11 @@ use crate::{
     zk::Class,
 };
 
-/// Headers whose values say how a response is read. All others are hidden.
+/// Headers whose values determine how a response is parsed. All others are hidden.
 const NEEDED: &[&str] =
     &["content-encoding", "content-length", "content-type", "transfer-encoding"];
-/// What stands in the place of hidden bytes while the rest is read. It is allowed wherever
-/// something is hidden: in a header's value, in a string, in an escape behind `\u`, in a number.
+/// Stands for hidden bytes while the rest is parsed. It is valid wherever bytes are hidden: in a
+/// header's value, in a string, in an escape after `\u`, in a number.
 const PLACEHOLDER: u8 = b'0';
 
 /// A hidden part.
@@ -34,31 +34,31 @@ pub struct Hidden {
     pub class: Class,
 }
 
-/// Why what is seen of a response is not what may be seen of it.
+/// Why the visible part of a response is not exactly the part that must be visible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDisclosure {
     #[error("the response is refused: {0}")]
     Response(#[from] BadResponse),
     #[error("the body is refused: {0}")]
     Body(#[from] BadJson),
-    #[error("something else is hidden than the values that no claim names")]
+    #[error("bytes other than the values without a claim are hidden")]
     Hidden,
 }
 
-/// A response of which only what is declared is seen.
+/// A response of which only the declared parts are visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selective {
-    /// The lines that are seen whole, and the body with zeros where it is hidden.
+    /// The lines that are completely visible, and the body with zeros for hidden bytes.
     pub response: Response,
     pub hidden: Vec<Hidden>,
-    /// By claim of the descriptor: the value as JSON text.
+    /// The value of each claim of the descriptor, as JSON text.
     pub claims: Vec<(String, String)>,
 }
 
-/// Reads a response of which parts are hidden.
+/// Parses a response with hidden parts.
 ///
 /// # Errors
-/// It is none that may be attested, or something else is hidden than what has to be.
+/// The response cannot be attested, or other parts are hidden than the required ones.
 pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Selective, BadDisclosure> {
     let mut readable = seen.bytes.to_vec();
     for hidden in seen.hidden {
@@ -84,10 +84,10 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Selective, BadDis
     Ok(Selective { response, hidden, claims })
 }
 
-/// What has to be hidden of a response that is seen whole.
+/// Returns the parts of a completely visible response that must be hidden.
 ///
 /// # Errors
-/// It is none that may be attested.
+/// The response cannot be attested.
 pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Hidden>, BadDisclosure> {
     examine(bytes, descriptor).map(|(_, hidden, _)| hidden)
 }
@@ -115,9 +115,9 @@ fn examine(bytes: &[u8], descriptor: &Descriptor) -> Result<Examined, BadDisclos
     Ok((response, all, claims))
 }
 
-/// What stands behind a header's colon, without tabs and other control characters, which stay. The
-/// spaces around the value are hidden with it: nobody who sees neither could tell which of them it
-/// begins and ends with.
+/// Returns the ranges after a header's colon, without tabs and other control characters, which stay
+/// visible. The spaces around the value are hidden with it, because a reader that sees neither
+/// could not tell where the value starts and ends.
 fn behind_colon(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
     let before = bytes.get(..value.start).unwrap_or_default();
     let spaces = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace());
@@ -132,7 +132,7 @@ fn behind_colon(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
     parts.filter(|range| !range.is_empty()).collect()
 }
 
-/// Where parts of the body are in the response; all of them in their order.
+/// Maps ranges of the body to ranges of the response, in order.
 fn placed(chunks: &[Range<usize>], hidden: Vec<(Range<usize>, Class)>) -> Vec<Hidden> {
     let (mut before, mut found) = (0, vec![]);
     let mut hidden = hidden.into_iter().peekable();

@@ -1,8 +1,8 @@
-//! Where a value stands in a text that was read before ([`super::read`]), so that a number can be
-//! taken as it is written: no type of a fixed size holds each.
+//! Finds the literal text of a value in a text that was parsed before ([`super::read`]), because no
+//! type of a fixed size represents every number.
 
-/// The text of the value that a pointer (RFC 6901) leads to. The text must be one that
-/// [`super::read`] takes; of others something or nothing is found.
+/// Returns the text of the value at a pointer (RFC 6901). The text must be one that [`super::read`]
+/// accepts; the result for other texts is unspecified.
 pub(super) fn literal<'a>(text: &'a [u8], pointer: &str) -> Option<&'a [u8]> {
     let mut value = Text(text).value()?;
     for token in pointer.split('/').skip(1) {
@@ -11,7 +11,7 @@ pub(super) fn literal<'a>(text: &'a [u8], pointer: &str) -> Option<&'a [u8]> {
     Some(value)
 }
 
-/// A member of an object by its name, or of an array by its index.
+/// Returns a member of an object by its name, or of an array by its index.
 fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
     let (kind, rest) = compound.split_first().filter(|(kind, _)| b"{[".contains(kind))?;
     let mut rest = Text(rest);
@@ -33,17 +33,17 @@ fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
     }
 }
 
-/// What is left of a text.
+/// The remaining text.
 struct Text<'a>(&'a [u8]);
 
 impl<'a> Text<'a> {
-    /// Passes over spaces and this byte.
+    /// Skips spaces and this byte.
     fn after(&mut self, byte: u8) -> Option<()> {
         self.0 = self.0.trim_ascii_start().strip_prefix(&[byte])?;
         Some(())
     }
 
-    /// The next value, without the spaces around it.
+    /// Returns the next value, without the spaces around it.
     fn value(&mut self) -> Option<&'a [u8]> {
         self.0 = self.0.trim_ascii_start();
         let (mut deep, mut quoted, mut escaped) = (0_usize, false, false);

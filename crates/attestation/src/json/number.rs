@@ -1,12 +1,12 @@
-//! Values held against each other as they are written: numbers by the decimal that the text says,
-//! which no type of a fixed size holds each of.
+//! Compares values by their literal text: numbers as decimals, because no type of a fixed size
+//! represents every number.
 
 use serde_json::Value;
 
 use super::read;
 
-/// Whether two JSON texts are the same value of a claim: a string, number, boolean or null. Numbers
-/// are the same where no digit of their values differs: `1e2` is `100.0`, and not `100.1`.
+/// Returns whether two JSON texts are the same value of a claim: a string, number, boolean or null.
+/// Numbers are compared exactly: `1e2` equals `100.0`, but not `100.1`.
 #[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
     match (read(one.as_bytes()), read(other.as_bytes())) {
@@ -20,18 +20,18 @@ pub fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// A decimal number in one form: of its digits neither the first nor the last is a zero, and zero has
-/// none.
+/// A normalized decimal number: its digits neither start nor end with a zero, and zero has no
+/// digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Decimal {
     negative: bool,
     digits: String,
-    /// Of ten, by which the digits as a whole number are multiplied.
+    /// The power of ten by which the digits, as an integer, are multiplied.
     exponent: i64,
 }
 
 impl Decimal {
-    /// None where the exponent has more than 64 bits.
+    /// Returns `None` if the exponent has more than 64 bits.
     fn read(number: &str) -> Option<Self> {
         let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let exponent: i64 = exponent.parse().ok()?;

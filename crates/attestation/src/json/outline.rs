@@ -1,9 +1,8 @@
-//! The structure of a JSON text (RFC 8259), of which the values that nobody asked for are hidden.
+//! The structure of a JSON text (RFC 8259), with all undeclared values hidden.
 //!
-//! What is decided here about a byte depends on the bytes that stay seen alone: a text in which each
-//! hidden byte is replaced by a zero digit has the same outline. So names stay seen in each object
-//! on the way to a declared value, where a hidden one could come twice; in all others they are
-//! hidden too.
+//! The decision about each byte depends on visible bytes only: a text with a zero digit for each
+//! hidden byte has the same outline. Names therefore stay visible in each object on the path to a
+//! declared value, where a hidden name could be a duplicate; they are hidden in all other objects.
 
 #[cfg(test)]
 mod tests;
@@ -13,18 +12,18 @@ use std::ops::Range;
 use super::{BadJson, DEEPEST};
 use crate::zk::Class;
 
-/// What is hidden of a text, and what is left of it.
+/// The hidden ranges of a text, and its declared part.
 pub(crate) struct Outline {
-    /// In the order of the text, none empty, none touching another.
+    /// In the order of the text, not empty, not adjacent.
     pub(crate) hidden: Vec<(Range<usize>, Class)>,
-    /// A text with the declared values as they are written, and `null` for each other one.
+    /// A text with the declared values in their literal form, and `null` for each other value.
     pub(crate) declared: String,
 }
 
-/// Finds what is hidden of a text in which the values at these pointers (RFC 6901) are declared.
+/// Finds the hidden ranges of a text in which the values at these pointers (RFC 6901) are declared.
 ///
 /// # Errors
-/// It is no JSON, too deep, or a declared value is an object or an array.
+/// The text is not JSON or nested too deeply, or a declared value is an object or an array.
 pub(crate) fn outline<'a>(
     text: &[u8],
     pointers: impl Iterator<Item = &'a str>,
@@ -38,10 +37,10 @@ pub(crate) fn outline<'a>(
     reader.value(&ways, DEEPEST)?;
     reader.spaces();
     if reader.at < text.len() {
-        return Err(reader.bad("something stands behind its end"));
+        return Err(reader.bad("there are bytes after its end"));
     }
     let declared = String::from_utf8(reader.declared);
-    let declared = declared.map_err(|_| BadJson::Text("it is no UTF-8".to_owned()))?;
+    let declared = declared.map_err(|_| BadJson::Text("it is not UTF-8".to_owned()))?;
     Ok(Outline { hidden: reader.hidden, declared })
 }
 
@@ -52,7 +51,7 @@ struct Reader<'a> {
     declared: Vec<u8>,
 }
 
-/// Whether a string is shown as it is, or what is in it is hidden.
+/// Whether all of a string is visible, or only its quotation marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Whole,
@@ -74,7 +73,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes this byte, if it is the next one.
+    /// Consumes this byte if it is the next one.
     fn next_is(&mut self, byte: u8) -> bool {
         let is = self.peek() == Some(byte);
         self.at += usize::from(is);
@@ -85,7 +84,8 @@ impl Reader<'_> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// A value, and the ways that lead on from it to declared ones: with none it is hidden.
+    /// Parses a value, with the remaining paths to declared values below it: without one it is
+    /// hidden.
     fn value(&mut self, ways: &[&[String]], deeper: usize) -> Result<(), BadJson> {
         let is_declared = ways.iter().any(|way| way.is_empty());
         match self.peek() {
@@ -93,7 +93,8 @@ impl Reader<'_> {
                 Err(self.bad("a declared value is an object or an array"))
             }
             Some(open @ (b'{' | b'[')) => {
-                let deeper = deeper.checked_sub(1).ok_or_else(|| self.bad("it is too deep"))?;
+                let deeper =
+                    deeper.checked_sub(1).ok_or_else(|| self.bad("it is nested too deeply"))?;
                 self.at += 1;
                 self.compound(open == b'{', ways, deeper)
             }
@@ -120,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes a value without members, which began there.
+    /// Adds a scalar value that started at `start` to the declared text.
     fn declare(&mut self, is_declared: bool, ways: &[&[String]], start: usize) {
         if is_declared {
             let value = self.since(start).to_vec();
@@ -130,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The members of an object or an array, up to its end.
+    /// Parses the members of an object or an array, up to its end.
     fn compound(
         &mut self,
         is_object: bool,
@@ -184,7 +185,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The name of a member with the colon and the spaces behind it; empty where it is hidden.
+    /// Parses the name of a member with its colon and the spaces after it. Returns an empty name if
+    /// it is hidden.
     fn name(&mut self, on_the_way: bool) -> Result<String, BadJson> {
         let start = self.at;
         if self.peek() != Some(b'"') {
@@ -207,13 +209,13 @@ impl Reader<'_> {
         Ok(name)
     }
 
-    /// A string with its quotation marks. Of a hidden one the beginnings of its escapes stay seen:
-    /// the backslash and the letter behind it, not the digits of a code.
+    /// Parses a string with its quotation marks. Of a hidden string the prefixes of escapes stay
+    /// visible: the backslash and the letter after it, but not the digits of a code.
     fn string(&mut self, shown: Shown) -> Result<(), BadJson> {
         self.at += 1;
         let mut start = self.at;
         loop {
-            let byte = self.peek().ok_or_else(|| self.bad("a string does not end"))?;
+            let byte = self.peek().ok_or_else(|| self.bad("a string is not terminated"))?;
             match byte {
                 b'"' | b'\\' => {
                     if shown == Shown::Quotes && start < self.at {
@@ -224,24 +226,24 @@ impl Reader<'_> {
                         return Ok(());
                     }
                     let kind = self.peek().filter(|kind| b"\"\\/bfnrtu".contains(kind));
-                    let kind = kind.ok_or_else(|| self.bad("an escape is none"))?;
+                    let kind = kind.ok_or_else(|| self.bad("an escape is invalid"))?;
                     self.at += 1;
                     start = self.at;
                     if kind == b'u' {
                         self.code()?;
                     }
                 }
-                0..0x20 => return Err(self.bad("a control character is in a string")),
+                0..0x20 => return Err(self.bad("a string contains a control character")),
                 _ => self.at += 1,
             }
         }
     }
 
-    /// The four digits of an escape's code.
+    /// Parses the four digits of an escape's code.
     fn code(&mut self) -> Result<(), BadJson> {
         for _ in 0..4 {
             if !self.peek().is_some_and(|digit| digit.is_ascii_hexdigit()) {
-                return Err(self.bad("the code of an escape is none"));
+                return Err(self.bad("the code of an escape is invalid"));
             }
             self.at += 1;
         }

@@ -1,4 +1,4 @@
-//! Signed notes (C2SP signed-note) with Ed25519, and the keys that they are verified with.
+//! Signed notes (C2SP signed-note) with Ed25519, and their verifier keys.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use sha2::{Digest as _, Sha256};
 use super::{BadLog, MAX_NOTE_BYTES};
 use crate::signed::{hex, unhex};
 
-/// The identifier of Ed25519 among the types of signatures.
+/// The signature type of Ed25519.
 const ED25519: u8 = 1;
-/// The most signatures of a note, and characters of a key's name.
+/// Maximum number of signatures of a note, and maximum length of a key's name in characters.
 const MAX_SIGNATURES: usize = 32;
 const MAX_NAME_CHARS: usize = 200;
 const DASH: &str = "\u{2014} ";
 
-/// A key with its name, as monitors are given it: `name+id+key`, where the id is the first four
-/// bytes of SHA-256 over the name, a newline, the type of the signature and the key.
+/// A key with its name, as monitors receive it: `name+id+key`, where the id is the first four bytes
+/// of SHA-256 over the name, a newline, the signature type and the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteKey {
     name: String,
@@ -27,23 +27,23 @@ pub struct NoteKey {
 
 impl NoteKey {
     /// # Errors
-    /// Where the name cannot be one, or the key is none.
+    /// The name or the key is malformed.
     pub fn new(name: &str, public_key: &[u8; 32]) -> Result<Self, BadLog> {
         if !is_key_name(name) {
             return Err(BadLog::Form("the key's name has characters that it must not have"));
         }
         let key = VerifyingKey::from_bytes(public_key);
-        let key = key.map_err(|_| BadLog::Form("the key is none of Ed25519"))?;
+        let key = key.map_err(|_| BadLog::Form("the key is not an Ed25519 key"))?;
         let hash: [u8; 32] =
             Sha256::digest([name.as_bytes(), &[b'\n', ED25519], public_key].concat()).into();
         let [first, second, third, fourth, ..] = hash;
         Ok(Self { name: name.to_owned(), id: [first, second, third, fourth], key })
     }
 
-    /// Reads the form in which it is given to monitors.
+    /// Parses the textual form for monitors.
     ///
     /// # Errors
-    /// Where it is none.
+    /// It is malformed.
     pub fn parse(text: &str) -> Result<Self, BadLog> {
         let wrong = || BadLog::Form("a key is written as name+id+key");
         let mut parts = text.splitn(3, '+');
@@ -51,7 +51,7 @@ impl NoteKey {
         let ((name, id), key) = name.zip(id).zip(key).ok_or_else(wrong)?;
         let bytes = STANDARD.decode(key).map_err(|_| wrong())?;
         let [ED25519, key @ ..] = bytes.as_slice() else {
-            return Err(BadLog::Form("the key is none of Ed25519"));
+            return Err(BadLog::Form("the key is not an Ed25519 key"));
         };
         let known = Self::new(name, key.try_into().map_err(|_| wrong())?)?;
         if unhex(id).as_deref() == Some(&known.id) { Ok(known) } else { Err(wrong()) }
@@ -70,8 +70,8 @@ impl fmt::Display for NoteKey {
     }
 }
 
-/// Whether a key may have this name: not empty, neither spaces, control characters nor `+`, and up
-/// to 200 characters.
+/// Returns whether a key may have this name: not empty, without spaces, control characters and `+`,
+/// and up to 200 characters.
 #[must_use]
 pub fn is_key_name(name: &str) -> bool {
     let fine =
@@ -79,7 +79,7 @@ pub fn is_key_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine)
 }
 
-/// A text with signatures. None of them is verified yet.
+/// A text with signatures that are not verified yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SignedNote {
     /// Ends with a newline.
@@ -98,7 +98,7 @@ impl SignedNote {
     /// Signs a text with keys of one name.
     ///
     /// # Errors
-    /// Where the name cannot be one.
+    /// The name is malformed.
     pub(super) fn sign(text: String, name: &str, keys: &[&SigningKey]) -> Result<Self, BadLog> {
         let sign = |key: &&SigningKey| {
             let NoteKey { name, id, .. } = NoteKey::new(name, key.verifying_key().as_bytes())?;
@@ -110,7 +110,7 @@ impl SignedNote {
     }
 
     /// # Errors
-    /// Where it is none, or too long.
+    /// It is malformed or too long.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, BadLog> {
         if bytes.len() > MAX_NOTE_BYTES {
             return Err(BadLog::Long(MAX_NOTE_BYTES));
@@ -144,10 +144,11 @@ impl SignedNote {
         &self.text
     }
 
-    /// Whether this key signed it. Signatures of other keys are left aside, as the standard asks.
+    /// Verifies that this key signed it. Ignores signatures of other keys, as the specification
+    /// requires.
     ///
     /// # Errors
-    /// Where there is none by this key, or one that is wrong.
+    /// There is no signature by this key, or it is invalid.
     pub(super) fn verify(&self, key: &NoteKey) -> Result<(), BadLog> {
         let by =
             |signature: &&NoteSignature| (&signature.name, signature.id) == (&key.name, key.id);

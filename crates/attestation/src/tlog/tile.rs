@@ -1,14 +1,14 @@
-//! The files of a log: names and contents of tiles and of entry bundles (C2SP tlog-tiles).
+//! The files of a log: paths and contents of tiles and entry bundles (C2SP tlog-tiles).
 
 use super::{BadLog, Hash, MAX_TREE_SIZE};
 use crate::bytes::Bytes;
 
 /// Hashes of a full tile, and entries of a full bundle.
 pub const TILE_WIDTH: u16 = 256;
-/// The longest entry that is read, in bytes.
+/// Maximum length of an entry.
 pub const MAX_ENTRY_BYTES: usize = 256;
 
-/// Hashes that stand beside each other in a tree, at a height that is a multiple of 8.
+/// Adjacent hashes of a tree, at a height that is a multiple of 8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile {
     pub level: u8,
@@ -23,28 +23,28 @@ impl Tile {
         self.hashes.len() == usize::from(TILE_WIDTH)
     }
 
-    /// Where its file is below the log's address.
+    /// Returns the path of its file, relative to the log's address.
     #[must_use]
     pub fn path(&self) -> String {
         let width = u16::try_from(self.hashes.len()).unwrap_or(TILE_WIDTH);
         format!("tile/{}/{}", self.level, place(self.index, width))
     }
 
-    /// What its file holds.
+    /// Returns the content of its file.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.hashes.concat()
     }
 }
 
-/// Where the bundle of entries is that the level 0 tile of the same index and width has the hashes
-/// of.
+/// Returns the path of the entry bundle for the level 0 tile of the same index and width.
 #[must_use]
 pub fn entries_path(index: u64, width: u16) -> String {
     format!("tile/entries/{}", place(index, width))
 }
 
-/// Three digits for each element, and `x` before all but the last: 1234067 is `x001/x234/067`.
+/// Formats three digits per path element, with `x` before all but the last: 1234067 is
+/// `x001/x234/067`.
 fn place(index: u64, width: u16) -> String {
     let mut text = format!("{:03}", index % 1000);
     let mut rest = index / 1000;
@@ -55,22 +55,22 @@ fn place(index: u64, width: u16) -> String {
     if width < TILE_WIDTH { format!("{text}.p/{width}") } else { text }
 }
 
-/// Reads a tile of this width.
+/// Parses a tile of this width.
 ///
 /// # Errors
-/// Where it is longer or shorter.
+/// It has another width.
 pub fn read_tile(bytes: &[u8], width: u16) -> Result<Vec<Hash>, BadLog> {
     let (hashes, rest) = bytes.as_chunks::<32>();
     if !rest.is_empty() || hashes.len() != usize::from(width) {
-        return Err(BadLog::Form("the tile is of another width"));
+        return Err(BadLog::Form("the tile has the wrong width"));
     }
     Ok(hashes.to_vec())
 }
 
-/// A bundle of entries, each with its length in 2 bytes before it.
+/// Encodes a bundle of entries, each preceded by its length in 2 bytes.
 ///
 /// # Errors
-/// Where an entry is longer than [`MAX_ENTRY_BYTES`].
+/// An entry is longer than [`MAX_ENTRY_BYTES`].
 pub fn write_bundle<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, BadLog> {
     let mut bytes = vec![];
     for entry in entries {
@@ -81,10 +81,10 @@ pub fn write_bundle<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Result<V
     Ok(bytes)
 }
 
-/// Reads a bundle of this many entries.
+/// Parses a bundle of this many entries.
 ///
 /// # Errors
-/// Where it has more or fewer, or one that is longer than [`MAX_ENTRY_BYTES`].
+/// It has more or fewer entries, or one that is longer than [`MAX_ENTRY_BYTES`].
 pub fn read_bundle(bytes: &[u8], width: u16) -> Result<Vec<&[u8]>, BadLog> {
     let mut rest = Bytes(bytes);
     let mut entries = vec![];
@@ -98,9 +98,9 @@ pub fn read_bundle(bytes: &[u8], width: u16) -> Result<Vec<&[u8]>, BadLog> {
     if rest.is_empty() { Ok(entries) } else { Err(BadLog::Form("the bundle has more entries")) }
 }
 
-/// A number in decimal without zeros before it, as sizes and indexes are written.
+/// Parses a decimal number without leading zeros, as sizes and indexes are written.
 pub(super) fn number(text: &str) -> Result<u64, BadLog> {
-    let wrong = BadLog::Form("a number is not in decimal, or too large");
+    let wrong = BadLog::Form("a number is not decimal, or too large");
     let number: u64 = text.parse().map_err(|_| wrong.clone())?;
     if number > MAX_TREE_SIZE || number.to_string() != text { Err(wrong) } else { Ok(number) }
 }

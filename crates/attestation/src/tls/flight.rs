@@ -1,5 +1,5 @@
-//! The server's flight: its certificate, its signature over all that was said before, and both
-//! sides' Finished.
+//! The server's flight: its certificate, its signature over the transcript, and the Finished
+//! messages of both sides.
 
 use ring::digest;
 use rustls_pki_types::{
@@ -17,28 +17,28 @@ use super::{
 };
 use crate::{bytes::Bytes, refusal::Refusal};
 
-/// A chain with more certificates is refused.
+/// Maximum number of certificates in a chain.
 const LONGEST_CHAIN: usize = 8;
-/// A flight with more bytes is refused.
+/// Maximum length of a flight.
 const LONGEST_FLIGHT: usize = 128 * 1024;
 
-/// Whom a witness believes, and when.
+/// The trust anchors of an examination, and its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Trust<'a> {
     pub roots: &'a [TrustAnchor<'a>],
     pub now: UnixTime,
 }
 
-/// A server that proved who it is.
+/// An authenticated server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// The number of the signature's scheme (RFC 8446, section 4.2.3).
+    /// The signature scheme's number (RFC 8446, section 4.2.3).
     pub(crate) scheme: u16,
     pub(crate) leaf_key_sha256: [u8; 32],
     pub(crate) chain_sha256: [u8; 32],
-    /// The hash of all up to the server's Finished.
+    /// The transcript hash up to the server's Finished.
     pub(crate) transcript: Vec<u8>,
-    /// Records that its flight took.
+    /// Number of records of its flight.
     pub(crate) records: usize,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn server(
     })
 }
 
-/// The client's Finished is its first encrypted record, and nothing else is in it.
+/// Verifies that the client's first encrypted record contains its Finished and nothing else.
 pub(crate) fn client_finished(
     suite: Suite,
     secret: &[u8],
@@ -121,8 +121,8 @@ fn finished(suite: Suite, secret: &[u8], message: &[u8], transcript: &[u8]) -> O
     (kind == FINISHED && rest.is_empty() && same).then_some(())
 }
 
-/// Exactly `EncryptedExtensions`, Certificate, `CertificateVerify` and Finished, and nothing behind
-/// them in their last record.
+/// Reads exactly `EncryptedExtensions`, Certificate, `CertificateVerify` and Finished; their last
+/// record must contain nothing else.
 fn read(suite: Suite, secret: &[u8], records: &[Record<'_>]) -> Result<Flight, Refusal> {
     let mut opener = Opener::new(suite, secret)?;
     let (mut stream, mut used) = (vec![], 0);
@@ -163,7 +163,7 @@ fn read(suite: Suite, secret: &[u8], records: &[Record<'_>]) -> Result<Flight, R
     Err(Refusal::Flight)
 }
 
-/// The next whole message with its header.
+/// Returns the next complete message with its header.
 fn message<'a>(rest: &mut Bytes<'a>) -> Option<&'a [u8]> {
     let mut ahead = *rest;
     ahead.u8()?;
@@ -188,7 +188,7 @@ fn chain(message: &[u8]) -> Result<Vec<CertificateDer<'_>>, Refusal> {
     while !list.is_empty() {
         let entry = list.vector24().zip(list.vector16());
         let (certificate, own) = entry.ok_or(Refusal::Flight)?;
-        // What may stand beside a certificate (an OCSP answer, SCTs) is not needed and not read.
+        // Extensions of a certificate (an OCSP response, SCTs) are not needed and not interpreted.
         extensions(own)?;
         chain.push(CertificateDer::from(certificate.0));
         if chain.len() > LONGEST_CHAIN {
@@ -198,7 +198,7 @@ fn chain(message: &[u8]) -> Result<Vec<CertificateDer<'_>>, Refusal> {
     if chain.is_empty() { Err(Refusal::NoCertificate) } else { Ok(chain) }
 }
 
-/// `CertificateVerify` (RFC 8446, section 4.4.3); answers its scheme.
+/// Verifies `CertificateVerify` (RFC 8446, section 4.4.3) and returns its scheme.
 fn verify_signature(
     leaf: &EndEntityCert<'_>,
     message: &[u8],
@@ -217,7 +217,7 @@ fn verify_signature(
     verified.map(|()| scheme).map_err(|_| Refusal::Signature)
 }
 
-/// What a scheme means for the keys that may use it: in TLS 1.3 a curve belongs to each of ECDSA's.
+/// Returns the algorithm of a signature scheme. In TLS 1.3 each ECDSA scheme implies a curve.
 fn algorithm(scheme: u16) -> Option<&'static dyn SignatureVerificationAlgorithm> {
     Some(match scheme {
         0x0403 => algorithms::ECDSA_P256_SHA256,

@@ -1,19 +1,20 @@
-//! The two hellos (RFC 8446, sections 4.1.2 and 4.1.3): what was offered, and what was chosen of it.
+//! The ClientHello and ServerHello (RFC 8446, sections 4.1.2 and 4.1.3): offered and negotiated
+//! parameters.
 
 use super::schedule::Suite;
 use crate::{bytes::Bytes, refusal::Refusal};
 
-/// The header of a handshake message: its type and its length.
+/// Length of a handshake message's header: its type and its length.
 const HEADER: usize = 4;
 const LEGACY_VERSION: u16 = 0x0303;
 const TLS13: u16 = 0x0304;
-/// What a `HelloRetryRequest` has for a random (RFC 8446, section 4.1.3).
+/// The random value of a `HelloRetryRequest` (RFC 8446, section 4.1.3).
 const RETRY: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-// Extensions, by the registry of TLS.
+// Extension types of the TLS registry.
 const SERVER_NAME: u16 = 0;
 pub(crate) const ALPN: u16 = 16;
 const COMPRESS_CERTIFICATE: u16 = 27;
@@ -24,13 +25,13 @@ const POST_HANDSHAKE_AUTH: u16 = 49;
 const KEY_SHARE: u16 = 51;
 const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
-/// `http/1.1`, as the only name of a list (RFC 7301).
+/// `http/1.1` as the only name of a list (RFC 7301).
 pub(crate) const HTTP11_ALONE: &[u8] = b"\x00\x09\x08http/1.1";
 
-/// X25519 and P-256, with the length of a share of each (RFC 8446, section 4.2.8.2).
+/// X25519 and P-256, with the length of a key share of each (RFC 8446, section 4.2.8.2).
 const GROUPS: &[(u16, usize)] = &[(0x001d, 32), (0x0017, 65)];
 
-/// What both sides agreed on.
+/// The negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Agreed {
     pub(crate) suite: Suite,
@@ -141,7 +142,7 @@ fn server_hello(
     Ok(Agreed { suite, group })
 }
 
-/// Extensions by their types, none twice (RFC 8446, section 4.2).
+/// Parses extensions by their types, without duplicates (RFC 8446, section 4.2).
 pub(crate) fn extensions(mut rest: Bytes<'_>) -> Result<Vec<(u16, &[u8])>, Refusal> {
     let mut found: Vec<(u16, &[u8])> = vec![];
     while !rest.is_empty() {
@@ -158,7 +159,7 @@ pub(crate) fn find<'a>(extensions: &[(u16, &'a [u8])], kind: u16) -> Option<&'a 
     extensions.iter().find(|(known, _)| *known == kind).map(|(_, value)| *value)
 }
 
-/// The one name of a list of one (RFC 6066, section 3).
+/// Returns the only name of a server name list (RFC 6066, section 3).
 fn server_name(value: &[u8]) -> Option<&[u8]> {
     let mut rest = Bytes(value);
     let mut list = rest.vector16().filter(|_| rest.is_empty())?;
@@ -166,7 +167,7 @@ fn server_name(value: &[u8]) -> Option<&[u8]> {
     (kind == 0 && list.is_empty()).then_some(name.0)
 }
 
-/// The groups of the shares that a client sent.
+/// Returns the groups of the client's key shares.
 fn shares(value: &[u8]) -> Option<Vec<u16>> {
     let mut rest = Bytes(value);
     let mut list = rest.vector16().filter(|_| rest.is_empty())?;

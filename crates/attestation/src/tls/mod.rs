@@ -1,5 +1,6 @@
-//! TLS 1.3 as a witness reads it: from the bytes of both directions, with secrets that were told
-//! after the connection was over, and nothing believed that the bytes do not show.
+//! TLS 1.3 from the attestor's perspective: from the recorded bytes of both directions, with
+//! secrets that are revealed after the connection is closed. Nothing is trusted that the bytes do
+//! not prove.
 
 pub(crate) mod flight;
 pub(crate) mod hello;

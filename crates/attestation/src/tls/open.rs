@@ -1,4 +1,4 @@
-//! Opening records with derived keys: each in its place from the first on, none left out.
+//! Decrypts records with derived keys: all of them, in sequence from the first one.
 
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
@@ -10,18 +10,18 @@ use crate::{bytes::Bytes, refusal::Refusal};
 /// `close_notify`, a warning (RFC 8446, section 6.1).
 pub(crate) const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// Opens one direction's records of one phase, in their order.
+/// Decrypts one direction's records of one phase, in sequence.
 pub(crate) struct Opener {
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
     sequence: u64,
 }
 
-/// What was in a record.
+/// The decrypted content of a record.
 pub(crate) struct Opened {
     pub(crate) kind: u8,
     pub(crate) content: Vec<u8>,
-    /// Zeros behind the content (RFC 8446, section 5.4).
+    /// Number of zeros after the content (RFC 8446, section 5.4).
     pub(crate) padding: usize,
 }
 
@@ -51,7 +51,7 @@ impl Opener {
     }
 }
 
-/// The nonce of a record (RFC 8446, section 5.3).
+/// Returns the nonce of a record (RFC 8446, section 5.3).
 pub(crate) fn nonce(mut iv: [u8; NONCE_LEN], sequence: u64) -> [u8; NONCE_LEN] {
     for (byte, count) in iv.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
         *byte ^= count;
@@ -59,7 +59,7 @@ pub(crate) fn nonce(mut iv: [u8; NONCE_LEN], sequence: u64) -> [u8; NONCE_LEN] {
     iv
 }
 
-/// What a client said: application data, then `close_notify`, nothing else.
+/// Decrypts the client's data: application data, then `close_notify`, nothing else.
 pub(crate) fn client_data(
     suite: Suite,
     secret: &[u8],
@@ -85,10 +85,10 @@ pub(crate) fn client_data(
     Ok(said)
 }
 
-/// What a server said: application data and tickets, and `close_notify` at most at its end. Many
-/// servers close TCP without one; then somebody may have cut off what follows, and it is for the
-/// reader of the response to see that it is complete ([`crate::http::response::read`] takes no
-/// other).
+/// Decrypts the server's data: application data and tickets, and at most one `close_notify` at the
+/// end. Many servers close TCP without it; then an attacker may have truncated the data, and the
+/// parser of the response has to detect that ([`crate::http::response::read`] accepts only complete
+/// responses).
 pub(crate) fn server_data(
     suite: Suite,
     secret: &[u8],
@@ -111,7 +111,8 @@ pub(crate) fn server_data(
     Ok(said)
 }
 
-/// After its flight a server may send tickets alone; a `KeyUpdate` would end what was bound.
+/// Checks that the server sends only tickets after its flight; a `KeyUpdate` would leave the proved
+/// keys.
 fn tickets(content: &[u8]) -> Result<(), Refusal> {
     let mut rest = Bytes(content);
     while !rest.is_empty() {

@@ -1,9 +1,9 @@
-//! The key schedule (RFC 8446, section 7.1): every key follows from the handshake secret and from
-//! hashes of what was seen in clear. No key is taken from anybody.
+//! The key schedule (RFC 8446, section 7.1): every key is derived from the handshake secret and
+//! from hashes of plaintext messages. No key is taken from a peer.
 
 use ring::{aead, digest, hmac};
 
-/// The cipher suites of TLS 1.3 that are read (RFC 8446, appendix B.4).
+/// The supported cipher suites of TLS 1.3 (RFC 8446, appendix B.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     Aes128GcmSha256,
@@ -12,7 +12,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// The suite of a number.
+    /// Returns the suite with this number.
     #[must_use]
     pub const fn of(number: u16) -> Option<Self> {
         match number {
@@ -23,7 +23,7 @@ impl Suite {
         }
     }
 
-    /// Its number in the registry of TLS.
+    /// Returns its number in the TLS registry.
     #[must_use]
     pub const fn number(self) -> u16 {
         match self {
@@ -33,7 +33,7 @@ impl Suite {
         }
     }
 
-    /// Bytes of its hash, and of every secret.
+    /// Returns the length of its hash and of every secret, in bytes.
     #[must_use]
     pub fn hash_length(self) -> usize {
         self.digest().output_len()
@@ -73,7 +73,7 @@ impl Suite {
         hmac::sign(&hmac::Key::new(self.mac(), key), message).as_ref().to_vec()
     }
 
-    /// HKDF-Expand-Label (RFC 8446, section 7.1); never longer than one hash.
+    /// HKDF-Expand-Label (RFC 8446, section 7.1), with an output of at most one hash.
     pub(crate) fn expand(self, secret: &[u8], label: &str, context: &[u8], length: u8) -> Vec<u8> {
         let byte = |length: usize| u8::try_from(length).unwrap_or(u8::MAX);
         let label = format!("tls13 {label}");
@@ -93,7 +93,8 @@ impl Suite {
         self.expand(secret, label, hash, length)
     }
 
-    /// Both sides' secrets of the handshake, from the handshake secret and the hash of the hellos.
+    /// Derives the handshake traffic secrets of both sides from the handshake secret and the hash
+    /// of the hellos.
     pub(crate) fn handshake_traffic(self, secret: &[u8], hellos: &[u8]) -> Traffic {
         Traffic {
             client: self.derive(secret, "c hs traffic", hellos),
@@ -101,8 +102,8 @@ impl Suite {
         }
     }
 
-    /// Both sides' secrets of application data, from the handshake secret and the hash of all up to
-    /// the server's Finished.
+    /// Derives the application traffic secrets of both sides from the handshake secret and the
+    /// transcript hash up to the server's Finished.
     pub(crate) fn application_traffic(self, secret: &[u8], handshake: &[u8]) -> Traffic {
         let derived = self.derive(secret, "derived", &self.hash(&[]));
         let master = self.hmac(&derived, &vec![0; self.hash_length()]);
@@ -112,7 +113,7 @@ impl Suite {
         }
     }
 
-    /// The handshake secret, from what the two key shares come to.
+    /// Derives the handshake secret from the shared secret of the key exchange.
     #[must_use]
     pub fn handshake_secret(self, shared: &[u8]) -> Vec<u8> {
         let zeros = vec![0; self.hash_length()];
@@ -120,7 +121,7 @@ impl Suite {
         self.hmac(&self.derive(&early, "derived", &self.hash(&[])), shared)
     }
 
-    /// What a Finished message holds (RFC 8446, section 4.4.4).
+    /// Computes the content of a Finished message (RFC 8446, section 4.4.4).
     pub(crate) fn finished(self, secret: &[u8], transcript: &[u8]) -> Vec<u8> {
         self.hmac(&self.derive(secret, "finished", &[]), transcript)
     }
@@ -136,7 +137,7 @@ impl Suite {
     }
 }
 
-/// The secrets of both sides for one phase.
+/// The traffic secrets of both sides for one phase.
 pub(crate) struct Traffic {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,

@@ -1,15 +1,15 @@
-//! Records (RFC 8446, section 5.1): what each direction is made of.
+//! Parses the records (RFC 8446, section 5.1) of both directions.
 
 use super::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, CLIENT_HELLO, HANDSHAKE, SERVER_HELLO};
 use crate::{bytes::Bytes, refusal::Refusal};
 
 const HEADER: usize = 5;
-/// Of an encrypted record (RFC 8446, section 5.2).
+/// Maximum length of an encrypted record (RFC 8446, section 5.2).
 const LONGEST: usize = (1 << 14) + 256;
-/// More records than an honest exchange of the largest allowed size has.
+/// Maximum number of records; an honest exchange of the largest allowed size has fewer.
 const MOST_RECORDS: usize = 4096;
 const LEGACY_VERSION: [u8; 2] = [3, 3];
-/// What a first `ClientHello` carries instead (RFC 8446, section 5.1).
+/// The version of the record of a first `ClientHello` (RFC 8446, section 5.1).
 const FIRST_VERSION: [u8; 2] = [3, 1];
 
 /// A record with its header.
@@ -22,7 +22,7 @@ pub(crate) struct Record<'a> {
 /// One direction: its hello, and the encrypted records after it.
 #[derive(Debug)]
 pub(crate) struct Direction<'a> {
-    /// The whole message, with its header.
+    /// The complete message with its header.
     pub(crate) hello: &'a [u8],
     pub(crate) sealed: Vec<Record<'a>>,
 }
@@ -47,8 +47,8 @@ fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
     let mut rest = Bytes(bytes);
     let first = record(&mut rest)?;
     let [content, major, minor, ..] = first.header;
-    // Nothing signs this version: it has to be the one that our client writes, so that no byte is
-    // left that anybody could choose.
+    // No signature covers this version: only the value that the prover's TLS library writes is
+    // accepted, so that no byte can be chosen freely.
     let version = if kind == CLIENT_HELLO { FIRST_VERSION } else { LEGACY_VERSION };
     if content != HANDSHAKE || [major, minor] != version {
         return Err(Refusal::NoHello);
@@ -57,7 +57,7 @@ fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
     if message.u8() != Some(kind) {
         return Err(Refusal::NoHello);
     }
-    // A hello in two records, or with something behind it in the same, could be read in two ways.
+    // A fragmented hello, or more data in its record, would be ambiguous.
     if message.vector24().is_none() || !message.is_empty() {
         return Err(Refusal::HelloInPieces);
     }
@@ -70,7 +70,8 @@ fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
         }
         match content {
             APPLICATION_DATA => sealed.push(record),
-            // For middleboxes, once, before anything is encrypted (RFC 8446, appendix D.4).
+            // For middlebox compatibility, once, before anything is encrypted (RFC 8446, appendix
+            // D.4).
             CHANGE_CIPHER_SPEC if record.body == [1] && sealed.is_empty() && !compatible => {
                 compatible = true;
             }

@@ -1,5 +1,5 @@
-//! The circuit: from the handshake secret, which is hidden, to the keys, and from there to every
-//! byte that is opened.
+//! The circuit: derives the keys from the hidden handshake secret, and from them every revealed
+//! byte.
 
 use bellpepper::gadgets::{multieq::MultiEq, uint32::UInt32};
 use bellpepper_core::{ConstraintSystem, SynthesisError, boolean::Boolean};
@@ -15,7 +15,7 @@ use crate::tls::flight::sha256;
 
 /// "expand 32-byte k" (RFC 8439, section 2.3).
 const WORDS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
-/// The quarter rounds of two rounds, by the places of their words, and the turns of each.
+/// The quarter rounds of a double round, by the indexes of their words.
 const QUARTERS: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
@@ -27,7 +27,7 @@ const QUARTERS: [[usize; 4]; 8] = [
     [3, 4, 9, 14],
 ];
 
-/// Lays the circuit down for a statement and the handshake secret that it is about.
+/// Synthesizes the circuit for a statement and its handshake secret.
 ///
 /// # Errors
 /// Those of the constraint system.
@@ -68,14 +68,14 @@ pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     Ok(())
 }
 
-/// The keys of both streams as bits, the lowest of each byte first.
+/// The keys of both streams as bits, little-endian within each byte.
 struct Keys {
     client: Vec<Boolean>,
-    /// None where only the client's stream is proved.
+    /// `None` if only the client's stream is proved.
     server: Option<Vec<Boolean>>,
 }
 
-/// The key of a stream, and its IV published, from a side's traffic secret.
+/// Derives the key of a stream from a side's traffic secret, and publishes its IV.
 fn stream_key<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     side: &str,
@@ -89,7 +89,7 @@ fn stream_key<F: PrimeField, CS: ConstraintSystem<F>>(
     Ok(turned(&secret.expand(cs, "key", &[], 32)?))
 }
 
-/// The key of the stream that a block says it is of.
+/// Selects the key of the stream that a block belongs to.
 fn chosen<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     keys: &Keys,
@@ -102,14 +102,14 @@ fn chosen<F: PrimeField, CS: ConstraintSystem<F>>(
     publisher.publish(cs, std::slice::from_ref(&is_server))?;
     let pairs = server.iter().zip(&keys.client).enumerate();
     let bit = |(at, (server, client))| {
-        // "Choose" of SHA-256: the one where the bit is set, else the other.
+        // The "choose" function of SHA-256: the first one if the bit is set, else the second one.
         Boolean::sha256_ch(cs.namespace(|| format!("key {at}")), &is_server, server, client)
     };
     Ok(words(&pairs.map(bit).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// What is opened of a block is what the key makes of its ciphertext, and what is marked as of a
-/// class is of it.
+/// Constrains a block: its revealed bytes are the decrypted ciphertext, and bytes that are marked
+/// with a class belong to it.
 fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     block: &Block,
@@ -148,7 +148,7 @@ fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     Ok(())
 }
 
-/// One block of the stream as bits (RFC 8439, section 2.3).
+/// Computes one block of the key stream as bits (RFC 8439, section 2.3).
 fn chacha20<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     key: &[UInt32],

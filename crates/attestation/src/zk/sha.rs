@@ -6,9 +6,9 @@ use ff::PrimeField;
 
 use super::words::constant;
 
-/// Bits that SHA-256 takes at once.
+/// Block length of SHA-256 in bits.
 const CHUNK: usize = 512;
-/// The state that SHA-256 begins with (FIPS 180-4, section 5.3.3).
+/// Initial state of SHA-256 (FIPS 180-4, section 5.3.3).
 const BEGIN: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
@@ -20,7 +20,7 @@ const BEGIN: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// A key of HMAC, worked into both of its hashes.
+/// An HMAC key, as the states of its inner and outer hash.
 pub(super) struct Key {
     inner: Vec<UInt32>,
     outer: Vec<UInt32>,
@@ -36,7 +36,7 @@ impl Key {
         let mut padded = |pad: u8| {
             let pads = constant(&[pad; CHUNK / 8]);
             let key = key.iter().map(Some).chain(std::iter::repeat(None));
-            // With a constant, exclusive or is the bit itself or its opposite.
+            // With a constant, exclusive or is the bit itself or its negation.
             let bits = pads.into_iter().zip(key).map(|(pad, bit)| match bit {
                 Some(bit) if pad.get_value() == Some(true) => bit.not(),
                 Some(bit) => bit.clone(),
@@ -59,7 +59,7 @@ impl Key {
         finish(cs, &format!("{name} outer"), &self.outer, &inner)
     }
 
-    /// HKDF-Expand-Label, up to one hash long.
+    /// HKDF-Expand-Label, with an output of at most one hash.
     pub(super) fn expand<F: PrimeField, CS: ConstraintSystem<F>>(
         &self,
         cs: &mut CS,
@@ -81,7 +81,7 @@ impl Key {
     }
 }
 
-/// Hashes the rest of a message whose first chunk is in the state already.
+/// Hashes the remaining message; its first block is already in the state.
 fn finish<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     name: &str,

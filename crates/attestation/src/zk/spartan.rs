@@ -1,5 +1,5 @@
-//! Proofs by Spartan over T256 (discrete logarithms, no trusted setup). spartan2 proves; what
-//! verifies is [`super::verifier`].
+//! Proofs by Spartan over T256 (discrete logarithms, no trusted setup). spartan2 proves;
+//! [`super::verifier`] verifies.
 
 #[cfg(test)]
 mod tests;
@@ -31,9 +31,9 @@ type System = SpartanZkSNARK<T256HyraxEngine>;
 type Scalar = <T256HyraxEngine as Engine>::Scalar;
 type ProverKey = <System as R1CSSNARKTrait<T256HyraxEngine>>::ProverKey;
 
-/// The circuits that there are: as many blocks as fit under a power of two of constraints, since
-/// everything in between costs the same; and the digest of the key that spartan2 derives, which
-/// names the circuit in every transcript. A test derives them again.
+/// The available circuits: as many blocks as fit under a power of two of constraints, because
+/// everything in between costs the same; with the digest of the key that spartan2 derives, which
+/// identifies the circuit in every transcript. A test derives them again.
 const CIRCUITS: [(Kind, [u8; 32]); 5] = [
     (
         Kind { proves_server: false, blocks: 19 },
@@ -77,7 +77,7 @@ const CIRCUITS: [(Kind, [u8; 32]); 5] = [
     ),
 ];
 
-/// What two statements of one circuit have in common.
+/// The properties that statements of one circuit share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     /// Whether the server's stream is proved too.
@@ -85,8 +85,8 @@ struct Kind {
     blocks: usize,
 }
 
-/// Spartan, with what proves and verifies each circuit once it was needed: that follows from the
-/// circuit, so that nobody has to be believed for it. Some hundred megabytes each.
+/// Spartan, with cached proving and verifying keys of the used circuits. They are derived from the
+/// circuit, so that no setup has to be trusted. Some hundred megabytes each.
 #[derive(Default)]
 pub struct Spartan {
     keys: Mutex<HashMap<Kind, Arc<ProverKey>>>,
@@ -100,7 +100,7 @@ struct Circuit {
 }
 
 impl Spartan {
-    /// What proves a circuit; seconds where it is not there yet.
+    /// Returns the proving key of a circuit; deriving it takes seconds.
     fn key(&self, kind: Kind) -> Result<Arc<ProverKey>, ZkError> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = keys.get(&kind) {
@@ -109,14 +109,14 @@ impl Spartan {
         let made = System::setup(Circuit { statement: blank(kind), secret: [0; 32] });
         let (key, verifier) = made.map_err(|error| failed(&error))?;
         if verifier.digest().map_err(|error| failed(&error))? != kind.digest()? {
-            return Err(ZkError::Prove("the circuit is not the one that is verified".to_owned()));
+            return Err(ZkError::Prove("the circuit differs from the verified one".to_owned()));
         }
         let key = Arc::new(key);
         keys.insert(kind, key.clone());
         Ok(key)
     }
 
-    /// What verifies proofs about a circuit; a second where it is not there yet.
+    /// Returns the verifier of a circuit; deriving it takes a second.
     fn verifier(&self, kind: Kind) -> Result<Arc<Verifier>, ZkError> {
         let mut verifiers = self.verifiers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(verifier) = verifiers.get(&kind) {
@@ -133,7 +133,7 @@ impl Spartan {
 }
 
 impl Kind {
-    /// Of the smallest circuit that a statement fits into.
+    /// Returns the smallest circuit that a statement fits into.
     fn of(statement: &Statement) -> Result<Self, ZkError> {
         let proves_server = matches!(statement.server, ServerData::Proved(_));
         let mut kinds = CIRCUITS.into_iter().map(|(kind, _)| kind);
@@ -149,7 +149,7 @@ impl Kind {
     }
 }
 
-/// A statement of blocks that say nothing.
+/// Returns a statement of blank blocks.
 fn blank(kind: Kind) -> Statement {
     Statement {
         hellos: [0; 32],
@@ -170,7 +170,7 @@ fn failed(error: &dyn std::fmt::Debug) -> ZkError {
     ZkError::Prove(format!("{error:?}"))
 }
 
-/// The statement filled up to a circuit with blocks that say nothing.
+/// Pads the statement with blank blocks to the size of a circuit.
 fn shaped(statement: &Statement) -> Result<(Kind, Statement), ZkError> {
     let kind = Kind::of(statement)?;
     let mut statement = statement.clone();

@@ -1,4 +1,4 @@
-//! What has to be proved of a connection, made of what was recorded.
+//! Derives the statement to be proved from the recorded connection.
 
 use std::ops::Range;
 
@@ -22,7 +22,8 @@ use crate::{
 
 const TAG: usize = 16;
 
-/// Hidden ranges in the one order that they can be told in: at least one byte is between two.
+/// Checks that hidden ranges are in their only valid order: with at least one byte between two of
+/// them.
 pub(super) fn ordered(hidden: &[Range<usize>], length: usize) -> Result<(), Refusal> {
     let mut end = 0;
     for hidden in hidden {
@@ -34,8 +35,8 @@ pub(super) fn ordered(hidden: &[Range<usize>], length: usize) -> Result<(), Refu
     Ok(())
 }
 
-/// Whether a circuit can hold all that has to be proved, by lengths alone: before a byte of it is
-/// gone through. Hidden ranges are bounded with it, since none of them is empty ([`ordered`]).
+/// Checks by lengths only whether a circuit can hold the statement, before any byte is processed.
+/// This also limits the number of hidden ranges, because none of them is empty ([`ordered`]).
 pub(super) fn is_short(
     wire: &Wire<'_>,
     answer: &[Record<'_>],
@@ -46,7 +47,7 @@ pub(super) fn is_short(
         Told::Opened(_) => (0, 0),
         Told::Proved(told) => {
             let answered = answer.iter().zip(&told.records).map(|(record, inner)| {
-                // Of messages of the handshake only the type behind them is proved.
+                // Of handshake messages only the type after them is proved.
                 let sealed = if inner.kind == HANDSHAKE {
                     record.body.len().saturating_sub(TAG + 1 + usize::from(inner.padding)) / BLOCK
                 } else {
@@ -63,12 +64,13 @@ pub(super) fn is_short(
     if short { Ok(()) } else { Err(ZkError::TooLong.into()) }
 }
 
-/// Blocks of a record, that of its tag included, without the first ones of its content.
+/// Returns the number of blocks of a record, including that of its tag, without the first ones of
+/// its content.
 fn blocks(record: &Record<'_>, first: usize) -> usize {
     1 + record.body.len().saturating_sub(TAG).div_ceil(BLOCK).saturating_sub(first)
 }
 
-/// What has to be proved, made of what was recorded; of the prover's words only those that the
+/// Derives the statement from the recording; of the prover's values it uses only those that the
 /// proof covers.
 pub(super) fn statement_of(
     wire: &Wire<'_>,
@@ -97,7 +99,7 @@ pub(super) fn statement_of(
     })
 }
 
-/// The blocks of the client's data: all of it, then `close_notify`.
+/// Returns the blocks of the client's data: all of it, then `close_notify`.
 fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal> {
     let records = wire.client.sealed.get(1..).unwrap_or_default();
     if reveal.tag_keys.len() != records.len() {
@@ -111,7 +113,8 @@ fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal>
         let last = usize::try_from(sequence).is_ok_and(|sequence| sequence + 1 == records.len());
         let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
         if last {
-            // A client says that it has said all, whatever its record is said to hold.
+            // The client's last record must be a close_notify, regardless of the prover's
+            // statement.
             stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, 0))?;
         } else {
             let length = ciphertext.len().checked_sub(1).filter(|length| *length > 0);
@@ -122,8 +125,8 @@ fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal>
     stream.end()
 }
 
-/// The blocks of the server's data. Of tickets nothing is opened but that they are messages of the
-/// handshake: should one of them change the key, no later record has its tag.
+/// Returns the blocks of the server's data. Of tickets only their type, handshake messages, is
+/// revealed: if one of them changed the key, no later record would have the correct tag.
 fn answer_blocks(
     records: &[Record<'_>],
     told: &Answered,
@@ -156,7 +159,7 @@ fn answer_blocks(
     stream.end()
 }
 
-/// A record's ciphertext, where its tag (RFC 8439, section 2.8) is that of this key.
+/// Returns a record's ciphertext if its tag (RFC 8439, section 2.8) is correct for this key.
 fn tagged<'a>(record: &Record<'a>, key: &[u8; 32]) -> Option<&'a [u8]> {
     let (ciphertext, tag) = record.body.split_at_checked(record.body.len().checked_sub(TAG)?)?;
     let mut mac = Poly1305::new(key.into());

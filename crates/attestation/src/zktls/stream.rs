@@ -7,14 +7,14 @@ use crate::{
     zk::{BLOCK, Block, Class, Side},
 };
 
-/// Makes the blocks of one direction, record by record.
+/// Builds the blocks of one direction, record by record.
 pub(super) struct Stream<'a> {
     side: Side,
     iv: [u8; 12],
-    /// What is said in all, and how much of it the records had so far.
+    /// All bytes of the direction, and the number of bytes in the records so far.
     said: &'a [u8],
     at: usize,
-    /// What is hidden of it from there on, in its order.
+    /// The hidden parts from there on, in order.
     hidden: &'a [Hidden],
     blocks: Vec<Block>,
 }
@@ -29,7 +29,7 @@ impl<'a> Stream<'a> {
         Self { side, iv, said, at: 0, hidden, blocks: vec![] }
     }
 
-    /// A record of application data with so much content and padding.
+    /// Adds a record of application data with this content length and padding.
     pub(super) fn data(
         &mut self,
         sequence: u64,
@@ -40,7 +40,7 @@ impl<'a> Stream<'a> {
         let (start, end) = (self.at, self.at.saturating_add(length));
         let shown = self.said.get(start..end).ok_or(Refusal::Reveal)?;
         let plain = [shown, &[APPLICATION_DATA], &vec![0; padding]].concat();
-        // The type of what a record holds is never hidden.
+        // The content type of a record is never hidden.
         let mut rest = self.hidden;
         let seen = |place: usize| {
             let at = start + place;
@@ -59,7 +59,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// A record that holds just this content, all of it opened.
+    /// Adds a record with exactly this content, all of it revealed.
     pub(super) fn record(
         &mut self,
         sequence: u64,
@@ -75,7 +75,7 @@ impl<'a> Stream<'a> {
         self.push(sequence, tag_key, (ciphertext, &plain, 0), |_| Seeing::Opened)
     }
 
-    /// A record with messages of the handshake, of which nothing is proved but that.
+    /// Adds a record with handshake messages, of which only the type is proved.
     pub(super) fn opaque(
         &mut self,
         sequence: u64,
@@ -88,7 +88,7 @@ impl<'a> Stream<'a> {
         self.push(sequence, tag_key, (ciphertext, &plain, length / BLOCK), seen)
     }
 
-    /// The block of a record's tag, and those of its content from this one on.
+    /// Adds the block of a record's tag, and those of its content from `first` on.
     fn push(
         &mut self,
         sequence: u64,
@@ -101,8 +101,8 @@ impl<'a> Stream<'a> {
         }
         let (side, nonce) = (self.side, nonce(self.iv, sequence));
         let mut tag = Block { side, nonce, opened: u64::from(u32::MAX), ..Block::BLANK };
-        // The first block of a record's stream: half of it is the key of the tag (RFC 8439, section
-        // 2.6).
+        // The first block of a record's key stream: half of it is the one-time key of the tag (RFC
+        // 8439, section 2.6).
         for (place, byte) in tag.plain.iter_mut().zip(tag_key) {
             *place = *byte;
         }
@@ -133,15 +133,15 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// All blocks, where the records had all that is said.
+    /// Returns all blocks if the records contained all of the bytes.
     pub(super) fn end(self) -> Result<Vec<Block>, Refusal> {
         if self.at == self.said.len() { Ok(self.blocks) } else { Err(Refusal::Reveal) }
     }
 }
 
-/// What is to be seen of a byte.
+/// The visibility of a byte.
 enum Seeing {
     Opened,
-    /// With what it is proved to be, if anything.
+    /// Hidden, with its proved class if there is one.
     Hidden(Option<Class>),
 }

@@ -1,5 +1,5 @@
-//! The prover's side: what is told of a connection, after everything was checked that the witness
-//! checks, and the proof for it.
+//! The prover's side: the values that it reveals of a connection, after all checks that the
+//! attestor makes, and their proof.
 
 use std::ops::Range;
 
@@ -32,23 +32,23 @@ use crate::{
 /// Hidden values that are shorter than this may occur elsewhere by chance.
 const SHORTEST: usize = 8;
 
-/// What is hidden of each direction, by what was said there.
+/// The hidden parts of each direction, as functions of its bytes.
 pub struct Hide<'a> {
     request: HideRequest<'a>,
-    /// None where the response is opened.
+    /// `None` if the response is revealed.
     response: Option<HideResponse<'a>>,
-    /// What everything is held against before it is told; none for a prover who does not mind.
+    /// The descriptor for all checks before the reveal; `None` for a prover that does not check.
     descriptor: Option<&'a Descriptor>,
 }
 
-/// What is hidden of a request. Where that is not known, nothing may be told.
+/// Returns the hidden parts of a request. After an error nothing may be revealed.
 pub type HideRequest<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Range<usize>>, Refusal> + 'a>;
 
-/// What is hidden of a response, and what that is proved to be.
+/// Returns the hidden parts of a response, with their proved classes.
 pub type HideResponse<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Hidden>, Refusal> + 'a>;
 
 impl<'a> Hide<'a> {
-    /// What a descriptor's mode hides.
+    /// Hides the parts that a descriptor's mode hides.
     #[must_use]
     pub fn of(descriptor: &'a Descriptor) -> Self {
         let response: HideResponse<'a> = Box::new(|said| Ok(selective::to_hide(said, descriptor)?));
@@ -59,19 +59,19 @@ impl<'a> Hide<'a> {
         }
     }
 
-    /// Anything, of which nothing is checked: what a dishonest prover would tell.
+    /// Hides arbitrary parts without checks, as a dishonest prover would.
     #[must_use]
     pub fn unchecked(request: HideRequest<'a>, response: Option<HideResponse<'a>>) -> Self {
         Self { request, response, descriptor: None }
     }
 }
 
-/// What a prover who has the handshake secret tells of a connection, of which parts are hidden.
-/// Seconds, and gigabytes. Of [`Hide::of`], nothing is answered that [`examine`](super::examine)
-/// would refuse.
+/// Returns the values that a prover with the handshake secret reveals of a connection, with their
+/// proof. Takes seconds and gigabytes. With [`Hide::of`], it returns nothing that
+/// [`examine`](super::examine) would refuse.
 ///
 /// # Errors
-/// Where the connection is not one that would be taken, or cannot be proved.
+/// The connection would be refused, or cannot be proved.
 pub fn reveal(
     capture: Capture<'_>,
     secret: &[u8; 32],
@@ -85,7 +85,7 @@ pub fn reveal(
     Ok(reveal)
 }
 
-/// What is told without the proof, and what has to be proved.
+/// Returns the revealed values without the proof, and the statement to be proved.
 fn stated(
     capture: Capture<'_>,
     secret: &[u8; 32],
@@ -122,7 +122,7 @@ fn stated(
         proof: vec![],
     };
     if let Some(descriptor) = hide.descriptor {
-        // Late messages and what follows close_notify are refused here in every mode.
+        // Late handshake messages and data after close_notify are refused here in every mode.
         let answer = server_data(SUITE, &data.server, rest)?;
         stays_hidden(&said, &answer, &reveal)?;
         examine_own(capture, &reveal, backend, descriptor, trust)?;
@@ -131,8 +131,8 @@ fn stated(
     Ok((reveal, statement))
 }
 
-/// Whether no value that is hidden of the request stands in anything that is told: in the rest of
-/// it, or in what is opened of the answer.
+/// Checks that no hidden value of the request occurs in the revealed data: neither in the rest of
+/// the request, nor in the revealed part of the response.
 fn stays_hidden(said: &[u8], answer: &[u8], reveal: &Reveal) -> Result<(), Refusal> {
     let opened = match &reveal.server {
         Told::Opened(_) => answer,
@@ -146,7 +146,7 @@ fn stays_hidden(said: &[u8], answer: &[u8], reveal: &Reveal) -> Result<(), Refus
     if reveal.hidden.iter().any(is_told) { Err(Refusal::HiddenIsTold) } else { Ok(()) }
 }
 
-/// What a prover tells of the server's records, and what it hides of them.
+/// Returns the revealed values of the server's records, and the hidden parts.
 fn answered(
     secret: &[u8],
     records: &[Record<'_>],

@@ -1,5 +1,5 @@
-//! Attacks on what is told of a response whose parts are hidden: by a prover who has all secrets of
-//! the connection, and proves what can be proved.
+//! Attacks on the revealed part of a selectively disclosed response: by a prover that has all
+//! secrets of the connection, and proves everything that can be proved.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use crate::{
     forge::{Inner, iv_and_tag_keys, records},
     hidden,
     liar::{SPARTAN, Witness, cover, not_proved, secret},
-    scene::Session,
     selective::{FORGED, HONEST, declaring, response, session},
+    setup::Session,
 };
 
 const OTHER: Refusal = not_proved(Refused::PublicValues);
 
-/// The honest one with something else told of the response.
+/// Returns the honest reveal with a modified response.
 fn telling(change: impl FnOnce(&mut Answered)) -> Reveal {
     let mut told = HONEST.1.clone();
     let Told::Proved(answered) = &mut told.server else { unreachable!("everything is proved") };
@@ -43,7 +43,7 @@ fn place(text: &str) -> Range<usize> {
     at..at + text.len()
 }
 
-/// All of a text hidden, and not only what has to be.
+/// Returns a reveal that hides all of a text, and not only the required parts.
 fn hides(text: &str) -> Reveal {
     let place = place(text);
     telling(|told| {
@@ -53,8 +53,8 @@ fn hides(text: &str) -> Reveal {
     })
 }
 
-/// What is read of the rest is a response with all that is declared: the proof alone shows that what
-/// is hidden ends what it is in.
+/// The rest is a valid response with all declared values: only the proof shows that hidden bytes
+/// end no value that contains them.
 #[test]
 fn what_is_hidden_ends_nothing_that_it_is_in() {
     let witness = Witness { session: &HONEST.0, descriptor: &declaring() };
@@ -67,9 +67,9 @@ fn what_is_hidden_ends_nothing_that_it_is_in() {
         let told = hides(text);
         assert_eq!(witness.refuses(&told), OTHER, "{what}: with the honest proof");
         let covered = witness.refuses_covered(&told);
-        assert_eq!(covered, not_proved(Refused::Challenge), "{what}: with its values exchanged");
+        assert_eq!(covered, not_proved(Refused::Challenge), "{what}: with replaced public values");
         let proved = witness.refuses_a_proof_of(&told);
-        assert_eq!(proved, not_proved(Refused::OuterSumCheck), "{what}: with a proof of its own");
+        assert_eq!(proved, not_proved(Refused::OuterSumCheck), "{what}: with its own proof");
     }
 }
 
@@ -81,11 +81,15 @@ fn what_is_told_of_the_response_is_what_was_proved() {
         assert_eq!(refusal, Refusal::Tag(record as u64));
     }
     let declared = place("829137").start;
-    assert_eq!(changed(|told| told.said[declared] ^= 1), OTHER, "another value is declared");
+    assert_eq!(changed(|told| told.said[declared] ^= 1), OTHER, "another declared value");
     let (hidden, other) = (place("7318209").start, telling(|_| ()));
     let odd = telling(|told| told.said[hidden] = b'"');
     let witness = Witness { session: &HONEST.0, descriptor: &declaring() };
-    assert_eq!(witness.asks(&odd), witness.asks(&other), "what is hidden is not looked at");
+    assert_eq!(
+        witness.asks(&odd),
+        witness.asks(&other),
+        "revealed values of hidden bytes are ignored"
+    );
     let unread = Refusal::Selective(BadDisclosure::Hidden);
     let whole = |hide: fn(&mut Vec<Range<usize>>)| {
         changed(|told| {
@@ -107,7 +111,7 @@ fn records_are_told_as_they_are() {
     assert_eq!(changed(|told| told.records = told.records.split_off(1)), Refusal::Reveal);
     assert_eq!(changed(|told| told.records.push(told.records[3].clone())), Refusal::Reveal);
     assert_eq!(changed(|told| told.records.swap(1, 2)), Refusal::Tag(1));
-    // What every record holds, in turn: a ticket, data, data, `close_notify`.
+    // The contents of the records: a ticket, data, data, `close_notify`.
     let kinds = |kinds: [u8; 4]| {
         changed(|told| {
             told.records.iter_mut().zip(kinds).for_each(|(record, kind)| record.kind = kind);
@@ -132,15 +136,15 @@ fn records_are_told_as_they_are() {
     };
     assert_eq!(padding([1, 0, 0, 0]), OTHER, "of a ticket");
     assert_eq!(padding([999, 0, 0, 0]), Refusal::Reveal);
-    assert_eq!(padding([0, -1, 1, 0]), OTHER, "a byte of one record in the other");
+    assert_eq!(padding([0, -1, 1, 0]), OTHER, "a byte moves to the other record");
     assert_eq!(padding([0, 1, -1, 0]), OTHER);
     assert_eq!(padding([0, 1, 0, 0]), Refusal::Reveal);
     assert_eq!(padding([0, 0, -1, 0]), Refusal::Reveal);
     assert_eq!(padding([0, 0, 0, 1]), Refusal::InnerType(21));
 }
 
-/// Of a ticket the witness sees nothing, and of data nothing where it is told as one. So a server's
-/// ticket that reads as a response would be one.
+/// The attestor sees no content of tickets, nor of data that is declared as one. A server's ticket
+/// that can be parsed as a response could otherwise replace it.
 #[test]
 fn a_ticket_is_no_response() {
     let told = telling(|told| {
@@ -156,8 +160,8 @@ fn a_ticket_is_no_response() {
     assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
-/// A record that was left out of what is told to have been recorded: the keys of the tags fit, as the
-/// prover tells them, and are not those of their places.
+/// A recording without one of its records, and a reveal that agrees with it: the tag keys are those
+/// that the prover states, but not those of their sequence numbers.
 #[test]
 fn no_record_can_be_left_out() {
     let mut recorded = records(&HONEST.0.server);
@@ -174,7 +178,8 @@ fn no_record_can_be_left_out() {
     assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
-/// A response under a secret that does not follow from the handshake, with all that is told of it.
+/// Returns a response under a secret that is not derived from the handshake, with a matching
+/// reveal.
 fn under(chosen: [u8; 32]) -> (Session, Reveal) {
     let forged = HONEST.0.with(|parts| {
         parts.server_data = Some(chosen);
@@ -193,8 +198,8 @@ fn under(chosen: [u8; 32]) -> (Session, Reveal) {
     (forged, told)
 }
 
-/// Attack 45: of a secret that the prover chose, or that belongs to another connection. Every tag fits,
-/// and the response reads well: what refuses it is that the proof derives another key.
+/// Attack 45: with a secret that the prover chose, or that belongs to another connection. Every tag
+/// is correct and the response is valid: the proof refuses it, because it derives another key.
 #[test]
 fn a_response_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     let (forged, told) = under([7; 32]);
@@ -205,8 +210,8 @@ fn a_response_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
-/// The same where the key is the client's own, whose stream the circuit derives as well. Which of
-/// both streams a block is of is said by the witness.
+/// The same with the client's own key, whose stream the circuit derives as well. The attestor
+/// determines the stream of each block.
 #[test]
 fn no_block_of_the_clients_is_one_of_the_servers() {
     let (forged, told) = under(HONEST.0.client_data());
@@ -219,7 +224,7 @@ fn no_block_of_the_clients_is_one_of_the_servers() {
     let of_server = holds.blocks.iter_mut().filter(|block| block.side == Side::Server);
     of_server.for_each(|block| block.side = Side::Client);
     let mut told = Reveal { proof: SPARTAN.prove(&holds, &secret(&forged)).unwrap(), ..told };
-    assert_eq!(SPARTAN.verify(&holds, &told.proof), Ok(()), "it is one of what holds");
+    assert_eq!(SPARTAN.verify(&holds, &told.proof), Ok(()), "it proves the true statement");
     assert_eq!(witness.refuses(&told), OTHER);
     cover(&mut told.proof, &asked);
     assert_eq!(witness.refuses(&told), not_proved(Refused::Challenge));
@@ -236,7 +241,7 @@ fn the_response_of_another_connection_is_refused() {
     assert_eq!(witness.refuses(&HONEST.1), Refusal::Tag(0));
 }
 
-/// What a descriptor says is hidden: neither more nor less.
+/// The descriptor determines the hidden parts exactly.
 #[test]
 fn the_mode_is_the_descriptors() {
     let full = Witness { session: &HONEST.0, descriptor: &declaring() };
@@ -248,8 +253,8 @@ fn the_mode_is_the_descriptors() {
     let (session, told) = &*hidden::HONEST;
     let witness = Witness { session, descriptor: &declaring() };
     assert_eq!(witness.refuses(told), Refusal::Mode);
-    // Told the other way, with the same proof.
-    let Told::Opened(_) = told.server else { unreachable!("everything is opened") };
+    // With the other kind of reveal and the same proof.
+    let Told::Opened(_) = told.server else { unreachable!("everything is revealed") };
     let Told::Proved(answered) = HONEST.1.server.clone() else { unreachable!("it is proved") };
     let told = Reveal { server: Told::Proved(answered), ..told.clone() };
     assert_eq!(witness.refuses(&told), Refusal::Reveal);

@@ -1,5 +1,5 @@
-//! What is told of a connection and is longer than anything that can be proved: it is refused by its
-//! size, before any of it is looked at.
+//! Reveals that are too long to be proved: they are refused by their size, before any of their
+//! bytes is processed.
 
 use attestation::{
     Refusal, Trust,
@@ -12,8 +12,8 @@ use rustls::pki_types::UnixTime;
 
 use crate::{
     hidden::{self, hiding},
-    scene::{HOST, Scene, request_with},
     selective,
+    setup::{HOST, Setup, request_with},
 };
 
 const TOO_LONG: Refusal = Refusal::Zk(ZkError::TooLong);
@@ -39,16 +39,16 @@ impl ZkBackend for NoProof {
     }
 }
 
-/// What the witness says of a request with a cookie of so many bytes, with a tag's key that is wrong:
-/// that is found where the bytes are gone through.
+/// Returns the attestor's error for a request with a cookie of this length and a wrong tag key: the
+/// tag error occurs only after the size check.
 fn examined(length: usize) -> Refusal {
     let request = request_with(&format!("Cookie: {}\r\n", "a".repeat(length)));
-    let session = Scene { request, ..Scene::default() }.play();
+    let session = Setup { request, ..Setup::default() }.play();
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = Trust { roots: &session.roots, now: UnixTime::now() };
     let secret = session.secret.as_slice().try_into().unwrap();
     let descriptor = hiding();
-    // An honest prover refuses it before: what is tried here is the witness.
+    // An honest prover refuses it earlier; this tests the attestor.
     let hide = Hide::unchecked(Box::new(|said| Ok(to_hide(said, &descriptor)?)), None);
     let mut told = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
     told.tag_keys[0][0] ^= 1;

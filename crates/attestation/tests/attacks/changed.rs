@@ -1,17 +1,17 @@
-//! Connections as they should be; and with one bit changed, a byte missing, another secret.
+//! Valid connections, and connections with a changed bit, a missing byte, or another secret.
 
 use attestation::{Refusal, http::response::BadResponse};
 use proptest::prelude::*;
 
 use crate::{
     forge::Inner,
-    scene::{RESPONSE, Scene, Session, descriptor},
+    setup::{RESPONSE, Session, Setup, descriptor},
 };
 
 #[test]
 fn what_a_server_said_is_found_with_every_suite() {
     for suite in [0x1301, 0x1302, 0x1303] {
-        let found = Scene { suite, ..Scene::default() }.play().examine().unwrap();
+        let found = Setup { suite, ..Setup::default() }.play().examine().unwrap();
         assert_eq!(found.connection.suite.number(), suite);
         assert_eq!(found.response.lines[0], b"HTTP/1.1 200 OK");
         assert!(RESPONSE.ends_with(&found.response.body));
@@ -24,14 +24,14 @@ fn what_a_server_said_is_found_with_every_suite() {
 
 #[test]
 fn a_connection_taken_apart_and_put_together_is_the_same() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     session.with(|_| ()).examine().unwrap();
 }
 
 /// Attack 7.
 #[test]
 fn no_other_handshake_secret_opens_a_connection() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     for bit in 0..256 {
         let mut secret = session.secret.clone();
         secret[bit / 8] ^= 1 << (bit % 8);
@@ -48,7 +48,7 @@ fn no_other_handshake_secret_opens_a_connection() {
 /// Attack 9: every bit of both directions.
 #[test]
 fn no_bit_on_the_wire_can_be_changed() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let mut changed = session.clone();
     for at in 0..8 * session.client.len() {
         changed.client[at / 8] ^= 1 << (at % 8);
@@ -66,7 +66,7 @@ fn no_bit_on_the_wire_can_be_changed() {
 /// Attack 10.
 #[test]
 fn a_connection_to_another_host_is_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let mut other = descriptor();
     other.host = "other.test".into();
     assert_eq!(session.examine_as(&other), Err(Refusal::AnotherHost));
@@ -75,7 +75,7 @@ fn a_connection_to_another_host_is_refused() {
 /// Attack 11.
 #[test]
 fn what_is_cut_off_is_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     // The record of `close_notify`: its header, two bytes, their type, the tag.
     let complete = session.server.len() - (5 + 2 + 1 + 16);
     for length in 0..session.server.len() {
@@ -83,7 +83,7 @@ fn what_is_cut_off_is_refused() {
         let examined = Session { server, ..session.clone() }.examine();
         assert_eq!(examined.is_ok(), length == complete, "{length} bytes");
     }
-    // Without the record before it the response is not complete.
+    // Without the previous record the response is incomplete.
     let cut = session.with(|parts| {
         parts.server.pop();
         let response = parts.server.pop().unwrap();
@@ -102,7 +102,7 @@ proptest! {
         server in prop::collection::vec(any::<u8>(), 0..400),
         secret in prop::collection::vec(any::<u8>(), 0..50),
     ) {
-        let session = Scene::default().play();
+        let session = Setup::default().play();
         let noise = Session { client, server, secret, ..session };
         prop_assert!(noise.examine().is_err());
     }

@@ -1,4 +1,4 @@
-//! Evidence that does not bear out what was signed.
+//! Tests of evidence that does not support the signed body.
 
 use attestation::{
     attest::{BadDisclosure, Disclosure, attest},
@@ -57,7 +57,11 @@ fn evidence_bears_out_what_was_signed_and_nothing_else() {
     assert_eq!(changed(|body| body.mode = 0), BadEvidence::Another);
     assert_eq!(changed(|body| body.tls.suite = 0x1301), BadEvidence::Another);
     assert_eq!(changed(|body| body.capture.sha256[0] ^= 1), BadEvidence::Another);
-    assert_eq!(changed(|body| body.id[0] ^= 1), BadEvidence::Another, "it is in the capture");
+    assert_eq!(
+        changed(|body| body.id[0] ^= 1),
+        BadEvidence::Another,
+        "it is part of the capture hash"
+    );
     assert_eq!(changed(|body| body.proof.sha256[0] ^= 1), BadEvidence::Another);
     assert_eq!(changed(|body| body.request.hidden.clear()), BadEvidence::Another);
     assert_eq!(changed(|body| body.response.body_length += 1), BadEvidence::Another);

@@ -8,11 +8,11 @@ use attestation::{
     },
 };
 
-use crate::scene::{descriptor, request_with};
+use crate::setup::{descriptor, request_with};
 
 const JSON: &str = "Accept: application/json\r\n";
 
-/// The descriptor of requests with these headers' values.
+/// Returns the descriptor of requests with these headers' values.
 fn fixing(values: &[(&str, &str)]) -> Descriptor {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Descriptor { modes: vec![Mode::ZktlsRequest], values: values.collect(), ..descriptor() }
@@ -33,11 +33,11 @@ fn a_header_has_the_value_that_the_descriptor_fixes() {
     for value in ["text/html", "Application/json", " application/json", "application/json ", ""] {
         assert_eq!(asked(&format!("Accept: {value}\r\n"), &descriptor), other, "{value:?}");
     }
-    assert_eq!(asked("", &descriptor), other, "it is left out");
+    assert_eq!(asked("", &descriptor), other, "it is missing");
     assert_eq!(asked("Cookie: a\r\n", &descriptor), other);
     let twice = asked(&format!("{JSON}{JSON}"), &descriptor);
     assert_eq!(twice, Err(BadRequest::Twice("accept".into())));
-    // Not a byte of it is hidden.
+    // No byte of it may be hidden.
     let bytes = request_with(JSON);
     let at = bytes.windows(6).position(|part| part == b"applic").unwrap();
     let mut zeros = bytes.clone();
@@ -47,7 +47,7 @@ fn a_header_has_the_value_that_the_descriptor_fixes() {
     assert_eq!(found, Err(BadRequest::HiddenElsewhere));
 }
 
-/// A value that nobody fixed is the prover's choice, and is told as such.
+/// The prover chooses a value that is not fixed, and the result states it.
 #[test]
 fn values_that_the_prover_chose_are_told() {
     let headers = format!("{JSON}User-Agent: any\r\nCookie: sid=1\r\n");
@@ -82,7 +82,7 @@ fn values_are_those_of_headers_that_are_seen() {
     }
 }
 
-/// Descriptors are named by the hash of their JSON, which stays the same where nothing is fixed.
+/// Descriptors are identified by the hash of their JSON, which does not change if nothing is fixed.
 #[test]
 fn descriptors_without_values_keep_their_names() {
     let json = serde_json::to_string(&fixing(&[])).unwrap();

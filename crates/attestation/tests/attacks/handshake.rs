@@ -1,15 +1,15 @@
-//! Attacks on who the server is: certificates, signatures, hellos.
+//! Attacks on the server's authentication: certificates, signatures, hellos.
 
 use attestation::{Refusal, descriptor::Mode};
 use rcgen::{ExtendedKeyUsagePurpose, KeyPair, SigningKey as _};
 
 use crate::{
     forge::{Inner, first, plain, records},
-    scene::{Certificate, Scene, Session, descriptor},
+    setup::{Certificate, Session, Setup, descriptor},
 };
 
 fn shown(certificate: Certificate) -> Refusal {
-    Scene { certificate, ..Scene::default() }.play().examine().unwrap_err()
+    Setup { certificate, ..Setup::default() }.play().examine().unwrap_err()
 }
 
 /// Attack 12.
@@ -26,14 +26,14 @@ fn certificates_that_prove_nothing_are_refused() {
     is(shown(Certificate { years: (2, 3), ..Default::default() }), "CertNotValidYet");
     let usage = ExtendedKeyUsagePurpose::ClientAuth;
     is(shown(Certificate { usage, ..Default::default() }), "RequiredEkuNotFound");
-    let roots = Scene::default().play().roots;
-    is(Session { roots, ..Scene::default().play() }.examine().unwrap_err(), "UnknownIssuer");
+    let roots = Setup::default().play().roots;
+    is(Session { roots, ..Setup::default().play() }.examine().unwrap_err(), "UnknownIssuer");
 }
 
-/// Attack 13: the prover knows the secrets of the handshake and makes everything else fit.
+/// Attack 13: the prover knows the handshake secrets and makes everything else consistent.
 #[test]
 fn signatures_by_other_keys_or_over_other_words_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let other = KeyPair::generate().unwrap();
     let signed = session.with(|parts| {
         let signature = other.sign(b"something").unwrap();
@@ -43,11 +43,11 @@ fn signatures_by_other_keys_or_over_other_words_are_refused() {
         parts.flight[2] = [&[15, 0, high, low], body.as_slice()].concat();
     });
     assert_eq!(signed.examine(), Err(Refusal::Signature));
-    let another = Scene::default().play();
+    let another = Setup::default().play();
     let borrowed = session.with(|parts| parts.flight[2] = another.parts().flight[2].clone());
     assert_eq!(borrowed.examine(), Err(Refusal::Signature));
     let twisted = session.with(|parts| parts.client_hello[10] ^= 1);
-    assert_eq!(twisted.examine(), Err(Refusal::Signature), "the hello is signed too");
+    assert_eq!(twisted.examine(), Err(Refusal::Signature), "the signature covers the hello");
     let scheme = session.with(|parts| parts.flight[2][4..6].copy_from_slice(&[2, 1]));
     assert_eq!(scheme.examine(), Err(Refusal::SignatureScheme(0x0201)));
     let scheme = session.with(|parts| parts.flight[2][4..6].copy_from_slice(&[8, 7]));
@@ -57,7 +57,7 @@ fn signatures_by_other_keys_or_over_other_words_are_refused() {
 /// Attack 14.
 #[test]
 fn a_finished_that_does_not_fit_is_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let altered = session.with(|parts| {
         parts.finish = false;
         parts.flight[3][10] ^= 1;
@@ -69,13 +69,17 @@ fn a_finished_that_does_not_fit_is_refused() {
     let rest = without.iter().skip(1).flat_map(|(kind, body)| sealed(*kind, body));
     let client = first(&hello).into_iter().chain(rest).collect();
     let refused = Session { client, ..session }.examine().unwrap_err();
-    assert_eq!(refused, Refusal::Tag(0), "what comes first is not under the handshake's key");
+    assert_eq!(
+        refused,
+        Refusal::Tag(0),
+        "the first record is not encrypted with the handshake key"
+    );
 }
 
-/// Other messages in the server's flight than the four.
+/// Flights of other messages than the four.
 #[test]
 fn flights_with_other_messages_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let asked = session.with(|parts| parts.flight.insert(1, vec![13, 0, 0, 3, 0, 0, 0]));
     assert_eq!(asked.examine(), Err(Refusal::Flight), "a request for a certificate");
     let without = session.with(|parts| drop(parts.flight.remove(0)));
@@ -97,10 +101,10 @@ fn flights_with_other_messages_are_refused() {
     assert_eq!(protocol.examine(), Err(Refusal::Protocol));
 }
 
-/// Attacks 15, 16, 19: hellos that hide something, or prove nothing. And what is broken in them.
+/// Attacks 15, 16, 19: hellos that hide parameters or skip authentication, and malformed hellos.
 #[test]
 fn hellos_that_offer_what_must_not_be_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let offered = |kind: u16, value: &[u8]| {
         session.with(|parts| parts.client_hello = with_extension(&parts.client_hello, kind, value))
     };
@@ -134,7 +138,7 @@ fn hellos_that_offer_what_must_not_be_are_refused() {
 #[test]
 fn a_hello_retry_request_is_refused() {
     let retry = ring::digest::digest(&ring::digest::SHA256, b"HelloRetryRequest");
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let again = session.with(|parts| parts.server_hello[6..38].copy_from_slice(retry.as_ref()));
     assert_eq!(again.examine(), Err(Refusal::HelloRetry));
 }
@@ -142,7 +146,7 @@ fn a_hello_retry_request_is_refused() {
 /// Attack 18.
 #[test]
 fn other_versions_and_suites_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let suite = |number: [u8; 2]| {
         session.with(|parts| {
             let at = 39 + usize::from(parts.server_hello[38]);
@@ -163,7 +167,7 @@ fn other_versions_and_suites_are_refused() {
         parts.server_hello[at + 5] = 0x1e;
     });
     assert_eq!(group.examine(), Err(Refusal::KeyShare));
-    // A group that was offered, and is none of those that are read.
+    // A group that was offered, but is not supported.
     let both = session.with(|parts| {
         let hello = without_extension(&parts.client_hello, 51);
         let share = [&[0, 36, 0, 0x1e, 0, 32], [7; 32].as_slice()].concat();
@@ -177,10 +181,10 @@ fn other_versions_and_suites_are_refused() {
     assert_eq!(session.examine_as(&hidden), Err(Refusal::Mode));
 }
 
-/// Attack 20, and records that are none.
+/// Attack 20, and malformed records.
 #[test]
 fn records_in_plain_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let hello = session.parts().client_hello;
     let (ccs, alert) = ([20, 3, 3, 0, 1, 1], [21, 3, 3, 0, 2, 1, 0]);
     let behind = |more: &[u8]| {
@@ -211,7 +215,7 @@ fn records_in_plain_are_refused() {
 /// Attacks 21, 22, 42.
 #[test]
 fn records_with_other_content_than_data_are_refused() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let said = |at: usize, inner: Inner| {
         session.with(|parts| parts.client.insert(at, inner)).examine().unwrap_err()
     };
@@ -243,12 +247,12 @@ fn sealed(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind, 3, 3], length.as_slice(), body].concat()
 }
 
-/// A client's hello with one more extension at its end.
+/// Appends an extension to a ClientHello.
 fn with_extension(hello: &[u8], kind: u16, value: &[u8]) -> Vec<u8> {
     extended(hello, extensions_at(hello), kind, value)
 }
 
-/// The same without one that it has. Its lengths are put right when another is added.
+/// Removes an extension. The lengths are corrected when another one is added.
 fn without_extension(hello: &[u8], kind: u16) -> Vec<u8> {
     let at = extensions_at(hello);
     let (mut kept, mut rest) = (hello[..at + 2].to_vec(), &hello[at + 2..]);
@@ -262,7 +266,7 @@ fn without_extension(hello: &[u8], kind: u16) -> Vec<u8> {
     kept
 }
 
-/// Where the length of a client's extensions stands.
+/// Returns the position of the length of a ClientHello's extensions.
 fn extensions_at(hello: &[u8]) -> usize {
     let mut at = 4 + 2 + 32;
     at += 1 + usize::from(hello[at]);
@@ -270,7 +274,7 @@ fn extensions_at(hello: &[u8]) -> usize {
     at + 1 + usize::from(hello[at])
 }
 
-/// A message whose extensions begin there, with one more.
+/// Appends an extension to a message whose extensions start at `at`.
 fn extended(hello: &[u8], at: usize, kind: u16, value: &[u8]) -> Vec<u8> {
     let own = &hello[at + 2..];
     let length = u16::try_from(value.len()).unwrap().to_be_bytes();

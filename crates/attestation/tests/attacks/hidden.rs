@@ -1,4 +1,4 @@
-//! Attacks on what is hidden from the witness, and proved to it.
+//! Attacks on the hidden parts of the request and their proof.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -15,12 +15,12 @@ use rustls::pki_types::UnixTime;
 use crate::{
     forge::Inner,
     liar::{SPARTAN, Witness, cover, not_proved, public_values, secret},
-    scene::{HOST, Scene, Session, descriptor, request_with},
+    setup::{HOST, Session, Setup, descriptor, request_with},
 };
 
 const COOKIE: &str = "sid=0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// A connection, and what its prover tells.
+/// A connection, and its prover's reveal.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
     let session = session();
     let told = told(&session, find(COOKIE)).unwrap();
@@ -29,7 +29,7 @@ pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
 
 fn session() -> Session {
     let request = request_with(&format!("Accept: application/json\r\nCookie: {COOKIE}\r\n"));
-    Scene { request, ..Scene::default() }.play()
+    Setup { request, ..Setup::default() }.play()
 }
 
 pub(crate) fn hiding() -> Descriptor {
@@ -40,7 +40,7 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
     std::iter::once(range).collect()
 }
 
-/// Hides the first place that has this text.
+/// Hides the first occurrence of this text.
 fn find(text: &'static str) -> impl Fn(&[u8]) -> Vec<Range<usize>> {
     move |said| {
         let at = said.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
@@ -91,7 +91,7 @@ fn the_witness_finds_everything_but_the_cookie() {
 #[test]
 fn what_is_told_is_what_was_proved() {
     let byte = HONEST.1.said.windows(6).position(|part| part == b"Accept").unwrap();
-    assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "an opened byte");
+    assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "a revealed byte");
     let other = |told: &mut Reveal| told.server = Told::Opened([1; 32]);
     assert_eq!(changed(other), Refusal::Tag(0));
     assert_eq!(changed(|told| told.client_iv[0] ^= 1), OTHER);
@@ -102,7 +102,7 @@ fn what_is_told_is_what_was_proved() {
     assert_eq!(changed(|told| told.said.truncate(9)), Refusal::Reveal);
     assert_eq!(changed(|told| told.said.push(0)), Refusal::Reveal);
     assert_eq!(changed(|told| told.hidden.insert(0, 0..26)), OTHER, "the request line hidden");
-    assert_eq!(changed(|told| told.hidden.clear()), OTHER, "what is hidden told as zeros");
+    assert_eq!(changed(|told| told.hidden.clear()), OTHER, "hidden bytes revealed as zeros");
     assert_eq!(changed(|told| told.hidden[0].end -= 1), OTHER);
     assert_eq!(changed(|told| told.hidden[0].end = 9999), Refusal::Reveal);
     assert_eq!(changed(|told| told.hidden.push(told.hidden[0].clone())), Refusal::Reveal);
@@ -111,10 +111,10 @@ fn what_is_told_is_what_was_proved() {
     let place = odd.hidden[0].start;
     odd.said[place] = b'\r';
     let found = examined(session, &odd).unwrap();
-    assert_eq!(found.said[place], 0, "what is told of hidden bytes is not looked at");
+    assert_eq!(found.said[place], 0, "revealed values of hidden bytes are ignored");
 }
 
-/// Attacks 6 and 25: hidden with a proof of its own.
+/// Attacks 6 and 25: hidden with its own proof.
 #[test]
 fn no_line_can_be_hidden_and_no_part_of_another() {
     let session = session();
@@ -139,7 +139,8 @@ fn no_line_can_be_hidden_and_no_part_of_another() {
     assert_eq!(letters, Refusal::Request(BadRequest::HiddenElsewhere));
 }
 
-/// Attack 22: the type of what a record holds is opened, also where the next one begins hidden.
+/// Attack 22: the content type of a record is revealed, also if the next one starts with hidden
+/// bytes.
 #[test]
 fn a_record_may_begin_with_what_is_hidden() {
     let session = session().with(|parts| {
@@ -153,7 +154,7 @@ fn a_record_may_begin_with_what_is_hidden() {
     assert_eq!(examined(&session, &told).unwrap().request.hidden.len(), 1);
 }
 
-/// Attack 7: a prover who has another secret, and does not mind that nothing fits.
+/// Attack 7: a prover with another secret.
 #[test]
 fn another_secret_proves_nothing() {
     let (session, told) = &*HONEST;
@@ -161,7 +162,7 @@ fn another_secret_proves_nothing() {
     let statement = witness.asks(told);
     let mut other = secret(session);
     other[5] ^= 1;
-    // Such a proof can be made: what refuses it is the witness.
+    // Such a proof can be computed; the attestor refuses it.
     let mut told = Reveal { proof: SPARTAN.prove(&statement, &other).unwrap(), ..told.clone() };
     let (own, honest) = (public_values(&told.proof), public_values(&HONEST.1.proof));
     assert_ne!(told.proof[own.clone()], HONEST.1.proof[honest.clone()]);
@@ -183,14 +184,14 @@ fn a_proof_is_good_for_its_own_connection_alone() {
     assert_eq!(examined(&other, &theirs), Err(OTHER));
 }
 
-/// Attack 8, and proofs that are none. What changes the structure of a proof is refused by unit
-/// tests of the verifier, and by its fuzz target.
+/// Attack 8, and malformed proofs. Unit tests of the verifier and its fuzz target cover structural
+/// changes of a proof.
 #[test]
 fn no_bit_of_a_proof_can_be_changed() {
     let (session, told) = &*HONEST;
     let mut told = told.clone();
     let bits = 8 * told.proof.len();
-    // Each takes as long as a proof is verified: 5,000 were tried once, ATTACK_FLIPS=5000.
+    // Each takes as long as a verification: 5,000 were tried once, ATTACK_FLIPS=5000.
     let flips = std::env::var("ATTACK_FLIPS").map_or(60, |flips| flips.parse().unwrap());
     for step in 0..flips {
         let bit = step * (bits / flips) + step * 7 % 8;
@@ -208,10 +209,10 @@ fn no_bit_of_a_proof_can_be_changed() {
     assert_eq!(changed(|told| told.proof[2..10].fill(0xff)), not_proved(Refused::Count));
 }
 
-/// Secret, root certificate and both directions of a connection, for unit tests that forge a proof of
-/// it; each behind its length.
+/// Secret, root certificate and both directions of a connection, for unit tests that forge a proof
+/// of it; each preceded by its length.
 #[test]
-#[ignore = "writes what the tests of the verifier read"]
+#[ignore = "writes the input of the verifier's tests"]
 fn a_connection_is_recorded_for_the_tests_of_the_verifier() {
     let Session { client, server, secret, root, .. } = session();
     let part = |part: Vec<u8>| {

@@ -1,4 +1,4 @@
-//! A prover who asks for more than holds, and proves it as far as that can be done.
+//! A prover that claims a false statement, and proves it as far as possible.
 
 use std::{
     ops::Range,
@@ -14,12 +14,13 @@ use attestation::{
 };
 use rustls::pki_types::UnixTime;
 
-use crate::scene::Session;
+use crate::setup::Session;
 
-/// The keys of a shape take seconds: made once. A proof takes gigabytes: one is made at a time.
+/// The keys of a shape take seconds and are created once. A proof takes gigabytes, so that one is
+/// computed at a time.
 pub(crate) static SPARTAN: LazyLock<OneByOne> = LazyLock::new(OneByOne::default);
 
-/// A backend that makes one proof at a time.
+/// A backend that computes one proof at a time.
 #[derive(Default)]
 pub(crate) struct OneByOne {
     spartan: Spartan,
@@ -45,7 +46,7 @@ impl ZkBackend for OneByOne {
     }
 }
 
-/// Takes every proof, and keeps the statement that it was asked about.
+/// Accepts every proof, and records the statement.
 #[derive(Default)]
 struct Asked(Mutex<Option<Statement>>);
 
@@ -68,7 +69,7 @@ impl ZkBackend for Asked {
     }
 }
 
-/// Somebody who examines a connection under a descriptor.
+/// An attestor that examines a connection under a descriptor.
 #[derive(Clone, Copy)]
 pub(crate) struct Witness<'a> {
     pub(crate) session: &'a Session,
@@ -82,20 +83,20 @@ impl Witness<'_> {
         examine(capture, told, backend, self.descriptor, &trust).map(drop)
     }
 
-    /// Why what is told is refused, with the proof in it.
+    /// Returns why a reveal with its proof is refused.
     pub(crate) fn refuses(self, told: &Reveal) -> Refusal {
         self.examined(told, &*SPARTAN).unwrap_err()
     }
 
-    /// The statement that has to be proved. With a proof of it everything would be accepted.
+    /// Returns the statement to be proved. With a proof of it the reveal would be accepted.
     pub(crate) fn asks(self, told: &Reveal) -> Statement {
         let asked = Asked::default();
-        assert_eq!(self.examined(told, &asked), Ok(()), "the proof alone is missing");
+        assert_eq!(self.examined(told, &asked), Ok(()), "only the proof is missing");
         asked.0.into_inner().unwrap().unwrap()
     }
 
-    /// Why it is refused with a proof that was made for it, by the rules and with the secret of the
-    /// handshake, and that says the public values which are asked for.
+    /// Returns why the reveal is refused with a proof for it, computed according to the protocol
+    /// with the handshake secret, and with the expected public values.
     pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> Refusal {
         let statement = self.asks(told);
         let mut proof = SPARTAN.prove(&statement, &secret(self.session)).unwrap();
@@ -103,8 +104,8 @@ impl Witness<'_> {
         self.refuses(&Reveal { proof, ..told.clone() })
     }
 
-    /// The same with the proof of another connection or another statement, which says the public
-    /// values which are asked for.
+    /// The same with the proof of another connection or another statement, with the expected public
+    /// values.
     pub(crate) fn refuses_covered(self, told: &Reveal) -> Refusal {
         let mut covered = told.clone();
         cover(&mut covered.proof, &self.asks(told));
@@ -120,7 +121,7 @@ pub(crate) const fn not_proved(why: Refused) -> Refusal {
     Refusal::Zk(ZkError::Proof(why))
 }
 
-/// Puts the public values of a statement into a proof, in the place of those that it was made with.
+/// Replaces the public values of a proof with those of a statement.
 pub(crate) fn cover(proof: &mut [u8], statement: &Statement) {
     let values = public_values(proof);
     let all = public(statement).into_iter().chain(std::iter::repeat(vec![]));
@@ -130,8 +131,8 @@ pub(crate) fn cover(proof: &mut [u8], statement: &Statement) {
     }
 }
 
-/// Where a proof says its public values: behind two options, the rows of the commitment, and the
-/// number of the values.
+/// Returns the range of a proof's public values: after two options, the rows of the commitment, and
+/// the count of the values.
 pub(crate) fn public_values(proof: &[u8]) -> Range<usize> {
     let count = |at: usize| {
         usize::try_from(u64::from_le_bytes(proof[at..at + 8].try_into().unwrap())).unwrap()
@@ -140,8 +141,8 @@ pub(crate) fn public_values(proof: &[u8]) -> Range<usize> {
     at + 8..at + 8 + 32 * count(at)
 }
 
-/// The public values of a statement, 16 bytes each; those of the blocks that fill the circuit up are
-/// zeros. Made here once more, so that nothing is taken from what is tested.
+/// Returns the public values of a statement, 16 bytes each; those of padding blocks are zeros.
+/// Computed here independently of the code under test.
 fn public(statement: &Statement) -> Vec<Vec<u8>> {
     let proves_server = matches!(statement.server, ServerData::Proved(_));
     let mut fields = vec![

@@ -1,5 +1,5 @@
-//! Attacks on the witness of a connection, each refused for a reason of its own. The numbers are
-//! those of the list of attacks that the design of attestations was made against.
+//! Attacks on the attestor of a connection, each refused for its own reason. The numbers are those
+//! of the list of attacks that the design of attestations considers.
 #![expect(
     clippy::as_conversions,
     clippy::indexing_slicing,
@@ -8,7 +8,7 @@
 )]
 
 mod answered;
-mod anybody;
+mod any_certificate;
 mod bounds;
 mod changed;
 mod evidence;
@@ -20,7 +20,7 @@ mod liar;
 mod messages;
 mod path;
 mod portable;
-mod scene;
 mod selective;
+mod setup;
 mod signed;
 mod target;

@@ -1,4 +1,4 @@
-//! Attacks on what was asked and answered: HTTP and JSON that could be read in two ways.
+//! Attacks on request and response: ambiguous HTTP and JSON.
 
 use attestation::{
     Refusal,
@@ -8,13 +8,13 @@ use attestation::{
 
 use crate::{
     forge::Inner,
-    scene::{Scene, Session, descriptor, request, request_with},
+    setup::{Session, Setup, descriptor, request, request_with},
 };
 
 const JSON: &str = "{\"user\":{\"id\":\"a\",\"verified\":true}}";
 
 fn asked(request: &[u8]) -> Result<(), BadRequest> {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let session = session.with(|parts| parts.client = data(request));
     match session.examine() {
         Ok(_) => Ok(()),
@@ -24,7 +24,7 @@ fn asked(request: &[u8]) -> Result<(), BadRequest> {
 }
 
 fn answered(response: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let session = session.with(|parts| parts.server = data(response));
     session.examine().map(|found| found.claims)
 }
@@ -160,8 +160,8 @@ fn responses_that_are_not_exactly_one_are_refused() {
     }
 }
 
-/// Every beginning of a response is told from one that is wrong, so that whoever reads along knows
-/// when it is complete; the end of the connection says nothing.
+/// Every prefix of a response is distinguished from an invalid one, so that the prover knows when
+/// it is complete; the end of the connection is irrelevant.
 #[test]
 fn a_response_says_itself_where_it_ends() {
     let length = JSON.len();
@@ -174,7 +174,7 @@ fn a_response_says_itself_where_it_ends() {
     }
 }
 
-/// Finding 3: what is opened with the response must hold no credentials.
+/// Finding 3: a response that is revealed must contain no credentials.
 #[test]
 fn responses_with_credentials_are_refused() {
     for name in ["Set-Cookie", "set-cookie2", "Authentication-Info", "WWW-Authenticate"] {
@@ -190,7 +190,7 @@ fn chunks_are_read_in_one_way_alone() {
     let (one, two) = JSON.split_at(20);
     let whole = format!("{:x}\r\n{one}\r\n{:X}\r\n{two}\r\n0\r\n\r\n", one.len(), two.len());
     let claims = answered(chunked(&whole).as_bytes()).unwrap();
-    assert_eq!(claims[0].1, "\"a\"", "a claim may lie in two chunks");
+    assert_eq!(claims[0].1, "\"a\"", "a claim may span two chunks");
     let length = JSON.len();
     for broken in [
         format!("{length:x};a=b\r\n{JSON}\r\n0\r\n\r\n"),
@@ -211,7 +211,7 @@ fn chunks_are_read_in_one_way_alone() {
     assert_eq!(refused(&with_headers(headers, &whole)), BadResponse::Length);
 }
 
-/// Attack 29, and 30: what a page echoes stays the text that it is.
+/// Attack 29, and 30: text that a page echoes stays text.
 #[test]
 fn bodies_are_read_in_one_way_alone() {
     let encoded = |coding: &str| {
@@ -242,13 +242,13 @@ fn bodies_are_read_in_one_way_alone() {
         assert!(matches!(unread(body), BadJson::Text(_)), "{body}");
     }
     let deep = format!("{}1{}", "[".repeat(65), "]".repeat(65));
-    assert!(matches!(unread(&deep), BadJson::Text(_)), "too deep");
-    assert!(matches!(unread("{\"id\":\"a\"}"), BadJson::Missing(_)), "in another place");
+    assert!(matches!(unread(&deep), BadJson::Text(_)), "nested too deeply");
+    assert!(matches!(unread("{\"id\":\"a\"}"), BadJson::Missing(_)), "at another pointer");
     assert!(matches!(unread("{\"user\":{\"id\":{\"x\":1}}}"), BadJson::Compound(_)));
     let number =
         answered(counted("{\"user\":{\"id\":7,\"verified\":\"true\"}}").as_bytes()).unwrap();
     assert_eq!((number[0].1.as_str(), number[1].1.as_str()), ("7", "\"true\""), "types are kept");
-    // Finding 10: a number is what is written, and not the nearest that a machine has.
+    // Finding 10: a number keeps its literal text, and is not rounded to the nearest double.
     for number in [
         "66620000000000000000000001945661757",
         "18446744073709551617",
@@ -277,13 +277,13 @@ fn bodies_are_read_in_one_way_alone() {
     assert!(matches!(answered(&not_utf8), Err(Refusal::Body(BadJson::Text(_)))));
 }
 
-/// Attack 43: as much as a connection may carry, and more.
+/// Attack 43: the maximum size of a connection, and more.
 #[test]
 fn there_is_an_end_to_what_is_read() {
     let body = format!("\"{}\"", "a".repeat(1024 * 1024));
     assert_eq!(refused(&counted(&body)), BadResponse::Long);
     let head = format!("X: {}\r\nContent-Length: 2\r\n", "a".repeat(70 * 1024));
     assert_eq!(refused(&with_headers(&head, "{}")), BadResponse::Long);
-    let session: Session = Scene::default().play();
+    let session: Session = Setup::default().play();
     session.examine_as(&descriptor()).unwrap();
 }

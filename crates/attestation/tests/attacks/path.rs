@@ -1,4 +1,5 @@
-//! What the proof cannot see, and why keys have to follow from the handshake.
+//! Attacks that the proof cannot detect, and the reason why keys must be derived from the
+//! handshake.
 
 use attestation::{Refusal, zk::Refused, zktls::Told};
 
@@ -6,16 +7,16 @@ use crate::{
     forge::{Inner, iv_and_tag_keys},
     hidden::{HONEST, examined, hiding},
     liar::{Witness, not_proved},
-    scene::{RESPONSE, Scene},
+    setup::{RESPONSE, Setup},
 };
 
-/// Attack 40, which succeeds: who controls the way to the server, and works with the prover, who
-/// knows the keys, puts an answer of their own in the place of the server's. Nothing in the bytes
-/// tells. That is why an attestor looks servers up itself, knows no proxies, and connects to public
-/// addresses alone (`crates/prover/tests/witness.rs`), and why every report names the assumption.
+/// Attack 40, which succeeds: an attacker that controls the network path to the server, and works
+/// with the prover, which knows the keys, replaces the server's response. The bytes do not show it.
+/// Therefore an attestor resolves servers itself, uses no proxies, and connects to public addresses
+/// only (`crates/prover/tests/witness.rs`), and every report states the assumption.
 #[test]
 fn who_controls_the_way_together_with_the_prover_can_forge_an_answer() {
-    let forged = Scene::default().play().with(|parts| {
+    let forged = Setup::default().play().with(|parts| {
         let answer = String::from_utf8(RESPONSE.to_vec()).unwrap().replace("829137", "000001");
         let said = parts.server.iter_mut().find(|inner| inner.kind == 23).unwrap();
         *said = Inner::new(23, answer.as_bytes());
@@ -24,9 +25,9 @@ fn who_controls_the_way_together_with_the_prover_can_forge_an_answer() {
     assert_eq!(found.claims[0].1, "\"acct-000001\"");
 }
 
-/// Attack 45: an answer encrypted with a traffic secret that follows from no handshake. Every tag
-/// fits, and the answer reads well: what refuses it is that the proof derives another secret. An
-/// examination that took the secret on the prover's word would accept it.
+/// Attack 45: a response encrypted with a traffic secret that is not derived from the handshake.
+/// Every tag is correct and the response is valid: the proof refuses it, because it derives another
+/// secret. An examination that trusted the prover's secret would accept it.
 #[test]
 fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     let (honest, told) = &*HONEST;
@@ -39,14 +40,14 @@ fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     });
     assert_eq!(forged.client, honest.client, "nothing else differs");
     let mut told = told.clone();
-    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own");
+    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own secret");
     told.server = Told::Opened(chosen);
     assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
     let witness = Witness { session: &forged, descriptor: &hiding() };
     assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
-/// The same for what the client said: another request, under a key that the prover chose.
+/// The same for the client's data: another request, under a key that the prover chose.
 #[test]
 fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     let (honest, told) = &*HONEST;
@@ -55,7 +56,7 @@ fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
         parts.client_data = Some(chosen);
     });
     let mut told = told.clone();
-    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own");
+    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own secret");
     let (iv, keys) = iv_and_tag_keys(&chosen, told.tag_keys.len());
     told.client_iv = iv;
     told.tag_keys = keys.into_iter().map(Into::into).collect();
@@ -64,15 +65,15 @@ fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
 }
 
-/// Attack 45 where everything is opened: the keys follow from the secret that is told, and the
-/// secret has to be that of the recorded handshake.
+/// Attack 45 with full reveal: the keys are derived from the revealed secret, which must be that of
+/// the recorded handshake.
 #[test]
 fn no_secret_but_the_handshakes_opens_anything() {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     for bit in [0, 100, 255] {
         let mut secret = session.secret.clone();
         secret[bit / 8] ^= 1 << (bit % 8);
-        let other = crate::scene::Session { secret, ..session.clone() };
+        let other = crate::setup::Session { secret, ..session.clone() };
         assert_eq!(other.examine(), Err(Refusal::Tag(0)));
     }
 }

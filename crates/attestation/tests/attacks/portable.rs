@@ -1,4 +1,4 @@
-//! What a portable attestation shows to whom the applicant agreed to share the claims alone.
+//! Tests of portable attestations when the applicant agreed to share only the claims.
 
 use attestation::{
     Trust,
@@ -16,13 +16,13 @@ use rustls::pki_types::UnixTime;
 
 use crate::{
     bounds::NoProof,
-    scene::{HOST, Scene, descriptor, request_with},
+    setup::{HOST, Setup, descriptor, request_with},
     signed::circumstances,
 };
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 const CANARY: &str = "canary";
-/// Of a log with one entry; that it is the attestation's is for the verifier to say.
+/// A proof for a log with one entry; verifiers check whether the entry is the attestation's.
 const INCLUSION: &str = "c2sp.org/tlog-proof@v1\nindex 0\n\nlog.test\n1\n\
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\u{2014} log.test Az3grlgtzPICa5OS8npVmf1Myq/5\
     IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
@@ -31,7 +31,7 @@ fn subject() -> Subject {
     Subject { session: [3; 16], partner: [4; 16], salt: [2; 32] }
 }
 
-/// What an attestation is of.
+/// The connection of an attestation.
 #[derive(Clone)]
 struct Case<'a> {
     mode: Mode,
@@ -48,7 +48,7 @@ impl<'a> Case<'a> {
         Self { mode: Mode::ZktlsRequest, asked: ACCEPT, head, body, claims }
     }
 
-    /// The parts of it. No proof is made, and none is looked at here.
+    /// Returns the parts of the attestation. No proof is computed or verified here.
     fn parts(&self) -> (Vec<u8>, Disclosure, Evidence) {
         let Self { mode, asked, head, body, claims } = self;
         let length = body.len();
@@ -56,7 +56,7 @@ impl<'a> Case<'a> {
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{head}\r\n{body}"
         );
         let request = request_with(&format!("{asked}Cookie: sid=canary\r\n"));
-        let session = Scene { request, response: response.into_bytes(), ..Scene::default() }.play();
+        let session = Setup { request, response: response.into_bytes(), ..Setup::default() }.play();
         let claim = |pointer: &&str| Claim { field: (*pointer).into(), pointer: (*pointer).into() };
         let descriptor = Descriptor {
             modes: vec![*mode],
@@ -80,7 +80,7 @@ impl<'a> Case<'a> {
         (sign(&body, &SigningKey::from_bytes(&[7; 32])).unwrap(), disclosure, evidence)
     }
 
-    /// The portable attestation with its evidence changed; whether the evidence is in it.
+    /// Returns whether the portable attestation contains the evidence, after a modification of it.
     fn carries(&self, change: impl FnOnce(&mut Evidence)) -> bool {
         let (attestation, disclosure, mut evidence) = self.parts();
         change(&mut evidence);
@@ -122,7 +122,7 @@ fn evidence_that_shows_more_than_the_claims_is_left_out() {
     }
 }
 
-/// Where the response is disclosed selectively, its evidence shows no value but the claims.
+/// Evidence of a selectively disclosed response reveals no value except the claims.
 #[test]
 fn evidence_that_hides_what_is_not_claimed_is_carried() {
     for (head, body) in [
@@ -137,7 +137,7 @@ fn evidence_that_hides_what_is_not_claimed_is_carried() {
     }
 }
 
-/// The applicant's browser and whatever else the prover sends is in the evidence where it is seen.
+/// Evidence contains visible headers of the prover, such as the applicant's browser.
 #[test]
 fn evidence_with_headers_that_the_descriptor_does_not_fix_is_left_out() {
     let asked = format!("{ACCEPT}User-Agent: canary\r\n");
@@ -148,7 +148,7 @@ fn evidence_with_headers_that_the_descriptor_does_not_fix_is_left_out() {
     }
 }
 
-/// What stands in the place of hidden bytes is looked at by nobody who examines evidence.
+/// An examination of evidence ignores the values of hidden bytes.
 #[test]
 fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
     let body = r#"{"id":"4711","email":"somebody"}"#;
@@ -165,7 +165,7 @@ fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
         let at = told.hidden[0].start;
         write(&mut told.said, at);
     }));
-    // Of another request, of another mode, or none at all.
+    // For another request or another mode, or malformed.
     assert!(!case.carries(|evidence| {
         evidence.descriptor = evidence.descriptor.replace("/api/v1/me", "/api/v1/you");
     }));
@@ -224,12 +224,12 @@ fn a_portable_attestation_has_one_form() {
     for end in 0..bytes.len() {
         assert!(Portable::read(&bytes[..end]).is_err(), "cut at {end}");
     }
-    // Another version of the form, of the same length.
+    // Another version of the format, of the same length.
     let mut other = bytes.clone();
     let at = bytes.windows(2).position(|window| window == b"v1").unwrap();
     other[at + 1] = b'2';
     assert_eq!(Portable::read(&other), Err(BadPortable::Unknown));
-    // Parts of two attestations do not make one.
+    // Parts of two attestations do not belong together.
     let (attestation, _) = parts("", r#"{"id":"4712"}"#, &["/id"]);
     let other = parts("", r#"{"id":"4711"}"#, &["/id"]).1.write().unwrap();
     let mixed = Portable::of(subject(), attestation, &other, None, None);

@@ -1,4 +1,4 @@
-//! Attacks on a response of which only what is declared is seen, and which is proved.
+//! Attacks on a selectively disclosed and proved response.
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use rustls::pki_types::UnixTime;
 use crate::{
     forge::Inner,
     liar::{SPARTAN, secret},
-    scene::{HOST, Scene, Session, descriptor, request_with},
+    setup::{HOST, Session, Setup, descriptor, request_with},
 };
 
-/// What nobody but prover and server may see.
+/// Texts that only prover and server may see.
 const CANARIES: &[&str] = &[
     "sid=canary-cookie",
     "theme=canary-second",
@@ -26,7 +26,7 @@ const CANARIES: &[&str] = &[
     "7318209",
     "canary-name",
 ];
-/// Of these some are in the declared values.
+/// Some of them are in the declared values.
 const BODY: &str = r#"{"user":{"id":"acct-829137","verified":true,"email":"canary@mail.test","name":"\u041a\"Канарейка\"\n"},"balance":7318209,"ok":false,"none":null,"list":[{"canary-name":"canary-name","n":[1,2.5e3,-7318209]},[],{}, "" ],"n":42}"#;
 
 pub(crate) fn response() -> Vec<u8> {
@@ -39,7 +39,7 @@ pub(crate) fn response() -> Vec<u8> {
     .into_bytes()
 }
 
-/// The same in chunks that are cut anywhere.
+/// The same response in chunks of arbitrary boundaries.
 fn chunked() -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
                 Transfer-Encoding: chunked\r\nSet-Cookie: sid=rotated-canary\r\n\r\n";
@@ -69,7 +69,7 @@ pub(crate) fn declaring() -> Descriptor {
 pub(crate) fn session(response: Vec<u8>) -> Session {
     let cookies = "sid=canary-cookie; theme=canary-second";
     let request = request_with(&format!("Accept: application/json\r\nCookie: {cookies}\r\n"));
-    Scene { request, response, ..Scene::default() }.play()
+    Setup { request, response, ..Setup::default() }.play()
 }
 
 pub(crate) fn told(session: &Session) -> Result<Reveal, Refusal> {
@@ -85,13 +85,13 @@ pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Ref
     examine(capture, told, &*SPARTAN, &declaring(), &trust)
 }
 
-/// A ticket (RFC 8446, section 4.6.1) as long as this response, and read as bytes like it.
+/// Returns a ticket (RFC 8446, section 4.6.1) of the response's length, with the same bytes.
 pub(crate) fn ticket(response: &[u8]) -> Vec<u8> {
     let length = u32::try_from(response.len() - 4).unwrap().to_be_bytes();
     [&[4], &length[1..], &response[4..]].concat()
 }
 
-/// What comes as a ticket, and what a prover would like to have been the response.
+/// The content of a ticket, which a prover would like to present as the response.
 pub(crate) const FORGED: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 52\r\n\r\n\
     {\"user\":{\"id\":\"acct-000001\",\"verified\":true},\"n\":43}";
@@ -111,7 +111,7 @@ fn in_records(session: &Session) -> Session {
     })
 }
 
-/// A connection, and what its prover tells.
+/// A connection, and its prover's reveal.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
     let session = in_records(&session(response()));
     let told = told(&session).unwrap();
@@ -133,7 +133,7 @@ fn the_witness_finds_what_is_declared_and_nothing_else() {
     let everything = attestation::signed::write(told).unwrap();
     let shown = [found.response.body.clone(), found.response.lines.concat()].concat();
     for canary in CANARIES {
-        assert!(!has(&everything, canary), "{canary} is told");
+        assert!(!has(&everything, canary), "{canary} is revealed");
         assert!(!has(&shown, canary), "{canary} is found");
     }
     assert_eq!(
@@ -151,6 +151,6 @@ fn chunks_are_opened_with_their_sizes() {
     assert_eq!(found.claims.len(), 3);
     let everything = attestation::signed::write(&told).unwrap();
     for canary in CANARIES {
-        assert!(!has(&everything, canary), "{canary} is told");
+        assert!(!has(&everything, canary), "{canary} is revealed");
     }
 }

@@ -1,4 +1,4 @@
-//! Attacks on what was signed: other forms of the same words, other keys, other openings.
+//! Attacks on signed attestations: other encodings, other keys, other openings.
 
 use attestation::{
     attest::{
@@ -14,7 +14,7 @@ use attestation::{
 };
 use ed25519_dalek::SigningKey;
 
-use crate::scene::{Scene, Session, descriptor};
+use crate::setup::{Session, Setup, descriptor};
 
 const NOON: u64 = 1_790_000_000_000;
 
@@ -52,7 +52,7 @@ pub(crate) fn circumstances() -> Circumstances {
 }
 
 fn attested() -> (Body, Disclosure, Session) {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let found = session.examine().unwrap();
     let capture = Capture { client: &session.client, server: &session.server };
     let mut count = 0;
@@ -88,7 +88,7 @@ fn an_attestation_has_one_form() {
     let bytes = sign(&body, &key()).unwrap();
     let refused = |bytes: &[u8]| verify(bytes, &[issuer()]).unwrap_err();
     assert_eq!(refused(&[&bytes[..], &[0]].concat()), BadAttestation::NotCanonical);
-    // The array's head in two bytes instead of one, and with no length.
+    // The array's head in two bytes instead of one, and with indefinite length.
     assert_eq!(refused(&[&[0x98, 2], &bytes[1..]].concat()), BadAttestation::NotCanonical);
     let endless = refused(&[&[0x9f], &bytes[1..], &[0xff]].concat());
     assert_eq!(endless, BadAttestation::NotCanonical);
@@ -111,10 +111,10 @@ fn an_attestation_has_one_form() {
     }
 }
 
-/// The body of an earlier version has other fields: what it is has to be told from what is broken.
+/// The body of an earlier version has other fields: it is distinguished from a malformed one.
 #[test]
 fn a_body_of_another_version_is_named_by_its_version() {
-    // An array of a version, an identifier, a key, an algorithm, and something else.
+    // An array of a version, an identifier, a key, an algorithm, and another value.
     let body = [&[0x85, 1, 0x50][..], &[1; 16], &[0x58, 32], &[2; 32], &[1, 0xf6]].concat();
     let envelope = [&[0x82, 0x58, 55][..], &body, &[0x58, 64], &[0; 64]].concat();
     assert_eq!(body.len(), 55);
@@ -131,7 +131,7 @@ fn a_body_of_another_version_is_named_by_its_version() {
     }
 }
 
-/// Attack 35: a key of small order, for which one signature fits everything.
+/// Attack 35: a key of small order, for which one signature is valid for every message.
 #[test]
 fn a_key_of_small_order_signs_nothing() {
     let (body, ..) = attested();
@@ -170,8 +170,8 @@ fn keys_that_are_not_believed_are_refused() {
     assert_eq!(verify(&forged, &[issuer()]), Err(BadAttestation::Signature));
 }
 
-/// A list that says twice what it says of a key is as strict as both together: whoever withdraws a
-/// key must not depend on the order in which lists are joined.
+/// A list with two entries of a key is as strict as both together: a revocation must not depend on
+/// the order in which lists are joined.
 #[test]
 fn every_listing_of_a_key_counts() {
     let (body, ..) = attested();
@@ -190,7 +190,7 @@ fn every_listing_of_a_key_counts() {
     assert!(verify(&bytes, &[issuer(), issuer()]).is_ok());
 }
 
-/// A revocation behind the last entry that is read would not be seen.
+/// A revocation after the last entry that is read would be missed.
 #[test]
 fn a_list_of_too_many_keys_is_refused_as_a_whole() {
     let (body, ..) = attested();
@@ -214,7 +214,7 @@ fn what_was_signed_before_a_revocation_is_accepted_only_on_request() {
         verify_with(&bytes, &revoked(NOON + 1), RevokedKeys::Refuse),
         Err(BadAttestation::Revoked)
     );
-    // Of two revocations the earlier one counts.
+    // The earlier one of two revocations counts.
     let twice = [revoked(NOON + 1), revoked(NOON - 1)].concat();
     let found = verify_with(&bytes, &twice, RevokedKeys::AcceptSignedBefore);
     assert_eq!(found, Err(BadAttestation::Revoked));

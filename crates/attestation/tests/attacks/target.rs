@@ -1,8 +1,8 @@
-//! What a descriptor may say: no target or header that servers read in more than one way.
+//! Valid descriptors: no target or header is ambiguous for servers.
 
 use attestation::descriptor::{BadDescriptor, Descriptor, Mode};
 
-use crate::scene::descriptor;
+use crate::setup::descriptor;
 
 /// Attack 26.
 #[test]

@@ -167,7 +167,7 @@ async fn a_cookie_that_the_server_repeats_is_not_revealed() {
     let lying = LyingAttestor::start(&setup, TRUTH).await;
     let prover = setup.prover_to(lying.address.clone());
     let refused = prover.attest(order(&setup), &ignore_progress).await.unwrap_err();
-    assert!(refused.to_string().contains("that is to be hidden"), "{refused}");
+    assert!(refused.to_string().contains("that must be hidden"), "{refused}");
     assert!(!lying.has_reveal());
     none_in(&lying.told(), "the messages to the attestor");
 }

@@ -2,8 +2,8 @@
 //! numbers are those of the list of attacks that the design considers.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "../../../attestation/tests/attacks/anybody.rs"]
-mod anybody;
+#[path = "../../../attestation/tests/attacks/any_certificate.rs"]
+mod any_certificate;
 mod canaries;
 mod connection_attacks;
 mod dishonest;

@@ -9,7 +9,7 @@ use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{anybody::Anybody, setup::Setup};
+use crate::{any_certificate::AnyCertificate, setup::Setup};
 
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -26,7 +26,7 @@ impl RawProver {
             .with_safe_default_protocol_versions()
             .unwrap()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
             .with_no_client_auth();
         config.alpn_protocols = vec![ALPN.to_vec()];
         let stream = TcpStream::connect((address.host.as_str(), address.port)).await.unwrap();

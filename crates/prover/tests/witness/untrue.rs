@@ -93,69 +93,69 @@ const CHANGES: &[(&str, Change)] = &[
     ("its times", |body, _| body.time.signed = body.time.closed - 1),
     ("its times", |body, _| body.time.signed += 86_400_000),
     ("its server address differs", |body, _| body.server.address = vec![192, 0, 2, 1]),
-    ("is not what was signed", |body, _| body.mode = 1),
-    ("is not what was signed", |body, _| body.mode = 2),
-    ("is not what was signed", |body, _| body.descriptor.platform += 1),
-    ("is not what was signed", |body, _| body.descriptor.version += 1),
-    ("is not what was signed", |body, _| body.descriptor.sha256[0] ^= 1),
-    ("is not what was signed", |body, _| body.server.name = "other.test".into()),
-    ("is not what was signed", |body, _| body.server.port = 444),
-    ("is not what was signed", |body, _| body.tls.version -= 1),
-    ("is not what was signed", |body, _| body.tls.suite ^= 1),
-    ("is not what was signed", |body, _| body.tls.group += 1),
-    ("is not what was signed", |body, _| body.tls.scheme += 1),
-    ("is not what was signed", |body, _| body.tls.leaf_key_sha256[0] ^= 1),
-    ("is not what was signed", |body, _| body.tls.chain_sha256[0] ^= 1),
-    ("is not what was signed", |body, _| body.tls.transcript[0] ^= 1),
-    ("is not what was signed", |body, _| body.capture.client_length += 1),
-    ("is not what was signed", |body, _| body.capture.server_length += 1),
-    ("is not what was signed", |body, _| body.capture.sha256[0] ^= 1),
-    ("is not what was signed", |body, _| body.request.method = "POST".into()),
-    ("is not what was signed", |body, _| body.request.target.push('/')),
-    ("is not what was signed", |body, _| body.request.length += 1),
-    ("is not what was signed", |body, _| {
+    ("differs from the signed body", |body, _| body.mode = 1),
+    ("differs from the signed body", |body, _| body.mode = 2),
+    ("differs from the signed body", |body, _| body.descriptor.platform += 1),
+    ("differs from the signed body", |body, _| body.descriptor.version += 1),
+    ("differs from the signed body", |body, _| body.descriptor.sha256[0] ^= 1),
+    ("differs from the signed body", |body, _| body.server.name = "other.test".into()),
+    ("differs from the signed body", |body, _| body.server.port = 444),
+    ("differs from the signed body", |body, _| body.tls.version -= 1),
+    ("differs from the signed body", |body, _| body.tls.suite ^= 1),
+    ("differs from the signed body", |body, _| body.tls.group += 1),
+    ("differs from the signed body", |body, _| body.tls.scheme += 1),
+    ("differs from the signed body", |body, _| body.tls.leaf_key_sha256[0] ^= 1),
+    ("differs from the signed body", |body, _| body.tls.chain_sha256[0] ^= 1),
+    ("differs from the signed body", |body, _| body.tls.transcript[0] ^= 1),
+    ("differs from the signed body", |body, _| body.capture.client_length += 1),
+    ("differs from the signed body", |body, _| body.capture.server_length += 1),
+    ("differs from the signed body", |body, _| body.capture.sha256[0] ^= 1),
+    ("differs from the signed body", |body, _| body.request.method = "POST".into()),
+    ("differs from the signed body", |body, _| body.request.target.push('/')),
+    ("differs from the signed body", |body, _| body.request.length += 1),
+    ("differs from the signed body", |body, _| {
         let header = "cookie".into();
         body.request.hidden.push(attestation::body::Hidden { start: 0, length: 1, header });
     }),
-    ("commitments are not those", |body, _| body.request.root[0] ^= 1),
-    ("is not what was signed", |body, _| body.response.status = 201),
-    ("is not what was signed", |body, _| body.response.content_type.push('x')),
-    ("is not what was signed", |body, _| body.response.head_length += 1),
-    ("is not what was signed", |body, _| body.response.body_length += 1),
-    ("is not what was signed", |body, _| body.response.hidden += 1),
-    ("commitments are not those", |body, _| body.response.root[0] ^= 1),
-    ("is not what was signed", |body, _| body.proof.system = "none".into()),
-    ("is not what was signed", |body, _| body.proof.sha256[0] ^= 1),
-    ("neither is known here", |body, _| body.version = 1),
-    ("neither is known here", |body, _| body.algorithm = 2),
-    ("its key is none of those", |body, _| body.issuer[0] ^= 1),
-    ("another place in the log", |body, _| body.log.index = 1),
-    ("is not what was signed", |body, _| body.claims[0].field = "other".into()),
-    ("is not what was signed", |body, _| body.claims[0].pointer = "/name".into()),
-    ("was not committed to", |body, _| body.claims.swap(0, 1)),
+    ("do not match the signed roots", |body, _| body.request.root[0] ^= 1),
+    ("differs from the signed body", |body, _| body.response.status = 201),
+    ("differs from the signed body", |body, _| body.response.content_type.push('x')),
+    ("differs from the signed body", |body, _| body.response.head_length += 1),
+    ("differs from the signed body", |body, _| body.response.body_length += 1),
+    ("differs from the signed body", |body, _| body.response.hidden += 1),
+    ("do not match the signed roots", |body, _| body.response.root[0] ^= 1),
+    ("differs from the signed body", |body, _| body.proof.system = "none".into()),
+    ("differs from the signed body", |body, _| body.proof.sha256[0] ^= 1),
+    ("are not supported", |body, _| body.version = 1),
+    ("are not supported", |body, _| body.algorithm = 2),
+    ("its key is not trusted", |body, _| body.issuer[0] ^= 1),
+    ("another index in the log", |body, _| body.log.index = 1),
+    ("differs from the signed body", |body, _| body.claims[0].field = "other".into()),
+    ("differs from the signed body", |body, _| body.claims[0].pointer = "/name".into()),
+    ("does not match its commitment", |body, _| body.claims.swap(0, 1)),
     // The same with the opening: the values of two fields are swapped.
-    ("is not what was signed", |body, disclosure| {
+    ("differs from the signed body", |body, disclosure| {
         body.claims.swap(0, 1);
         for opening in claims(disclosure) {
             opening.index = 1 - opening.index;
         }
         body.claims = commitments(body, disclosure);
     }),
-    ("was disclosed is not what it shows", |body, disclosure| {
+    ("disclosed values differ", |body, disclosure| {
         let values = claims(disclosure).map(|opening| opening.value.clone()).collect::<Vec<_>>();
         for (opening, value) in claims(disclosure).zip(values.into_iter().rev()) {
             opening.value = value;
         }
         body.claims = commitments(body, disclosure);
     }),
-    ("was disclosed is not what it shows", |body, disclosure| {
+    ("disclosed values differ", |body, disclosure| {
         claims(disclosure).for_each(|opening| opening.value = b"\"acct-2\"".to_vec());
         body.claims = commitments(body, disclosure);
     }),
-    ("was not committed to", |body, _| {
+    ("does not match its commitment", |body, _| {
         body.claims.pop();
     }),
-    ("is not what was signed", |body, disclosure| {
+    ("differs from the signed body", |body, disclosure| {
         body.claims.pop();
         disclosure.openings.pop();
     }),
@@ -163,10 +163,10 @@ const CHANGES: &[(&str, Change)] = &[
         disclosure.openings.pop();
     }),
     ("does not open its claims", |_, disclosure| disclosure.openings.clear()),
-    ("commitments are not those", |_, disclosure| {
+    ("do not match the signed roots", |_, disclosure| {
         disclosure.response.pop();
     }),
-    ("was not committed to", |_, disclosure| disclosure.openings[0].value.push(b' ')),
+    ("does not match its commitment", |_, disclosure| disclosure.openings[0].value.push(b' ')),
 ];
 
 fn claims(disclosure: &mut Disclosure) -> impl Iterator<Item = &mut Opening> {
@@ -191,8 +191,8 @@ async fn an_attestation_that_contradicts_the_prover_is_untrue() {
     assert_eq!(values.unwrap(), "acct-1", "without a lie it is accepted");
     let changes = CHANGES.iter().map(|(why, body)| (*why, Lies { body: *body, ..TRUTH }));
     let others = [
-        ("its key is none of those", Lies { key: 1, ..TRUTH }),
-        ("does not begin as a tlog-proof", Lies { inclusion: |_| vec![], ..TRUTH }),
+        ("its key is not trusted", Lies { key: 1, ..TRUTH }),
+        ("does not start as a tlog-proof", Lies { inclusion: |_| vec![], ..TRUTH }),
         ("the entry is not in the tree", Lies { entry: |_| [0; 32], ..TRUTH }),
         (
             "the proof has no checkpoint",

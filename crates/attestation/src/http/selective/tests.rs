@@ -1,4 +1,4 @@
-//! There is one disclosure alone of a response.
+//! Tests that a response has exactly one disclosure.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn ranges(hidden: &[Hidden]) -> Vec<Range<usize>> {
     hidden.iter().map(|hidden| hidden.range.clone()).collect()
 }
 
-/// What a prover can get accepted: the hidden bytes have to be of their classes.
+/// Returns what a prover can get accepted: the hidden bytes must be of their classes.
 fn accepted(bytes: &[u8], hidden: &[Range<usize>]) -> Option<Selective> {
     let found = read(Seen { bytes, hidden }, &declaring()).ok()?;
     let fits =
@@ -51,7 +51,7 @@ fn accepted(bytes: &[u8], hidden: &[Range<usize>]) -> Option<Selective> {
     found.hidden.iter().all(fits).then_some(found)
 }
 
-/// All bytes that are hidden, as ranges.
+/// Returns all hidden bytes as ranges.
 fn joined(hidden: &[bool]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = vec![];
     for at in (0..hidden.len()).filter(|at| hidden[*at]) {
@@ -77,7 +77,7 @@ fn prover_and_witness_find_the_same() {
     }
 }
 
-/// Whatever is hidden beyond what has to be, or left out of it: each byte, each range, all of them.
+/// Hides more or fewer bytes than required: single bytes, ranges, and all of them.
 #[test]
 fn whoever_hides_anything_else_is_refused() {
     for bytes in [counted(), chunked(7), chunked(1)] {
@@ -92,7 +92,7 @@ fn whoever_hides_anything_else_is_refused() {
         refused(&vec![false; bytes.len()], "nothing");
         refused(&vec![true; bytes.len()], "everything");
         for at in 0..bytes.len() {
-            // One byte, and a few together: of those that would be hidden the rest, of others more.
+            // One or several bytes: removed from the hidden ones, and added to them.
             for length in 1..40.min(bytes.len() - at) {
                 let mut other = mask.clone();
                 other[at..at + length].fill(true);
@@ -114,7 +114,7 @@ fn whoever_hides_anything_else_is_refused() {
                 let middle = honest[at].start + 1;
                 split[at].end = middle;
                 split.insert(at + 1, middle..honest[at].end);
-                assert_eq!(accepted(&bytes, &split), None, "two ranges in the place of one");
+                assert_eq!(accepted(&bytes, &split), None, "two ranges instead of one");
             }
         }
         let mut outside = honest.clone();
@@ -123,7 +123,7 @@ fn whoever_hides_anything_else_is_refused() {
     }
 }
 
-/// What is refused of a response that is seen whole is refused here.
+/// Responses that are refused when completely visible are refused here.
 #[test]
 fn responses_that_could_be_read_in_two_ways_are_refused() {
     let fine = String::from_utf8(counted()).unwrap();
@@ -148,7 +148,7 @@ fn responses_that_could_be_read_in_two_ways_are_refused() {
     }
 }
 
-/// A response of many parts and many hidden values takes no longer than its length.
+/// Parsing many chunks and many hidden values takes time linear in the length.
 #[test]
 fn many_chunks_and_many_values_are_read_in_time() {
     let values = format!("{{\"id\":1,\"n\":2,\"l\":[{}1]}}", "1,".repeat(60_000));

@@ -1,4 +1,4 @@
-//! Checkpoints of others, and checkpoints that somebody changed.
+//! Tests of checkpoints of other implementations, and of modified checkpoints.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn checkpoint(size: u64) -> Checkpoint {
     Checkpoint { origin: ORIGIN.into(), size, root: [5; 32] }
 }
 
-/// The example of C2SP signed-note and the key that Go's `sumdb/note` documents its format with.
+/// The example of C2SP signed-note, with the key from the documentation of Go's `sumdb/note`.
 #[test]
 fn notes_and_keys_of_other_programs_are_read() {
     let go = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
@@ -49,13 +49,13 @@ fn a_checkpoint_is_believed_by_the_key_that_signed_it() {
     assert_eq!(signed.verify(&known(3)), Err(BadLog::Unsigned(ORIGIN.into())));
     let elsewhere = NoteKey::new("other", key(1).verifying_key().as_bytes()).unwrap();
     assert_eq!(signed.verify(&elsewhere), Err(BadLog::Origin(ORIGIN.into())));
-    // A signature by the known key that is wrong is not made good by another one that is right.
+    // Another valid signature does not replace an invalid signature by the known key.
     let two = SignedCheckpoint::sign(&checkpoint(8), &[&key(1)]).unwrap().write();
     let (_, line) = two.split_once("\n\n").unwrap();
     let both = format!("{}{line}", signed.write());
     let both = SignedCheckpoint::parse(both.as_bytes()).unwrap();
     assert_eq!(both.verify(&known(1)), Err(BadLog::Signature(ORIGIN.into())));
-    assert!(both.verify(&known(2)).is_ok(), "and does not touch the others");
+    assert!(both.verify(&known(2)).is_ok(), "other signatures are not affected");
 }
 
 #[test]

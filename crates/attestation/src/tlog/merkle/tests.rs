@@ -1,4 +1,4 @@
-//! The vectors that RFC 6962's authors publish, and trees of every size.
+//! Tests with the vectors published by the authors of RFC 6962, and with trees of many sizes.
 
 use ct_merkle::mem_backed_tree::MemoryBackedTree;
 use proptest::prelude::*;
@@ -139,7 +139,7 @@ fn the_right_edge_is_that_of_the_whole_tree() {
     assert_eq!(tiles, 3);
 }
 
-/// The example of tlog-tiles: what a tree of 70,000 consists of.
+/// The example of tlog-tiles: the tiles of a tree of 70,000 entries.
 #[test]
 fn tiles_lie_where_the_standard_has_them() {
     let (mut edge, mut full) = (RightEdge::default(), vec![]);
@@ -156,7 +156,7 @@ fn tiles_lie_where_the_standard_has_them() {
     assert_eq!(perfect_hash(&full[255].hashes), parent.hashes[255]);
 }
 
-/// Each way to change a path by one step.
+/// Returns the modifications of a path by one step.
 fn mutants(path: &[Hash], at: usize) -> Vec<Vec<Hash>> {
     let mut mutants = vec![[path, &[[0; 32]]].concat(), [&[[0; 32]], path].concat()];
     if let Some(at) = at.checked_rem(path.len()) {

@@ -1,4 +1,4 @@
-//! The constraints hold for the bytes of a class, and for no others.
+//! Tests that the constraints hold for the bytes of a class, and for no others.
 
 use bellpepper_core::{
     boolean::{AllocatedBit, Boolean},
@@ -16,7 +16,8 @@ fn bit(cs: &mut System, name: String, value: bool) -> Boolean {
     AllocatedBit::alloc(cs.namespace(|| name), Some(value)).unwrap().into()
 }
 
-/// Whether the constraints hold of a byte with these masks: two or none for JSON.
+/// Returns whether the constraints hold for a byte with these masks, with or without the two masks
+/// for JSON.
 fn holds(byte: u8, masks: &[bool]) -> bool {
     let mut cs = System::new();
     let bits: Vec<_> =
@@ -27,7 +28,7 @@ fn holds(byte: u8, masks: &[bool]) -> bool {
     cs.is_satisfied()
 }
 
-/// Of the classes that are asked for, a byte has to be of each.
+/// A byte must belong to each of the required classes.
 #[test]
 fn constraints_hold_for_the_bytes_of_each_class_and_no_others() {
     let classes = [Class::Printable, Class::Text, Class::Scalar];
@@ -39,12 +40,12 @@ fn constraints_hold_for_the_bytes_of_each_class_and_no_others() {
         }
         for mask in [false, true] {
             let of_all = !mask || Class::Printable.has(byte);
-            assert_eq!(holds(byte, &[mask]), of_all, "{byte:#04x}, of a request alone");
+            assert_eq!(holds(byte, &[mask]), of_all, "{byte:#04x}, of a request only");
         }
     }
 }
 
-/// What each class is for: nothing that ends a value is in it.
+/// The purpose of the classes: none contains a byte that ends a value.
 #[test]
 fn no_class_has_what_ends_a_value() {
     let bytes = |class: Class| (0..=u8::MAX).filter(move |byte| class.has(*byte));

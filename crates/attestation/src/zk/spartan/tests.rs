@@ -1,4 +1,4 @@
-//! What is pinned is what is derived.
+//! Tests that the pinned digests are the derived ones.
 
 mod real;
 
@@ -6,9 +6,9 @@ use spartan2::traits::snark::{DigestHelperTrait as _, R1CSSNARKTrait as _};
 
 use super::{CIRCUITS, Circuit, System, blank};
 
-/// Whoever verifies trusts the pinned digests: spartan2 derives the same from the circuits. The two
-/// largest take minutes and gigabytes: with `ATTACK_LARGE=1`. A prover refuses to prove with a
-/// key that has another digest, whatever its size.
+/// Verifiers trust the pinned digests: spartan2 derives the same ones from the circuits. The two
+/// largest take minutes and gigabytes: with `ATTACK_LARGE=1`. A prover refuses to prove with a key
+/// that has another digest, for any size.
 #[test]
 fn the_pinned_digests_are_those_of_the_circuits() {
     let large = std::env::var("ATTACK_LARGE").is_ok();

@@ -1,8 +1,9 @@
-//! The one form that a proof of a circuit has: which values it holds, in which order, and how many.
+//! The layout of a circuit's proofs: their values, the order of these, and their number.
 //!
-//! All of it follows from the shape of the circuit. A proof says lengths and options too, because
-//! spartan2 0.9 writes them (bincode with fixed-width integers); here they are bytes that have to be
-//! the expected ones. Nothing is allocated, repeated or skipped because a proof says so.
+//! The shape of the circuit determines all of it. A proof also contains lengths and options,
+//! because spartan2 0.9 writes them (bincode with fixed-width integers); here they are bytes that
+//! must have the expected values. No length in a proof causes an allocation, a repetition or a
+//! skip.
 
 use ff::PrimeField as _;
 use halo2curves::group::{GroupEncoding as _, prime::PrimeCurveAffine as _};
@@ -13,18 +14,18 @@ use super::{
     shape::{CHECKS_WIDTH, MAIN_WIDTH, Shape},
 };
 
-/// Bytes of a scalar: its canonical form, little endian.
+/// Length of a scalar in bytes: its canonical form, little-endian.
 const SCALAR: usize = 32;
-/// Bytes of a point: flags, then the x-coordinate.
+/// Length of a point in bytes: flags, then the x-coordinate.
 const POINT: usize = 33;
-/// Bytes of the length of a list.
+/// Length of a list's count in bytes.
 const COUNT: usize = 8;
-/// Coefficients of a round of a sum-check of degree three and of degree two; the linear one is left
-/// out, as it follows from the claim.
+/// Number of coefficients per round of a sum-check of degree three and two; the linear coefficient
+/// is omitted, because the claim determines it.
 const CUBIC: usize = 3;
 const QUADRATIC: usize = 2;
 
-/// How many values of each kind a proof holds.
+/// The numbers of values of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Public values of the circuit.
@@ -39,7 +40,7 @@ pub(super) struct Layout {
     pub(super) checks: Rounds,
 }
 
-/// A proof whose every value is canonical and stands where the circuit's shape says.
+/// A proof with canonical values in the positions that the circuit's shape determines.
 pub(super) struct Proof {
     pub(super) witness: Vec<Affine>,
     pub(super) public: Vec<Scalar>,
@@ -81,7 +82,7 @@ pub(super) struct Evaluation {
 }
 
 impl Layout {
-    /// What a proof about this circuit looks like, whose checks are that circuit.
+    /// Returns the layout of proofs about this circuit with this circuit of checks.
     pub(super) fn of(circuit: &Shape, rounds: Rounds, checks: &Shape) -> Self {
         Self {
             public: circuit.public,
@@ -92,7 +93,7 @@ impl Layout {
         }
     }
 
-    /// The size of a proof in bytes.
+    /// Returns the length of a proof in bytes.
     pub(super) fn bytes(&self) -> usize {
         let list = |count: usize, each: usize| COUNT + count * each;
         let rounds = self.rounds.commitments();
@@ -115,11 +116,11 @@ impl Layout {
         instance + checks + random + cross_term + relaxed + evaluation
     }
 
-    /// Reads a proof.
+    /// Parses a proof.
     ///
     /// # Errors
-    /// Where it has another size, where a length or an option in it is not the expected one, and
-    /// where a scalar or a point is not canonical, not on the curve, or the identity.
+    /// It has another length, a count or an option in it is not the expected one, or a scalar or a
+    /// point is not canonical, not on the curve, or the identity.
     pub(super) fn read(&self, bytes: &[u8]) -> Result<Proof, Refused> {
         if bytes.len() != self.bytes() {
             return Err(Refused::Size);
@@ -177,12 +178,12 @@ impl Reader<'_> {
         Ok(*bytes)
     }
 
-    /// An option that is not there.
+    /// Reads an absent option.
     fn absent(&mut self) -> Result<(), Refused> {
         if self.bytes()? == [0] { Ok(()) } else { Err(Refused::Option) }
     }
 
-    /// The length of a list, which has to be the expected one.
+    /// Reads the count of a list, which must be the expected one.
     fn count(&mut self, expected: usize) -> Result<(), Refused> {
         let count = u64::from_le_bytes(self.bytes::<COUNT>()?);
         if u64::try_from(expected) == Ok(count) { Ok(()) } else { Err(Refused::Count) }
@@ -210,7 +211,7 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// The challenges, one in each round but the last two.
+    /// Reads the challenges, one in each round except the last two.
     fn challenges(&mut self, rounds: usize, challenges: usize) -> Result<Vec<Scalar>, Refused> {
         self.count(rounds)?;
         let mut all = vec![];
@@ -228,12 +229,12 @@ impl Reader<'_> {
         Ok(Opening { row: self.list(CHECKS_WIDTH, Self::scalar)?, blind: self.scalar()? })
     }
 
-    /// A scalar below the order of the group.
+    /// Reads a scalar below the order of the group.
     fn scalar(&mut self) -> Result<Scalar, Refused> {
         Option::from(Scalar::from_repr(self.bytes::<SCALAR>()?.into())).ok_or(Refused::Scalar)
     }
 
-    /// A point of the curve, in the one encoding that it has. The group has prime order, so that no
+    /// Reads a point of the curve in its only valid encoding. The group has prime order, so that no
     /// point on the curve is in a small subgroup.
     fn point(&mut self) -> Result<Affine, Refused> {
         let bytes = self.bytes::<POINT>()?;

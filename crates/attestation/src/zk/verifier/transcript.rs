@@ -1,4 +1,4 @@
-//! The Fiat-Shamir transcript: what is said goes in, challenges come out (Keccak-256, by spartan2).
+//! The Fiat-Shamir transcript: absorbs messages and returns challenges (Keccak-256, by spartan2).
 
 use ff::PrimeField as _;
 use spartan2::{
@@ -13,7 +13,7 @@ use super::{Affine, Point, Refused, Scalar};
 
 pub(super) struct Transcript(<T256HyraxEngine as Engine>::TE);
 
-/// Bytes as they are.
+/// Unmodified bytes.
 struct Plain(Vec<u8>);
 
 impl TranscriptReprTrait<Point> for Plain {
@@ -22,7 +22,7 @@ impl TranscriptReprTrait<Point> for Plain {
     }
 }
 
-/// Scalars, each big endian.
+/// Encodes scalars, each big-endian.
 pub(super) fn scalars(values: &[Scalar]) -> Vec<u8> {
     let reversed = |value: &Scalar| {
         let mut bytes = *value.to_repr().inner();
@@ -32,13 +32,13 @@ pub(super) fn scalars(values: &[Scalar]) -> Vec<u8> {
     values.iter().flat_map(reversed).collect()
 }
 
-/// Points, each as its coordinates, little endian.
+/// Encodes points, each as its coordinates, little-endian.
 fn points(points: &[Affine]) -> Vec<u8> {
     let coordinates = points.iter().flat_map(|point| [point.x, point.y]);
     coordinates.flat_map(|value| *value.to_repr().inner()).collect()
 }
 
-/// The commitments to the rows of a matrix.
+/// Encodes the commitments to the rows of a matrix.
 pub(super) fn rows(rows: &[Affine]) -> Vec<u8> {
     [b"poly_commitment_begin".as_slice(), &points(rows), b"poly_commitment_end"].concat()
 }
@@ -82,7 +82,7 @@ impl Transcript {
 
     /// Reduces the claim that a polynomial sums to `claim` over all bits to a claim about its value
     /// at a random point. A round is a polynomial's coefficients in ascending order without the
-    /// linear one, which makes its values at zero and at one add up to the claim.
+    /// linear one, which is determined because the values at zero and at one add up to the claim.
     pub(super) fn sum_check<const N: usize>(
         &mut self,
         claim: Scalar,

@@ -1,5 +1,5 @@
-//! Forgeries and mutants of proofs about a connection that was recorded, with the circuit of 19 blocks,
-//! as whoever examines it meets them.
+//! Forgeries and mutants of proofs about a recorded connection, with the circuit of 19 blocks, as
+//! examiners receive them.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,9 +26,10 @@ use crate::{
 };
 use spartan2::traits::snark::R1CSSNARKTrait;
 
-/// Written by `a_connection_is_recorded_for_the_tests_of_the_verifier` in `tests/attacks/hidden.rs`.
+/// Written by `a_connection_is_recorded_for_the_tests_of_the_verifier` in
+/// `tests/attacks/hidden.rs`.
 const RECORDED: &[u8] = include_bytes!("recorded.bin");
-/// Within the time of its certificates: 2026-06-01.
+/// Within the validity of its certificates: 2026-06-01.
 const NOW: u64 = 1_780_272_000;
 
 static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
@@ -39,7 +40,7 @@ struct Recorded {
     server: Vec<u8>,
     roots: Vec<TrustAnchor<'static>>,
     descriptor: Descriptor,
-    /// What is told of it, without a proof.
+    /// The reveal message without a proof.
     told: Reveal,
 }
 
@@ -84,7 +85,7 @@ fn trust<'a>(roots: &'a [TrustAnchor<'static>]) -> Trust<'a> {
     Trust { roots, now: UnixTime::since_unix_epoch(now) }
 }
 
-/// Takes every proof, and keeps the statement that it was asked about.
+/// Accepts every proof, and records the statement.
 #[derive(Default)]
 struct Asked(Mutex<Option<Statement>>);
 
@@ -122,7 +123,7 @@ impl Recorded {
         asked.0.into_inner().unwrap().unwrap()
     }
 
-    /// Another request than the one that was sent, in a header that is seen.
+    /// Returns another request than the sent one, with a change in a visible header.
     fn lie(&self) -> Reveal {
         let mut told = self.told.clone();
         let at = told.said.windows(16).position(|part| part == b"application/json").unwrap();
@@ -130,7 +131,7 @@ impl Recorded {
         told
     }
 
-    /// Why this proof of it is refused: by whoever attests, and by whoever has the evidence.
+    /// Returns why this proof is refused, by the attestor and by a verifier of the evidence.
     fn refuses(&self, told: &Reveal, proof: Vec<u8>) -> Refused {
         let told = Reveal { proof, ..told.clone() };
         let refused = self.examined(&told, &*SPARTAN).unwrap_err();
@@ -172,7 +173,7 @@ fn circumstances() -> Circumstances {
 
 const REAL: Kind = Kind { proves_server: false, blocks: 19 };
 
-/// What spartan2's own verifier says of a proof: the public values that it takes as proved.
+/// Returns the public values that spartan2's own verifier accepts as proved.
 fn spartan2(proof: &[u8]) -> Option<Vec<super::super::Scalar>> {
     static KEY: LazyLock<<System as R1CSSNARKTrait<super::super::T256HyraxEngine>>::VerifierKey> =
         LazyLock::new(|| {
@@ -183,7 +184,7 @@ fn spartan2(proof: &[u8]) -> Option<Vec<super::super::Scalar>> {
     proof.verify(&KEY).ok()
 }
 
-/// The three forgeries of a request that nobody sent: without any witness, and each convinces
+/// The three forgeries of a request that was not sent: without a witness, and each is accepted by
 /// spartan2.
 #[test]
 fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
@@ -210,8 +211,8 @@ static HONEST: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     [0; 2].map(|_| SPARTAN.prove(&statement, &CONNECTION.secret).unwrap())
 });
 
-/// As many as there are of a proof of the small circuit would take hours: a mutant whose structure is
-/// right takes as long as a proof is verified. `ATTACK_MUTANTS=5000` tries as many.
+/// As many mutants as for the small circuit would take hours: a mutant with a valid structure takes
+/// as long as a full verification. `ATTACK_MUTANTS=5000` tries more.
 #[test]
 fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
     let mutants = std::env::var("ATTACK_MUTANTS").map_or(100, |count| count.parse().unwrap());
@@ -221,7 +222,7 @@ fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
         let honest = Reveal { proof: proof.clone(), ..told.clone() };
         assert!(CONNECTION.examined(&honest, &*SPARTAN).is_ok());
     }
-    // One after another: a verification is spread over all cores itself.
+    // In sequence: a verification uses all cores itself.
     let refusals: Vec<_> = (0..mutants)
         .filter_map(|seed| sources.mutant(seed).map(|mutant| (seed, mutant)))
         .map(|(seed, mutant)| (seed, SPARTAN.verify(&statement, &mutant)))
@@ -251,8 +252,8 @@ fn unequal_lengths_of_a_real_proof_are_errors_and_no_panic() {
     assert_eq!(CONNECTION.refuses(&CONNECTION.told, proof), Refused::Size);
 }
 
-/// Of each circuit an honest proof is accepted, and it is one of its own statement and circuit alone.
-/// That of 19 blocks is proved above; the two largest take gigabytes: `ATTACK_LARGE=1` proves them.
+/// An honest proof is accepted for each circuit, and only for its own statement and circuit. The
+/// one of 19 blocks is proved above; the two largest take gigabytes: `ATTACK_LARGE=1` proves them.
 #[test]
 fn an_honest_proof_of_each_circuit_is_accepted() {
     let large = std::env::var("ATTACK_LARGE").is_ok();
@@ -261,7 +262,7 @@ fn an_honest_proof_of_each_circuit_is_accepted() {
         if kind == REAL || kind.blocks > 64 && !large {
             continue;
         }
-        // One that fits into no smaller one.
+        // A statement that fits into no smaller circuit.
         let mut statement = statement.clone();
         if kind.proves_server {
             statement.server = ServerData::Proved(CONNECTION.server_iv(&statement.transcript));

@@ -1,4 +1,4 @@
-//! Forgeries that spartan2's own verifier accepts. The public values are of no witness: 4 is the
+//! Forgeries that spartan2's own verifier accepts. The public values have no witness: 4 is the
 //! square of 2 and of -2, and neither times 4 is 9.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,8 @@ fn forged(deviation: &Deviation) -> Vec<u8> {
     Forger::new(&ONE_ROW.verifier).proof(&false_values(), deviation).bytes()
 }
 
-/// The forger is one: by the rules alone it proves nothing, and each deviation convinces spartan2.
+/// The forger works: according to the protocol it proves nothing, and spartan2 accepts each
+/// deviation.
 #[test]
 fn a_malicious_prover_needs_its_deviation() {
     let by_the_rules = forged(&Deviation::default());
@@ -27,7 +28,7 @@ fn a_malicious_prover_needs_its_deviation() {
     assert_eq!(
         ONE_ROW.verifier.verify(&false_values(), &by_the_rules),
         Err(Refused::Evaluation),
-        "everything holds but the witness's evaluation"
+        "only the witness's evaluation fails"
     );
     for deviation in Deviation::convincing() {
         let accepted = ONE_ROW.spartan2(&forged(&deviation));
@@ -44,7 +45,8 @@ fn each_forgery_is_refused_for_its_structure() {
     }
 }
 
-/// The size alone does not decide: other lists are made shorter or longer until it is right again.
+/// The length alone does not decide: other lists are made shorter or longer until it is correct
+/// again.
 #[test]
 fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     let size = ONE_ROW.verifier.layout.bytes();
@@ -60,7 +62,7 @@ fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     }
 }
 
-/// Unequal lengths of lists that are folded together: a panic in spartan2, an error here.
+/// Unequal lengths of lists that are folded together cause a panic in spartan2 and an error here.
 #[test]
 fn unequal_lengths_are_errors_and_no_panic() {
     let mut proof = Node::of(&ONE_ROW.prove());
@@ -85,7 +87,7 @@ fn a_witness_of_several_rows_is_forged_as_little() {
     assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(Refused::Size));
 }
 
-/// A forger may commit to any witness, and to one of any length.
+/// A forger may commit to any witness of any length.
 #[test]
 fn no_witness_proves_what_does_not_hold() {
     let numbers = |count: u64| (1..=count).map(Scalar::from).collect::<Vec<_>>();
@@ -102,8 +104,8 @@ fn no_witness_proves_what_does_not_hold() {
     }
 }
 
-/// With each way to deviate, and in each list of what comes of it, any other length: refused for the
-/// structure, also where the size is right again.
+/// Every deviation, and in each list of its proof every other length, is refused because of the
+/// structure, also if the length is correct again.
 #[test]
 fn no_length_and_no_option_is_the_provers_choice() {
     let mut all = vec![];

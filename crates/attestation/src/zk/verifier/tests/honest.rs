@@ -1,4 +1,4 @@
-//! What honest provers make is accepted, and the keys are the pinned ones.
+//! Tests that honest proofs are accepted, and that the keys are the pinned ones.
 
 use super::super::Scalar;
 use super::{
