@@ -20,11 +20,11 @@ mod setup;
 use std::{fs, path::Path, process::Command, time::Instant};
 
 use attestation::{
-    Trust,
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    descriptor::{Descriptor, RevealMode},
     full_reveal::Capture,
     zk::Spartan,
-    zktls::{Hide, examine, reveal},
+    zktls::{HidePolicy, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 use serde_json::{Value, json};
@@ -33,16 +33,16 @@ use self::setup::{HOST, Setup, descriptor, request_with};
 
 /// The mode, and the lengths of the cookie and of the response's body in bytes. With `zktls-full`
 /// all but some 60 bytes of the body are hidden.
-const CASES: &[(Mode, usize, usize)] = &[
-    (Mode::ZktlsRequest, 300, 1024),
-    (Mode::ZktlsRequest, 700, 1024),
-    (Mode::ZktlsRequest, 700, 16 * 1024),
-    (Mode::ZktlsRequest, 700, 64 * 1024),
-    (Mode::ZktlsRequest, 1600, 1024),
-    (Mode::ZktlsRequest, 4096, 1024),
-    (Mode::ZktlsFull, 300, 1024),
-    (Mode::ZktlsFull, 700, 1024),
-    (Mode::ZktlsFull, 700, 4 * 1024),
+const CASES: &[(RevealMode, usize, usize)] = &[
+    (RevealMode::ZktlsRequest, 300, 1024),
+    (RevealMode::ZktlsRequest, 700, 1024),
+    (RevealMode::ZktlsRequest, 700, 16 * 1024),
+    (RevealMode::ZktlsRequest, 700, 64 * 1024),
+    (RevealMode::ZktlsRequest, 1600, 1024),
+    (RevealMode::ZktlsRequest, 4096, 1024),
+    (RevealMode::ZktlsFull, 300, 1024),
+    (RevealMode::ZktlsFull, 700, 1024),
+    (RevealMode::ZktlsFull, 700, 4 * 1024),
 ];
 const ROUNDS: usize = 3;
 
@@ -95,7 +95,7 @@ fn line(figure: &Value) -> String {
     )
 }
 
-fn case(mode: Mode, cookie: usize, body: usize) -> Value {
+fn case(mode: RevealMode, cookie: usize, body: usize) -> Value {
     let text = "x".repeat(body.saturating_sub(60));
     let json = format!("{{\"user\":{{\"id\":\"a\",\"verified\":true}},\"text\":\"{text}\"}}");
     let length = json.len();
@@ -115,9 +115,9 @@ fn case(mode: Mode, cookie: usize, body: usize) -> Value {
         let session = setup.play();
         let played = began.elapsed().as_secs_f64();
         let capture = Capture { client: &session.client, server: &session.server };
-        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let hide = Hide::of(&descriptor);
+        let hide = HidePolicy::of(&descriptor);
         let began = Instant::now();
         let told = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
         let proved = began.elapsed().as_secs_f64();

@@ -40,37 +40,37 @@ pub struct Body {
     #[cbor(n(8), with = "minicbor::bytes")]
     pub challenge: Vec<u8>,
     #[n(9)]
-    pub descriptor: DescriptorName,
+    pub descriptor: DescriptorReference,
     #[n(10)]
-    pub server: Server,
+    pub server: AttestedServer,
     #[n(11)]
-    pub tls: Tls,
+    pub tls: AttestedTls,
     #[n(12)]
-    pub time: Time,
+    pub time: AttestationTimes,
     #[n(13)]
     pub capture: CaptureHash,
     #[n(14)]
-    pub request: Request,
+    pub request: AttestedRequest,
     #[n(15)]
-    pub response: Response,
+    pub response: AttestedResponse,
     /// In the order of the descriptor.
     #[n(16)]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<AttestedClaim>,
     #[n(17)]
-    pub proof: Proof,
+    pub proof: ProofSummary,
     #[n(18)]
-    pub attestor: Build,
+    pub attestor: AttestorBuild,
     #[n(19)]
-    pub log: LogPlace,
+    pub log: LogPosition,
     /// Random bytes, which prevent guessing the content from the hash.
     #[cbor(n(20), with = "minicbor::bytes")]
-    pub blind: [u8; 32],
+    pub blinding: [u8; 32],
 }
 
 /// The descriptor of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct DescriptorName {
+pub struct DescriptorReference {
     #[n(0)]
     pub platform: u32,
     #[n(1)]
@@ -82,7 +82,7 @@ pub struct DescriptorName {
 /// The server that the attestor connected to, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Server {
+pub struct AttestedServer {
     #[n(0)]
     pub name: String,
     #[n(1)]
@@ -101,7 +101,7 @@ pub struct Server {
 /// The negotiated parameters of the connection, and the server's authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Tls {
+pub struct AttestedTls {
     #[n(0)]
     pub version: u16,
     #[n(1)]
@@ -123,7 +123,7 @@ pub struct Tls {
 /// The attestor's clock, in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Time {
+pub struct AttestationTimes {
     #[n(0)]
     pub opened: u64,
     #[n(1)]
@@ -147,7 +147,7 @@ pub struct CaptureHash {
 /// The request.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Request {
+pub struct AttestedRequest {
     #[n(0)]
     pub method: String,
     #[n(1)]
@@ -155,7 +155,7 @@ pub struct Request {
     #[n(2)]
     pub length: u32,
     #[n(3)]
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenHeaderPart>,
     #[cbor(n(4), with = "minicbor::bytes")]
     pub root: [u8; 32],
 }
@@ -163,7 +163,7 @@ pub struct Request {
 /// A part of the request that is hidden from the attestor.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Hidden {
+pub struct HiddenHeaderPart {
     #[n(0)]
     pub start: u32,
     #[n(1)]
@@ -175,7 +175,7 @@ pub struct Hidden {
 /// The response.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Response {
+pub struct AttestedResponse {
     #[n(0)]
     pub status: u16,
     #[n(1)]
@@ -195,7 +195,7 @@ pub struct Response {
 /// A value of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Claim {
+pub struct AttestedClaim {
     #[n(0)]
     pub field: String,
     #[n(1)]
@@ -207,7 +207,7 @@ pub struct Claim {
 /// The zero-knowledge proof about the hidden parts; empty if nothing is hidden.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Proof {
+pub struct ProofSummary {
     #[n(0)]
     pub system: String,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -221,7 +221,7 @@ pub struct Proof {
 /// The attestor's program.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Build {
+pub struct AttestorBuild {
     #[n(0)]
     pub version: String,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -231,9 +231,9 @@ pub struct Build {
 /// The position in the attestor's log, which is a hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct LogPlace {
+pub struct LogPosition {
     #[n(0)]
     pub index: u64,
     #[cbor(n(1), with = "minicbor::bytes")]
-    pub before: [u8; 32],
+    pub previous_hash: [u8; 32],
 }

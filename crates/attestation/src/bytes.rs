@@ -3,9 +3,9 @@
 /// The remaining bytes. Each read consumes the bytes that it returns. After a read that returns
 /// `None` the caller must not continue.
 #[derive(Clone, Copy)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{body::DescriptorName, http::is_token, tls::flight::sha256};
+use crate::{body::DescriptorReference, http::is_token, tls::flight::sha256};
 
-const LONGEST_TEXT: usize = 2000;
-const MOST_HEADERS: usize = 32;
-const MOST_CLAIMS: usize = 32;
+const MAX_TEXT_BYTES: usize = 2000;
+const MAX_HEADERS: usize = 32;
+const MAX_CLAIMS: usize = 32;
 
 /// Header names that no descriptor may allow: they belong to the fixed prefix of every request,
 /// determine its length, change the requested resource, or claim another origin.
-const NEVER: &[&str] = &[
+const FORBIDDEN_HEADERS: &[&str] = &[
     "accept-encoding",
     "connection",
     "content-encoding",
@@ -30,13 +30,13 @@ const NEVER: &[&str] = &[
     "upgrade",
     "via",
 ];
-const NEVER_BEGINNING: &[&str] =
+const FORBIDDEN_PREFIXES: &[&str] =
     &["if-", "x-forwarded-", "x-http-method", "x-method", "x-original-", "x-rewrite-"];
 
 /// How much of a connection is revealed to the attestor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum RevealMode {
     /// Everything, including credentials. This is not zkTLS: nothing is hidden.
     FullReveal,
     /// Everything except the credentials in the request.
@@ -46,7 +46,7 @@ pub enum Mode {
     ZktlsFull,
 }
 
-impl Mode {
+impl RevealMode {
     /// Returns the mode's number in an attestation.
     #[must_use]
     pub const fn number(self) -> u8 {
@@ -81,14 +81,14 @@ pub struct Descriptor {
     /// Of the response, without parameters: `application/json`.
     pub content_type: String,
     /// Exactly one mode. A prover cannot choose, and no failure leads to a mode that reveals more.
-    pub modes: Vec<Mode>,
-    pub claims: Vec<Claim>,
+    pub modes: Vec<RevealMode>,
+    pub claims: Vec<ClaimDescriptor>,
 }
 
 /// A value that is taken from the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct ClaimDescriptor {
     pub field: String,
     /// A JSON pointer (RFC 6901) to a string, number, boolean or null.
     pub pointer: String,
@@ -96,7 +96,7 @@ pub struct Claim {
 
 /// Why a descriptor is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadDescriptor {
+pub enum DescriptorError {
     #[error("the host must be a DNS name in lower case")]
     Host,
     #[error(
@@ -130,13 +130,13 @@ impl Descriptor {
 
     /// Returns the reference to it in an attestation.
     #[must_use]
-    pub fn name(&self) -> DescriptorName {
+    pub fn reference(&self) -> DescriptorReference {
         let (platform, version, sha256) = (self.platform, self.version, self.sha256());
-        DescriptorName { platform, version, sha256 }
+        DescriptorReference { platform, version, sha256 }
     }
 
     /// Checks every rule that its types do not enforce.
-    pub fn check(&self) -> Result<(), BadDescriptor> {
+    pub fn check(&self) -> Result<(), DescriptorError> {
         let label = |label: &str| {
             (1..=63).contains(&label.len())
                 && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -144,43 +144,45 @@ impl Descriptor {
                 && !label.ends_with('-')
         };
         if self.host.len() > 253 || !self.host.contains('.') || !self.host.split('.').all(label) {
-            return Err(BadDescriptor::Host);
+            return Err(DescriptorError::Host);
         }
-        if !is_plain_target(&self.target) {
-            return Err(BadDescriptor::Target);
+        if !is_unambiguous_target(&self.target) {
+            return Err(DescriptorError::Target);
         }
-        let counts = [self.headers.len() <= MOST_HEADERS, self.claims.len() <= MOST_CLAIMS];
+        let counts = [self.headers.len() <= MAX_HEADERS, self.claims.len() <= MAX_CLAIMS];
         if counts.contains(&false) || self.claims.is_empty() {
-            return Err(BadDescriptor::Count);
+            return Err(DescriptorError::Count);
         }
         if self.modes.len() != 1 {
-            return Err(BadDescriptor::Modes);
+            return Err(DescriptorError::Modes);
         }
         for (at, name) in self.headers.iter().enumerate() {
             let plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
-            let never = NEVER.contains(&name.as_str())
-                || NEVER_BEGINNING.iter().any(|beginning| name.starts_with(beginning));
+            let never = FORBIDDEN_HEADERS.contains(&name.as_str())
+                || FORBIDDEN_PREFIXES.iter().any(|beginning| name.starts_with(beginning));
             let twice = self.headers.iter().take(at).any(|other| other == name);
             if name.is_empty() || name.len() > 64 || !plain || never || twice {
-                return Err(BadDescriptor::Header(name.clone()));
+                return Err(DescriptorError::Header(name.clone()));
             }
         }
         if let Some(name) = self.hidden.iter().find(|name| !self.headers.contains(name)) {
-            return Err(BadDescriptor::Hidden(name.clone()));
+            return Err(DescriptorError::Hidden(name.clone()));
         }
         if let Some((name, _)) = self.values.iter().find(|(name, value)| {
-            self.hidden.contains(name) || !self.headers.contains(name) || !is_plain_value(value)
+            self.hidden.contains(name)
+                || !self.headers.contains(name)
+                || !is_unambiguous_value(value)
         }) {
-            return Err(BadDescriptor::Value(name.clone()));
+            return Err(DescriptorError::Value(name.clone()));
         }
         if self.content_type != "application/json" {
-            return Err(BadDescriptor::ContentType);
+            return Err(DescriptorError::ContentType);
         }
-        for (at, Claim { field, pointer }) in self.claims.iter().enumerate() {
+        for (at, ClaimDescriptor { field, pointer }) in self.claims.iter().enumerate() {
             let twice = self.claims.iter().take(at).any(|other| other.field == *field);
-            let bounds = (1..=100).contains(&field.len()) && pointer.len() <= LONGEST_TEXT;
+            let bounds = (1..=100).contains(&field.len()) && pointer.len() <= MAX_TEXT_BYTES;
             if !bounds || twice || !pointer.starts_with('/') {
-                return Err(BadDescriptor::Claim(field.clone()));
+                return Err(DescriptorError::Claim(field.clone()));
             }
         }
         Ok(())
@@ -190,15 +192,15 @@ impl Descriptor {
 /// Returns whether all servers interpret a header's value in the same way: not empty, without
 /// control characters, and without leading or trailing spaces, which do not count (RFC 9110,
 /// section 5.5).
-fn is_plain_value(value: &str) -> bool {
-    (1..=LONGEST_TEXT).contains(&value.len())
+fn is_unambiguous_value(value: &str) -> bool {
+    (1..=MAX_TEXT_BYTES).contains(&value.len())
         && value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim_matches(' ') == value
 }
 
 /// Returns whether all servers interpret a target in the same way: no empty segment, no dot
 /// segment, no escape for one, no segment parameters, no fragment.
-fn is_plain_target(target: &str) -> bool {
+fn is_unambiguous_target(target: &str) -> bool {
     let visible = target.bytes().all(|byte| byte.is_ascii_graphic());
     let (path, _) = target.split_once('?').unwrap_or((target, ""));
     let Some(path) = path.strip_prefix('/') else { return false };
@@ -214,5 +216,5 @@ fn is_plain_target(target: &str) -> bool {
         && plain
         && !escapes
         && !target.contains(['\\', ';', '#'])
-        && target.len() <= LONGEST_TEXT
+        && target.len() <= MAX_TEXT_BYTES
 }

@@ -6,19 +6,19 @@ use minicbor::{Decode, Encode};
 use rustls_pki_types::{TrustAnchor, UnixTime};
 
 use crate::{
-    attest::{Circumstances, Disclosure, Leaf, attest, recorded},
+    attest::{AttestationContext, Disclosure, Leaf, attest, capture_summary},
     body::Body,
     descriptor::Descriptor,
+    error::ExaminationError,
     full_reveal::{Capture, Findings},
-    refusal::Refusal,
-    signed::{self, BadAttestation},
-    tls::flight::Trust,
+    signed::{self, AttestationError},
+    tls::flight::CertificateTrust,
     zk::ZkBackend,
     zktls::{Reveal, examine},
 };
 
 /// Maximum length of evidence.
-pub const LONGEST: usize = 4 * 1024 * 1024;
+pub const MAX_EVIDENCE_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
@@ -37,28 +37,32 @@ pub struct Evidence {
 
 /// Why evidence does not support an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadEvidence {
-    #[error("it is longer than {LONGEST} bytes")]
-    Long,
+pub enum EvidenceError {
+    #[error("it is longer than {MAX_EVIDENCE_BYTES} bytes")]
+    TooLong,
     #[error("failed to decode it: {0}")]
-    Form(#[from] BadAttestation),
+    Malformed(#[from] AttestationError),
     #[error("its descriptor is not the attested one")]
     Descriptor,
     #[error("its content is refused: {0}")]
-    Refused(#[from] Refusal),
+    Refused(#[from] ExaminationError),
     #[error("its content differs from the signed body")]
-    Another,
+    Mismatch,
     #[error("the disclosed values differ from its content")]
     Disclosure,
 }
 
 impl Evidence {
     /// Decodes evidence; [`Self::verify`] checks whether it supports an attestation.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadEvidence> {
-        if bytes.len() > LONGEST { Err(BadEvidence::Long) } else { Ok(signed::read(bytes)?) }
+    pub fn read(bytes: &[u8]) -> Result<Self, EvidenceError> {
+        if bytes.len() > MAX_EVIDENCE_BYTES {
+            Err(EvidenceError::TooLong)
+        } else {
+            Ok(signed::read(bytes)?)
+        }
     }
 
-    pub fn write(&self) -> Result<Vec<u8>, BadEvidence> {
+    pub fn write(&self) -> Result<Vec<u8>, EvidenceError> {
         Ok(signed::write(self)?)
     }
 
@@ -79,25 +83,25 @@ impl Evidence {
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn bears_out(
+    pub fn verify(
         &self,
         body: &Body,
         disclosure: Option<&Disclosure>,
         backend: &dyn ZkBackend,
         roots: &[TrustAnchor<'_>],
-    ) -> Result<Findings, BadEvidence> {
+    ) -> Result<Findings, EvidenceError> {
         let descriptor =
-            self.descriptor().filter(|descriptor| descriptor.name() == body.descriptor);
-        let descriptor = descriptor.ok_or(BadEvidence::Descriptor)?;
+            self.descriptor().filter(|descriptor| descriptor.reference() == body.descriptor);
+        let descriptor = descriptor.ok_or(EvidenceError::Descriptor)?;
         let capture = self.capture();
         // The cheapest check comes first.
-        if recorded(&body.id, capture) != body.capture {
-            return Err(BadEvidence::Another);
+        if capture_summary(&body.id, capture) != body.capture {
+            return Err(EvidenceError::Mismatch);
         }
         let now = std::time::Duration::from_millis(body.time.opened);
-        let trust = Trust { roots, now: UnixTime::since_unix_epoch(now) };
+        let trust = CertificateTrust { roots, now: UnixTime::since_unix_epoch(now) };
         let found = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
-        agrees(&found, capture, &descriptor, body, disclosure)?;
+        verify_findings(&found, capture, &descriptor, body, disclosure)?;
         Ok(found)
     }
 }
@@ -107,16 +111,17 @@ impl Evidence {
 ///
 /// # Errors
 /// They do not match.
-pub fn agrees(
+pub fn verify_findings(
     found: &Findings,
     capture: Capture<'_>,
     descriptor: &Descriptor,
     body: &Body,
     disclosure: Option<&Disclosure>,
-) -> Result<(), BadEvidence> {
-    let (again, opened) = attest(found, capture, descriptor, Circumstances::of(body), || [0; 16]);
-    if bare(again) != bare(body.clone()) {
-        return Err(BadEvidence::Another);
+) -> Result<(), EvidenceError> {
+    let (again, opened) =
+        attest(found, capture, descriptor, AttestationContext::of(body), || [0; 16]);
+    if without_commitments(again) != without_commitments(body.clone()) {
+        return Err(EvidenceError::Mismatch);
     }
     let shown = |told: &crate::commitment::Opening| {
         opened
@@ -125,13 +130,13 @@ pub fn agrees(
             .any(|own| (own.kind, own.index, &own.value) == (told.kind, told.index, &told.value))
     };
     if disclosure.is_some_and(|disclosure| !disclosure.openings.iter().all(shown)) {
-        return Err(BadEvidence::Disclosure);
+        return Err(EvidenceError::Disclosure);
     }
     Ok(())
 }
 
 /// Returns a body without the commitments, which can be compared only with a disclosure.
-fn bare(body: Body) -> Body {
+fn without_commitments(body: Body) -> Body {
     let none = Leaf([0; 32]).0;
     let mut body = body;
     body.request.root = none;
@@ -142,7 +147,7 @@ fn bare(body: Body) -> Body {
     body
 }
 
-impl Circumstances {
+impl AttestationContext {
     fn of(body: &Body) -> Self {
         Self {
             id: body.id,
@@ -158,7 +163,7 @@ impl Circumstances {
             time: body.time.clone(),
             attestor: body.attestor.clone(),
             log: body.log.clone(),
-            blind: body.blind,
+            blind: body.blinding,
         }
     }
 }

@@ -11,22 +11,22 @@
 use std::ops::Range;
 
 use crate::{
-    body::Proof,
-    descriptor::{Descriptor, Mode},
+    body::ProofSummary,
+    descriptor::{Descriptor, RevealMode},
+    error::ExaminationError,
     http::{
-        Seen,
-        request::{self, Request},
-        response::{self, Response},
-        selective::Selective,
+        RedactedBytes,
+        request::{self, ParsedRequest},
+        response::{self, ParsedResponse},
+        selective::SelectiveResponse,
     },
     json,
-    refusal::Refusal,
     tls::{
-        flight::{self, Trust},
-        hello::{self, Agreed},
-        open::{client_data, server_data},
-        schedule::Suite,
-        wire::Wire,
+        decrypt::{client_data, server_data},
+        flight::{self, CertificateTrust},
+        hello::{self, NegotiatedParameters},
+        key_schedule::Suite,
+        records::RecordStreams,
     },
 };
 
@@ -40,7 +40,7 @@ pub struct Capture<'a> {
 
 /// The verified TLS parameters of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
+pub struct VerifiedConnection {
     pub suite: Suite,
     pub group: u16,
     pub scheme: u16,
@@ -54,22 +54,22 @@ pub struct Connection {
 /// The findings of an examination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    pub connection: Connection,
-    pub request: Request,
+    pub connection: VerifiedConnection,
+    pub request: ParsedRequest,
     /// The bytes that the client sent.
-    pub said: Vec<u8>,
-    pub response: Response,
+    pub request_bytes: Vec<u8>,
+    pub response: ParsedResponse,
     /// Number of hidden bytes of the response.
     pub hidden_response: usize,
     /// The value of each claim of the descriptor, as JSON text.
     pub claims: Vec<(String, String)>,
-    pub mode: Mode,
+    pub mode: RevealMode,
     /// The proof about the hidden parts; `None` if everything is revealed.
-    pub proof: Option<Proof>,
+    pub proof: Option<ProofSummary>,
 }
 
 /// The suites that are allowed with full reveal.
-const SUITES: &[Suite] =
+const ALLOWED_SUITES: &[Suite] =
     &[Suite::ChaCha20Poly1305Sha256, Suite::Aes128GcmSha256, Suite::Aes256GcmSha384];
 
 /// Examines a closed connection with its handshake secret.
@@ -80,76 +80,89 @@ pub fn examine(
     capture: Capture<'_>,
     handshake_secret: &[u8],
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    if !descriptor.modes.contains(&Mode::FullReveal) {
-        return Err(Refusal::Mode);
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    if !descriptor.modes.contains(&RevealMode::FullReveal) {
+        return Err(ExaminationError::Mode);
     }
-    let wire = Wire::read(capture.client, capture.server)?;
-    let agreed = hello::agreed(wire.client.hello, wire.server.hello, &descriptor.host, SUITES)?;
+    let wire = RecordStreams::read(capture.client, capture.server)?;
+    let agreed =
+        hello::read_hellos(wire.client.hello, wire.server.hello, &descriptor.host, ALLOWED_SUITES)?;
     let suite = agreed.suite;
     if handshake_secret.len() != suite.hash_length() {
-        return Err(Refusal::SecretLength);
+        return Err(ExaminationError::SecretLength);
     }
     let hellos = suite.hash(&[wire.client.hello, wire.server.hello]);
     let handshake = suite.handshake_traffic(handshake_secret, &hellos);
-    let server = flight::server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
-    let sealed = &wire.client.sealed;
-    flight::client_finished(suite, &handshake.client, sealed, &server.transcript)?;
+    let server = flight::verify_server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
+    let sealed = &wire.client.encrypted;
+    flight::verify_client_finished(suite, &handshake.client, sealed, &server.transcript)?;
     let data = suite.application_traffic(handshake_secret, &server.transcript);
     let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
-    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+    let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
     let answered = server_data(suite, &data.server, rest)?;
-    Findings::of((agreed, server), said, &[], Answer::Opened(answered), descriptor)
+    Findings::of((agreed, server), said, &[], RevealedResponse::Opened(answered), descriptor)
 }
 
 /// The known part of the server's application data.
-pub(crate) enum Answer {
+pub(crate) enum RevealedResponse {
     /// All of it.
     Opened(Vec<u8>),
     /// The declared parts.
-    Selective(Box<Selective>),
+    Selective(Box<SelectiveResponse>),
 }
 
 impl Findings {
     /// Compares the data of both directions, with these parts hidden, with the descriptor.
     pub(crate) fn of(
-        (agreed, server): (Agreed, flight::Server),
+        (agreed, server): (NegotiatedParameters, flight::AuthenticatedServer),
         said: Vec<u8>,
         hidden: &[Range<usize>],
-        answer: Answer,
+        answer: RevealedResponse,
         descriptor: &Descriptor,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ExaminationError> {
         let mode = match &answer {
-            Answer::Selective(_) => Mode::ZktlsFull,
-            Answer::Opened(_) => Mode::FullReveal,
+            RevealedResponse::Selective(_) => RevealMode::ZktlsFull,
+            RevealedResponse::Opened(_) => RevealMode::FullReveal,
         };
-        let request = request::read(Seen { bytes: &said, hidden }, descriptor)?;
+        let request = request::read(RedactedBytes { bytes: &said, hidden }, descriptor)?;
         let (response, hidden, claims) = match answer {
-            Answer::Opened(said) => {
+            RevealedResponse::Opened(said) => {
                 // Both modes that get here reveal everything except credentials.
-                let response = response::read(&said, &descriptor.content_type, Mode::ZktlsRequest)?;
+                let response =
+                    response::read(&said, &descriptor.content_type, RevealMode::ZktlsRequest)?;
                 let claims = claims(&response.body, descriptor)?;
                 (response, 0, claims)
             }
-            Answer::Selective(read) => {
+            RevealedResponse::Selective(read) => {
                 let hidden = read.hidden.iter().map(|hidden| hidden.range.len()).sum();
                 (read.response, hidden, read.claims)
             }
         };
-        let Agreed { suite, group } = agreed;
-        let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
+        let NegotiatedParameters { suite, group } = agreed;
+        let flight::AuthenticatedServer {
+            scheme, leaf_key_sha256, chain_sha256, transcript, ..
+        } = server;
         let connection =
-            Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
+            VerifiedConnection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
         let hidden_response = hidden;
-        Ok(Self { connection, request, said, response, hidden_response, claims, mode, proof: None })
+        Ok(Self {
+            connection,
+            request,
+            request_bytes: said,
+            response,
+            hidden_response,
+            claims,
+            mode,
+            proof: None,
+        })
     }
 }
 
 /// Returns the values that a descriptor claims, in its order.
-fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
+fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, ExaminationError> {
     let whole = json::read(body)?;
-    let claim = |claim: &crate::descriptor::Claim| {
+    let claim = |claim: &crate::descriptor::ClaimDescriptor| {
         Ok((claim.field.clone(), json::value(body, &whole, &claim.pointer)?))
     };
     descriptor.claims.iter().map(claim).collect()

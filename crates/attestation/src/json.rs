@@ -17,11 +17,11 @@ pub use self::number::is_same;
 pub(crate) use self::outline::{Outline, outline};
 
 /// Maximum nesting of objects and arrays.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Why a JSON text is refused, or does not have the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadJson {
+pub enum JsonError {
     #[error("it is not unambiguous JSON: {0}")]
     Text(String),
     #[error("there is no value at `{0}`")]
@@ -33,23 +33,23 @@ pub enum BadJson {
 /// Parses a text. Numbers become 64-bit integers if they fit, else the nearest doubles (IEEE 754),
 /// as in a browser; claimed values are exact ([`value`]). Refuses numbers that are too large for a
 /// double, invalid UTF-8, duplicate keys, excessive nesting, and bytes after the end.
-pub fn read(text: &[u8]) -> Result<Value, BadJson> {
-    let bad = |error: serde_json::Error| BadJson::Text(error.to_string());
+pub fn read(text: &[u8]) -> Result<Value, JsonError> {
+    let bad = |error: serde_json::Error| JsonError::Text(error.to_string());
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Strict { deeper: DEEPEST }.deserialize(&mut reader).map_err(bad)?;
+    let value = Strict { remaining_depth: MAX_DEPTH }.deserialize(&mut reader).map_err(bad)?;
     reader.end().map_err(bad)?;
     Ok(value)
 }
 
 /// Returns the value at a pointer (RFC 6901) as JSON text, from a text and its parsed value: a
 /// number keeps its digits and is never rounded.
-pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String, BadJson> {
+pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String, JsonError> {
     match whole.pointer(pointer) {
-        None => Err(BadJson::Missing(pointer.to_owned())),
-        Some(Value::Object(_) | Value::Array(_)) => Err(BadJson::Compound(pointer.to_owned())),
+        None => Err(JsonError::Missing(pointer.to_owned())),
+        Some(Value::Object(_) | Value::Array(_)) => Err(JsonError::Compound(pointer.to_owned())),
         Some(Value::Number(_)) => {
             let written = literal(text, pointer).and_then(|text| std::str::from_utf8(text).ok());
-            written.map(str::to_owned).ok_or_else(|| BadJson::Missing(pointer.to_owned()))
+            written.map(str::to_owned).ok_or_else(|| JsonError::Missing(pointer.to_owned()))
         }
         Some(value @ (Value::Null | Value::Bool(_) | Value::String(_))) => Ok(value.to_string()),
     }
@@ -57,14 +57,16 @@ pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String,
 
 #[derive(Clone, Copy)]
 struct Strict {
-    deeper: usize,
+    remaining_depth: usize,
 }
 
 impl Strict {
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        let deeper =
-            self.deeper.checked_sub(1).ok_or_else(|| E::custom("it is nested too deeply"))?;
-        Ok(Self { deeper })
+        let deeper = self
+            .remaining_depth
+            .checked_sub(1)
+            .ok_or_else(|| E::custom("it is nested too deeply"))?;
+        Ok(Self { remaining_depth: deeper })
     }
 }
 

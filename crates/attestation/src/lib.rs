@@ -11,13 +11,13 @@ pub mod body;
 mod bytes;
 pub mod commitment;
 pub mod descriptor;
+mod error;
 pub mod evidence;
 pub mod full_reveal;
 pub mod http;
 pub mod json;
 pub mod portable;
 pub mod protocol;
-mod refusal;
 pub mod signed;
 pub mod tlog;
 mod tls;
@@ -26,6 +26,6 @@ pub mod zk;
 pub mod zktls;
 
 pub use self::{
-    refusal::Refusal,
-    tls::{flight::Trust, schedule::Suite},
+    error::ExaminationError,
+    tls::{flight::CertificateTrust, key_schedule::Suite},
 };

@@ -7,23 +7,26 @@ use minicbor::{Decode, Encode};
 use serde_json::Value;
 
 use crate::{
-    attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE},
+    attest::{Disclosure, DisclosureError, MAX_DISCLOSURE_BYTES},
     body::Body,
-    commitment::Kind,
+    commitment::OpeningKind,
     descriptor::Descriptor,
     evidence::{self, Evidence},
-    http::{Seen, request, selective},
+    http::{RedactedBytes, request, selective},
     json,
-    signed::{self, BadAttestation},
-    tlog::{BadLog, LogProof, MAX_PROOF_BYTES},
-    zktls::Told,
+    signed::{self, AttestationError},
+    tlog::{LogProof, MAX_PROOF_BYTES, TlogError},
+    zktls::RevealedServerData,
 };
 
 /// The first member of the file: its format and version.
 pub const FORMAT: &str = "avouch/portable-attestation/v1";
 /// Maximum length of the file: its parts, each of maximum length, and their framing.
-pub const MAX_BYTES: usize =
-    signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + MAX_PROOF_BYTES + 1024;
+pub const MAX_PORTABLE_BYTES: usize = signed::MAX_ATTESTATION_BYTES
+    + MAX_DISCLOSURE_BYTES
+    + evidence::MAX_EVIDENCE_BYTES
+    + MAX_PROOF_BYTES
+    + 1024;
 
 /// Response headers that reveal nothing about the applicant: they describe the connection, the
 /// format of the body, or restrictions for browsers.
@@ -54,7 +57,7 @@ const NEUTRAL_HEADERS: &[&str] = &[
 /// An attestation with its disclosure and, if that reveals declared data only, its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Portable {
+pub struct PortableAttestation {
     #[n(0)]
     format: String,
     #[n(1)]
@@ -89,40 +92,40 @@ pub struct Subject {
 
 /// Why a portable attestation cannot be created or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPortable {
-    #[error("it is longer than {MAX_BYTES} bytes")]
-    Long,
+pub enum PortableError {
+    #[error("it is longer than {MAX_PORTABLE_BYTES} bytes")]
+    TooLong,
     #[error("failed to decode it: {0}")]
-    Form(#[from] BadAttestation),
+    Malformed(#[from] AttestationError),
     #[error("it does not have the format `{FORMAT}`")]
-    Unknown,
+    UnknownFormat,
     #[error("its disclosure is refused: {0}")]
-    Disclosure(#[from] BadDisclosure),
+    Disclosure(#[from] DisclosureError),
     #[error("its inclusion proof is refused: {0}")]
-    Inclusion(#[from] BadLog),
+    Inclusion(#[from] TlogError),
 }
 
-impl Portable {
+impl PortableAttestation {
     /// Creates a portable attestation from its parts, without data that the applicant did not agree
     /// to share: of the disclosure only the claims stay, and the evidence stays only if it reveals
     /// nothing else ([`shows_declared_only`]). Does not verify signature and proof.
     ///
     /// # Errors
     /// The attestation or its disclosure is malformed, or they do not belong together.
-    pub fn of(
+    pub fn from_parts(
         subject: Subject,
         attestation: Vec<u8>,
         disclosure: &[u8],
         evidence: Option<Vec<u8>>,
         inclusion: Option<Vec<u8>>,
-    ) -> Result<Self, BadPortable> {
-        let (body, _) = signed::unverified(&attestation)?;
+    ) -> Result<Self, PortableError> {
+        let (body, _) = signed::decode_unverified(&attestation)?;
         let mut disclosure = Disclosure::read(disclosure)?;
-        disclosure.opens(&body)?;
+        disclosure.verify(&body)?;
         inclusion.as_deref().map(LogProof::read).transpose()?;
         let evidence =
             evidence.filter(|evidence| shows_declared_only(evidence, &disclosure, &body));
-        disclosure.openings.retain(|opening| opening.kind == Kind::Claim);
+        disclosure.openings.retain(|opening| opening.kind == OpeningKind::Claim);
         let disclosure = disclosure.write()?;
         let format = FORMAT.to_owned();
         Ok(Self { format, subject, attestation, disclosure, evidence, inclusion })
@@ -130,7 +133,7 @@ impl Portable {
 
     /// Returns whether a file starts like a portable attestation; it may still be malformed.
     #[must_use]
-    pub fn is_meant_by(bytes: &[u8]) -> bool {
+    pub fn has_format_prefix(bytes: &[u8]) -> bool {
         // An array of four to six elements (RFC 8949, section 3), because absent elements at the
         // end are not encoded; the first one is a text of 24 to 255 bytes.
         let text = match bytes {
@@ -144,17 +147,17 @@ impl Portable {
     ///
     /// # Errors
     /// It is too long, of another format, or not in deterministic CBOR.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadPortable> {
-        if bytes.len() > MAX_BYTES {
-            return Err(BadPortable::Long);
+    pub fn read(bytes: &[u8]) -> Result<Self, PortableError> {
+        if bytes.len() > MAX_PORTABLE_BYTES {
+            return Err(PortableError::TooLong);
         }
         let read: Self = signed::read(bytes)?;
-        if read.format == FORMAT { Ok(read) } else { Err(BadPortable::Unknown) }
+        if read.format == FORMAT { Ok(read) } else { Err(PortableError::UnknownFormat) }
     }
 
     /// # Errors
     /// Encoding fails, which does not happen for finite values.
-    pub fn write(&self) -> Result<Vec<u8>, BadPortable> {
+    pub fn write(&self) -> Result<Vec<u8>, PortableError> {
         Ok(signed::write(self)?)
     }
 }
@@ -164,23 +167,23 @@ impl Portable {
 fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) -> bool {
     let Ok(Evidence { reveal, descriptor, .. }) = Evidence::read(evidence) else { return false };
     let Ok(descriptor) = serde_json::from_str::<Descriptor>(&descriptor) else { return false };
-    if descriptor.name() != body.descriptor || reveal.mode().number() != body.mode {
+    if descriptor.reference() != body.descriptor || reveal.mode().number() != body.mode {
         return false;
     }
-    let request = Seen { bytes: &reveal.said, hidden: &reveal.hidden };
+    let request = RedactedBytes { bytes: &reveal.said, hidden: &reveal.hidden };
     let fixed = request::read(request, &descriptor).is_ok_and(|read| read.chosen.is_empty());
     let response = match &reveal.server {
-        Told::Opened(_) => shows_claims_only(disclosure, body),
-        Told::Proved(told) => {
-            let response = Seen { bytes: &told.said, hidden: &told.hidden };
-            selective::read(response, &descriptor).is_ok() && is_blank(response)
+        RevealedServerData::Opened(_) => shows_claims_only(disclosure, body),
+        RevealedServerData::Proved(told) => {
+            let response = RedactedBytes { bytes: &told.said, hidden: &told.hidden };
+            selective::read(response, &descriptor).is_ok() && hidden_bytes_are_zero(response)
         }
     };
-    fixed && is_blank(request) && response
+    fixed && hidden_bytes_are_zero(request) && response
 }
 
 /// Returns whether all hidden bytes are zeros.
-fn is_blank(seen: Seen<'_>) -> bool {
+fn hidden_bytes_are_zero(seen: RedactedBytes<'_>) -> bool {
     let mut hidden = seen.hidden.iter().map(|hidden| seen.bytes.get(hidden.clone()));
     hidden.all(|bytes| bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)))
 }
@@ -188,11 +191,11 @@ fn is_blank(seen: Seen<'_>) -> bool {
 /// Returns whether the disclosed response has no value except the claims, and no header except
 /// neutral ones. An incompletely disclosed response counts as having more.
 fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
-    let of = |kind: Kind| {
+    let of = |kind: OpeningKind| {
         let openings = disclosure.openings.iter().filter(move |opening| opening.kind == kind);
         openings.map(|it| (it.index, it.value.as_slice())).collect::<BTreeMap<_, _>>()
     };
-    let (lines, parts) = (of(Kind::ResponseLine), of(Kind::BodyPart));
+    let (lines, parts) = (of(OpeningKind::ResponseLine), of(OpeningKind::BodyPart));
     let opened = lines.keys().chain(parts.keys()).collect::<BTreeSet<_>>();
     if opened.len() != disclosure.response.len() {
         return false;
@@ -201,7 +204,7 @@ fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
     let neutral = lines.values().skip(1).all(|line| is_neutral(line));
     let text = parts.into_values().flatten().copied().collect::<Vec<_>>();
     let claims = body.claims.iter().map(|claim| claim.pointer.as_str()).collect();
-    neutral && json::read(&text).is_ok_and(|value| is_claimed(&value, "", &claims))
+    neutral && json::read(&text).is_ok_and(|value| all_values_claimed(&value, "", &claims))
 }
 
 fn is_neutral(line: &[u8]) -> bool {
@@ -211,16 +214,16 @@ fn is_neutral(line: &[u8]) -> bool {
 
 /// Returns whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An
 /// empty object or array is a value that no claim covers.
-fn is_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
+fn all_values_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
     match value {
         Value::Object(members) if !members.is_empty() => members.iter().all(|(name, value)| {
             let name = name.replace('~', "~0").replace('/', "~1");
-            is_claimed(value, &format!("{pointer}/{name}"), claims)
+            all_values_claimed(value, &format!("{pointer}/{name}"), claims)
         }),
         Value::Array(items) if !items.is_empty() => items
             .iter()
             .enumerate()
-            .all(|(index, item)| is_claimed(item, &format!("{pointer}/{index}"), claims)),
+            .all(|(index, item)| all_values_claimed(item, &format!("{pointer}/{index}"), claims)),
         Value::Object(_)
         | Value::Array(_)
         | Value::Null

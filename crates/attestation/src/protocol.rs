@@ -8,26 +8,26 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use minicbor::{Decode, Encode};
 
 use crate::{
-    signed::{BadAttestation, read, write},
+    signed::{AttestationError, read, write},
     zktls::Reveal,
 };
 
 /// The protocol's ALPN identifier (RFC 7301).
 pub const ALPN: &[u8] = b"avouch-attestor/2";
 /// Label of the exporter for the channel binding (RFC 8446, section 7.5).
-pub const EXPORTER: &[u8] = b"EXPORTER-avouch-attestor-2";
+pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-avouch-attestor-2";
 /// Maximum number of connection bytes in one message.
-pub const LONGEST_DATA: usize = 16 * 1024;
+pub const MAX_DATA_BYTES: usize = 16 * 1024;
 /// Maximum length of a prover's message, and of an attestor's message.
-pub const LONGEST_FROM_PROVER: usize = 1024 * 1024;
-pub const LONGEST_FROM_ATTESTOR: usize = 9 * 1024 * 1024;
+pub const MAX_PROVER_MESSAGE_BYTES: usize = 1024 * 1024;
+pub const MAX_ATTESTOR_MESSAGE_BYTES: usize = 9 * 1024 * 1024;
 
-const CHANNEL: &[u8] = b"avouch/attestor-channel/v1\0";
-const RECEIPT: &[u8] = b"avouch/attestor-receipt/v1\0";
+const CHANNEL_LABEL: &[u8] = b"avouch/attestor-channel/v1\0";
+const RECEIPT_LABEL: &[u8] = b"avouch/attestor-receipt/v1\0";
 
 /// The prover's messages.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub enum FromProver {
+pub enum ProverMessage {
     /// First message: the request for an attestation.
     #[n(0)]
     Open(#[n(0)] Open),
@@ -39,12 +39,12 @@ pub enum FromProver {
     End,
     /// After the receipt: the secret or the proof that reveals the recording.
     #[n(3)]
-    Reveal(#[n(0)] Telling),
+    Reveal(#[n(0)] RevealMessage),
 }
 
 /// The attestor's messages.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub enum FromAttestor {
+pub enum AttestorMessage {
     /// First message, sent without a request: identifies the attestor.
     #[n(0)]
     Welcome(#[n(0)] Welcome),
@@ -88,14 +88,14 @@ impl Welcome {
     #[must_use]
     pub fn new(key: &SigningKey, (valid_from, valid_to): (u64, u64), channel: &[u8; 32]) -> Self {
         let public_key = key.verifying_key().to_bytes();
-        let signature = key.sign(&channel_part(channel, valid_from, valid_to)).to_bytes();
+        let signature = key.sign(&channel_message(channel, valid_from, valid_to)).to_bytes();
         Self { public_key, valid_from, valid_to, signature }
     }
 
     /// Returns whether the key's holder sent it in this channel.
     #[must_use]
-    pub fn holds(&self, channel: &[u8; 32]) -> bool {
-        let message = channel_part(channel, self.valid_from, self.valid_to);
+    pub fn is_bound_to(&self, channel: &[u8; 32]) -> bool {
+        let message = channel_message(channel, self.valid_from, self.valid_to);
         is_signed(&self.public_key, &message, &self.signature)
     }
 }
@@ -182,21 +182,21 @@ pub struct SignedReceipt {
 impl SignedReceipt {
     /// # Errors
     /// Encoding fails, which does not happen for a receipt.
-    pub fn new(receipt: Receipt, key: &SigningKey) -> Result<Self, BadAttestation> {
-        let signature = key.sign(&receipt_part(&receipt)?).to_bytes();
+    pub fn new(receipt: Receipt, key: &SigningKey) -> Result<Self, AttestationError> {
+        let signature = key.sign(&receipt_message(&receipt)?).to_bytes();
         Ok(Self { receipt, signature })
     }
 
     #[must_use]
-    pub fn is_by(&self, public_key: &[u8; 32]) -> bool {
-        receipt_part(&self.receipt)
+    pub fn is_signed_by(&self, public_key: &[u8; 32]) -> bool {
+        receipt_message(&self.receipt)
             .is_ok_and(|message| is_signed(public_key, &message, &self.signature))
     }
 }
 
 /// The secret or proof that reveals a recording, by mode.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub enum Telling {
+pub enum RevealMessage {
     /// The handshake secret, which reveals everything.
     #[n(0)]
     FullReveal(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
@@ -226,27 +226,27 @@ macro_rules! messages {
             ///
             /// # Errors
             /// Encoding fails, which does not happen for a message.
-            pub fn write(&self) -> Result<Vec<u8>, BadAttestation> {
+            pub fn write(&self) -> Result<Vec<u8>, AttestationError> {
                 write(self)
             }
 
             /// # Errors
             /// It is malformed, or not in deterministic CBOR.
-            pub fn read(bytes: &[u8]) -> Result<Self, BadAttestation> {
+            pub fn read(bytes: &[u8]) -> Result<Self, AttestationError> {
                 read(bytes)
             }
         }
     )+ };
 }
 
-messages!(FromProver, FromAttestor);
+messages!(ProverMessage, AttestorMessage);
 
-fn channel_part(channel: &[u8; 32], valid_from: u64, valid_to: u64) -> Vec<u8> {
-    [CHANNEL, channel, &valid_from.to_be_bytes(), &valid_to.to_be_bytes()].concat()
+fn channel_message(channel: &[u8; 32], valid_from: u64, valid_to: u64) -> Vec<u8> {
+    [CHANNEL_LABEL, channel, &valid_from.to_be_bytes(), &valid_to.to_be_bytes()].concat()
 }
 
-fn receipt_part(receipt: &Receipt) -> Result<Vec<u8>, BadAttestation> {
-    Ok([RECEIPT, &write(receipt)?].concat())
+fn receipt_message(receipt: &Receipt) -> Result<Vec<u8>, AttestationError> {
+    Ok([RECEIPT_LABEL, &write(receipt)?].concat())
 }
 
 fn is_signed(public_key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {

@@ -11,10 +11,10 @@ use crate::{
     tls::flight::sha256,
 };
 
-const SIGNED: &[u8] = b"avouch/zktls-attestation/v1\0";
-const KEY: &[u8] = b"avouch/attestation-key/v1\0";
+const SIGNATURE_LABEL: &[u8] = b"avouch/zktls-attestation/v1\0";
+const KEY_ID_LABEL: &[u8] = b"avouch/attestation-key/v1\0";
 /// Maximum length of an attestation.
-pub const LONGEST: usize = 256 * 1024;
+pub const MAX_ATTESTATION_BYTES: usize = 256 * 1024;
 /// Maximum number of listed keys in one verification.
 pub const MAX_ISSUERS: usize = 1000;
 
@@ -66,15 +66,15 @@ pub enum RevokedKeys {
 
 /// Why an attestation is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadAttestation {
-    #[error("it is longer than {LONGEST} bytes")]
-    Long,
+pub enum AttestationError {
+    #[error("it is longer than {MAX_ATTESTATION_BYTES} bytes")]
+    TooLong,
     #[error("failed to decode it: {0}")]
-    Form(String),
+    Malformed(String),
     #[error("it is not in deterministic CBOR")]
     NotCanonical,
     #[error("it has version {0} and signature algorithm {1}, which are not supported")]
-    Unknown(u8, u8),
+    UnsupportedVersion(u8, u8),
     #[error("more than {MAX_ISSUERS} keys are listed")]
     TooManyIssuers,
     #[error("its key is not trusted")]
@@ -90,16 +90,16 @@ pub enum BadAttestation {
 /// Returns the identifier of a key.
 #[must_use]
 pub fn key_id(public_key: &[u8; 32]) -> [u8; 32] {
-    sha256(&[KEY, public_key].concat())
+    sha256(&[KEY_ID_LABEL, public_key].concat())
 }
 
 /// Signs a body.
 ///
 /// # Errors
 /// Encoding fails, which does not happen for finite values.
-pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, BadAttestation> {
+pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, AttestationError> {
     let body = write(body)?;
-    let signature = key.sign(&signed_part(&body)).to_bytes();
+    let signature = key.sign(&signed_message(&body)).to_bytes();
     write(&Envelope { body, signature })
 }
 
@@ -107,7 +107,7 @@ pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, BadAttestation> {
 ///
 /// # Errors
 /// The first check that fails.
-pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttestation> {
+pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, AttestationError> {
     verify_with(bytes, issuers, RevokedKeys::Refuse)
 }
 
@@ -119,35 +119,35 @@ pub fn verify_with(
     bytes: &[u8],
     issuers: &[Issuer],
     revoked_keys: RevokedKeys,
-) -> Result<Attestation, BadAttestation> {
-    if bytes.len() > LONGEST {
-        return Err(BadAttestation::Long);
+) -> Result<Attestation, AttestationError> {
+    if bytes.len() > MAX_ATTESTATION_BYTES {
+        return Err(AttestationError::TooLong);
     }
     let envelope: Envelope = read(bytes)?;
     let body = read_body(&envelope.body)?;
     if (body.version, body.algorithm) != (VERSION, ED25519) {
-        return Err(BadAttestation::Unknown(body.version, body.algorithm));
+        return Err(AttestationError::UnsupportedVersion(body.version, body.algorithm));
     }
     if issuers.len() > MAX_ISSUERS {
-        return Err(BadAttestation::TooManyIssuers);
+        return Err(AttestationError::TooManyIssuers);
     }
-    let issuer = Issuer::find(issuers, &body.issuer).ok_or(BadAttestation::Issuer)?;
-    let key = issuer.key().ok_or(BadAttestation::Issuer)?;
+    let issuer = Issuer::find(issuers, &body.issuer).ok_or(AttestationError::Issuer)?;
+    let key = issuer.key().ok_or(AttestationError::Issuer)?;
     let signed = body.time.signed;
     let refused = |revoked_at| match revoked_keys {
         RevokedKeys::Refuse => true,
         RevokedKeys::AcceptSignedBefore => signed >= revoked_at,
     };
     if issuer.revoked_at.is_some_and(refused) {
-        return Err(BadAttestation::Revoked);
+        return Err(AttestationError::Revoked);
     }
     if !(issuer.valid_from..issuer.valid_to).contains(&signed) {
-        return Err(BadAttestation::NotValid);
+        return Err(AttestationError::NotValid);
     }
-    let message = signed_part(&envelope.body);
-    let key = VerifyingKey::from_bytes(&key).map_err(|_| BadAttestation::Signature)?;
+    let message = signed_message(&envelope.body);
+    let key = VerifyingKey::from_bytes(&key).map_err(|_| AttestationError::Signature)?;
     key.verify_strict(&message, &Signature::from_bytes(&envelope.signature))
-        .map_err(|_| BadAttestation::Signature)?;
+        .map_err(|_| AttestationError::Signature)?;
     Ok(Attestation { body, proof_hash: hex(&sha256(&message)) })
 }
 
@@ -156,14 +156,14 @@ pub fn verify_with(
 ///
 /// # Errors
 /// It is malformed.
-pub fn unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), BadAttestation> {
+pub fn decode_unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), AttestationError> {
     let envelope: Envelope = read(bytes)?;
-    Ok((read_body(&envelope.body)?, sha256(&signed_part(&envelope.body))))
+    Ok((read_body(&envelope.body)?, sha256(&signed_message(&envelope.body))))
 }
 
 /// Decodes a body. Bodies of other versions have other fields and are recognized by their common
 /// prefix: version, identifier, key and algorithm.
-fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
+fn read_body(bytes: &[u8]) -> Result<Body, AttestationError> {
     let mut decoder = minicbor::Decoder::new(bytes);
     let mut begin = || {
         decoder.array()?;
@@ -174,7 +174,7 @@ fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
     };
     match begin() {
         Ok((version, algorithm)) if version != VERSION => {
-            Err(BadAttestation::Unknown(version, algorithm))
+            Err(AttestationError::UnsupportedVersion(version, algorithm))
         }
         Ok(_) | Err(_) => read(bytes),
     }
@@ -202,8 +202,8 @@ impl Issuer {
     }
 }
 
-fn signed_part(body: &[u8]) -> Vec<u8> {
-    [SIGNED, body].concat()
+fn signed_message(body: &[u8]) -> Vec<u8> {
+    [SIGNATURE_LABEL, body].concat()
 }
 
 /// Encodes bytes as lower-case hexadecimal.
@@ -234,16 +234,16 @@ pub fn unhex(digits: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// Encoding fails, which does not happen for the types of this crate.
-pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, BadAttestation> {
-    minicbor::to_vec(value).map_err(|error| BadAttestation::Form(error.to_string()))
+pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, AttestationError> {
+    minicbor::to_vec(value).map_err(|error| AttestationError::Malformed(error.to_string()))
 }
 
 /// Decodes deterministic CBOR: encoding the value again must give the same bytes.
 ///
 /// # Errors
 /// It is malformed, or not in deterministic CBOR.
-pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, BadAttestation> {
+pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, AttestationError> {
     let value: T =
-        minicbor::decode(bytes).map_err(|error| BadAttestation::Form(error.to_string()))?;
-    if write(&value)? == bytes { Ok(value) } else { Err(BadAttestation::NotCanonical) }
+        minicbor::decode(bytes).map_err(|error| AttestationError::Malformed(error.to_string()))?;
+    if write(&value)? == bytes { Ok(value) } else { Err(AttestationError::NotCanonical) }
 }

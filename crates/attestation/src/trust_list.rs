@@ -12,11 +12,11 @@ const MAX_NAME_BYTES: usize = 200;
 
 /// Why a list of keys is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadTrustList {
+pub enum TrustListError {
     #[error("it is longer than {MAX_TRUST_LIST_BYTES} bytes")]
-    Long,
+    TooLong,
     #[error("{0}")]
-    Form(String),
+    Malformed(String),
     #[error("it lists no key, or more than {MAX_ISSUERS}")]
     Count,
     #[error("entry {0}: {1}")]
@@ -26,7 +26,7 @@ pub enum BadTrustList {
 /// The list as the file contains it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct TrustListFile {
     issuers: Vec<Issuer>,
 }
 
@@ -35,29 +35,29 @@ struct List {
 ///
 /// # Errors
 /// A member is unknown, missing, duplicate, or out of its limits.
-pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
+pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, TrustListError> {
     if json.len() > MAX_TRUST_LIST_BYTES {
-        return Err(BadTrustList::Long);
+        return Err(TrustListError::TooLong);
     }
-    let list: List =
-        serde_json::from_slice(json).map_err(|error| BadTrustList::Form(error.to_string()))?;
+    let list: TrustListFile = serde_json::from_slice(json)
+        .map_err(|error| TrustListError::Malformed(error.to_string()))?;
     if !(1..=MAX_ISSUERS).contains(&list.issuers.len()) {
-        return Err(BadTrustList::Count);
+        return Err(TrustListError::Count);
     }
     for (at, issuer) in list.issuers.iter().enumerate() {
-        check(issuer).map_err(|why| BadTrustList::Entry(at, why))?;
+        check(issuer).map_err(|why| TrustListError::Entry(at, why))?;
     }
     Ok(list.issuers)
 }
 
 /// Returns whether the name of a key's owner is valid: up to 200 bytes, no control characters.
 #[must_use]
-pub fn is_name(name: &str) -> bool {
+pub fn is_valid_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
 }
 
 fn check(issuer: &Issuer) -> Result<(), &'static str> {
-    if !is_name(&issuer.name) {
+    if !is_valid_name(&issuer.name) {
         return Err("the name is longer than 200 bytes, or has control characters");
     }
     if issuer.key().is_none() {
@@ -84,12 +84,12 @@ mod tests {
         entry
     }
 
-    fn parsed(list: &Value) -> Result<Vec<Issuer>, BadTrustList> {
+    fn parsed(list: &Value) -> Result<Vec<Issuer>, TrustListError> {
         parse_trust_list(list.to_string().as_bytes())
     }
 
     #[test]
-    fn a_list_is_read_as_it_stands() {
+    fn a_list_keeps_its_entries() {
         let list = json!({ "issuers": [entry(json!({})), entry(json!({ "revokedAt": 7 }))] });
         let issuers = parsed(&list).unwrap();
         assert_eq!(issuers.iter().map(|one| one.revoked_at).collect::<Vec<_>>(), [None, Some(7)]);
@@ -100,7 +100,7 @@ mod tests {
 
     /// A verifier that skipped malformed entries would skip revocations.
     #[test]
-    fn one_bad_entry_spoils_the_list() {
+    fn a_malformed_entry_invalidates_the_list() {
         let bad = |changes: Value| {
             let list = json!({ "issuers": [entry(json!({})), entry(changes.clone())] });
             assert!(parsed(&list).is_err(), "{changes}");
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_bounds_and_one_meaning() {
-        assert_eq!(parsed(&json!({ "issuers": [] })), Err(BadTrustList::Count));
+    fn lists_are_limited_and_unambiguous() {
+        assert_eq!(parsed(&json!({ "issuers": [] })), Err(TrustListError::Count));
         let many = vec![entry(json!({})); MAX_ISSUERS + 1];
-        assert_eq!(parsed(&json!({ "issuers": many })), Err(BadTrustList::Count));
+        assert_eq!(parsed(&json!({ "issuers": many })), Err(TrustListError::Count));
         assert_eq!(
             parse_trust_list(&vec![b' '; MAX_TRUST_LIST_BYTES + 1]),
-            Err(BadTrustList::Long)
+            Err(TrustListError::TooLong)
         );
         for text in ["", "[]", "{}", "null", "{\"issuers\":null}", "{\"issuers\":[]} x"] {
             assert!(parse_trust_list(text.as_bytes()).is_err(), "{text}");
@@ -138,6 +138,6 @@ mod tests {
              \"revokedAt\":5,\"revokedAt\":null}}]}}",
             "07".repeat(32)
         );
-        assert!(matches!(parse_trust_list(twice.as_bytes()), Err(BadTrustList::Form(_))));
+        assert!(matches!(parse_trust_list(twice.as_bytes()), Err(TrustListError::Malformed(_))));
     }
 }

@@ -5,32 +5,32 @@
 //! client's traffic secret and key; in `zktls-full` also not those of the server's data. None of
 //! them can be computed from the values that it receives, because HKDF is one-way.
 
+mod prover;
 mod statement;
 mod stream;
-mod tell;
 
 use std::ops::Range;
 
 use minicbor::{Decode, Encode, bytes::ByteArray};
 
 use crate::{
-    body::Proof,
-    descriptor::{Descriptor, Mode},
-    full_reveal::{Answer, Capture, Findings},
-    http::{Seen, selective},
-    refusal::Refusal,
+    body::ProofSummary,
+    descriptor::{Descriptor, RevealMode},
+    error::ExaminationError,
+    full_reveal::{Capture, Findings, RevealedResponse},
+    http::{RedactedBytes, selective},
     tls::{
-        flight::{self, Trust, sha256},
-        hello::{self, Agreed},
-        open::server_data,
-        schedule::Suite,
-        wire::Wire,
+        decrypt::server_data,
+        flight::{self, CertificateTrust, sha256},
+        hello::{self, NegotiatedParameters},
+        key_schedule::Suite,
+        records::RecordStreams,
     },
     zk::{Statement, ZkBackend},
 };
 
-use self::statement::{is_short, ordered, statement_of};
-pub use self::tell::{Hide, HideRequest, HideResponse, reveal};
+pub use self::prover::{HidePolicy, HideRequest, HideResponse, reveal};
+use self::statement::{check_length, check_order, statement_of};
 
 /// The only suite whose stream is proved.
 const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
@@ -44,7 +44,7 @@ pub struct Reveal {
     #[cbor(n(1), with = "minicbor::bytes")]
     pub client_handshake: [u8; 32],
     #[n(2)]
-    pub server: Told,
+    pub server: RevealedServerData,
     #[cbor(n(3), with = "minicbor::bytes")]
     pub client_iv: [u8; 12],
     /// By record of the client's data: the one-time key of its tag, which is the start of its key
@@ -63,24 +63,24 @@ pub struct Reveal {
 
 /// The revealed part of the server's data.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub enum Told {
+pub enum RevealedServerData {
     /// The traffic secret, which reveals everything.
     #[n(0)]
     Opened(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
     /// Parts, by proof.
     #[n(1)]
-    Proved(#[n(0)] Box<Answered>),
+    Proved(#[n(0)] Box<PartialResponse>),
 }
 
 /// The revealed part of a response with hidden parts.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Answered {
+pub struct PartialResponse {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub iv: [u8; 12],
     /// By record of the server after its flight.
     #[n(1)]
-    pub records: Vec<Inner>,
+    pub records: Vec<RevealedRecord>,
     /// The bytes that the server sent, with arbitrary bytes for hidden ones.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub said: Vec<u8>,
@@ -92,7 +92,7 @@ pub struct Answered {
 /// The revealed metadata of a record of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Inner {
+pub struct RevealedRecord {
     /// The type of its content.
     #[n(0)]
     pub kind: u8,
@@ -107,10 +107,10 @@ pub struct Inner {
 impl Reveal {
     /// Returns the mode, which states how much it hides.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
+    pub const fn mode(&self) -> RevealMode {
         match self.server {
-            Told::Opened(_) => Mode::ZktlsRequest,
-            Told::Proved(_) => Mode::ZktlsFull,
+            RevealedServerData::Opened(_) => RevealMode::ZktlsRequest,
+            RevealedServerData::Proved(_) => RevealMode::ZktlsFull,
         }
     }
 }
@@ -124,9 +124,9 @@ pub fn examine(
     reveal: &Reveal,
     backend: &dyn ZkBackend,
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    let stated = Stated::of(capture, reveal, descriptor, trust)?;
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    let stated = StatedConnection::of(capture, reveal, descriptor, trust)?;
     backend.verify(&stated.statement, &reveal.proof)?;
     stated.found(reveal, backend, descriptor)
 }
@@ -136,50 +136,57 @@ pub fn examine(
 ///
 /// # Errors
 /// The first check that fails.
-pub fn examine_own(
+pub fn examine_unproved(
     capture: Capture<'_>,
     reveal: &Reveal,
     backend: &dyn ZkBackend,
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    Stated::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    StatedConnection::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
 }
 
 /// A connection that agrees with the revealed values, provided that the statement is proved.
-struct Stated {
-    agreed: Agreed,
-    server: flight::Server,
-    answer: Answer,
+struct StatedConnection {
+    agreed: NegotiatedParameters,
+    server: flight::AuthenticatedServer,
+    answer: RevealedResponse,
     statement: Statement,
 }
 
-impl Stated {
+impl StatedConnection {
     fn of(
         capture: Capture<'_>,
         reveal: &Reveal,
         descriptor: &Descriptor,
-        trust: &Trust<'_>,
-    ) -> Result<Self, Refusal> {
+        trust: &CertificateTrust<'_>,
+    ) -> Result<Self, ExaminationError> {
         if !descriptor.modes.contains(&reveal.mode()) {
-            return Err(Refusal::Mode);
+            return Err(ExaminationError::Mode);
         }
-        let wire = Wire::read(capture.client, capture.server)?;
+        let wire = RecordStreams::read(capture.client, capture.server)?;
         let host = &descriptor.host;
-        let agreed = hello::agreed(wire.client.hello, wire.server.hello, host, &[SUITE])?;
-        let server = flight::server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
-        let sealed = &wire.client.sealed;
-        flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
-        let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
-        is_short(&wire, rest, reveal)?;
+        let agreed = hello::read_hellos(wire.client.hello, wire.server.hello, host, &[SUITE])?;
+        let server = flight::verify_server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
+        let sealed = &wire.client.encrypted;
+        flight::verify_client_finished(
+            SUITE,
+            &reveal.client_handshake,
+            sealed,
+            &server.transcript,
+        )?;
+        let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
+        check_length(&wire, rest, reveal)?;
         let (answer, hidden) = match &reveal.server {
-            Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
-            Told::Proved(told) => {
-                ordered(&told.hidden, told.said.len())?;
-                let seen = Seen { bytes: &told.said, hidden: &told.hidden };
+            RevealedServerData::Opened(secret) => {
+                (RevealedResponse::Opened(server_data(SUITE, secret, rest)?), vec![])
+            }
+            RevealedServerData::Proved(told) => {
+                check_order(&told.hidden, told.said.len())?;
+                let seen = RedactedBytes { bytes: &told.said, hidden: &told.hidden };
                 let read = selective::read(seen, descriptor)?;
                 let hidden = read.hidden.clone();
-                (Answer::Selective(Box::new(read)), hidden)
+                (RevealedResponse::Selective(Box::new(read)), hidden)
             }
         };
         let statement = statement_of(&wire, rest, reveal, &hidden, &server.transcript)?;
@@ -191,11 +198,11 @@ impl Stated {
         reveal: &Reveal,
         backend: &dyn ZkBackend,
         descriptor: &Descriptor,
-    ) -> Result<Findings, Refusal> {
+    ) -> Result<Findings, ExaminationError> {
         let Self { agreed, server, answer, statement } = self;
-        let said = shown(&reveal.said, &reveal.hidden);
+        let said = masked(&reveal.said, &reveal.hidden);
         let found = Findings::of((agreed, server), said, &reveal.hidden, answer, descriptor)?;
-        let proof = Proof {
+        let proof = ProofSummary {
             system: backend.name().to_owned(),
             circuit: backend.circuit(&statement)?,
             sha256: sha256(&reveal.proof),
@@ -206,7 +213,7 @@ impl Stated {
 }
 
 /// Returns the bytes with zeros for hidden ones, regardless of the prover's values for them.
-fn shown(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
+fn masked(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
     let mut said = said.to_vec();
     for hidden in hidden {
         said.get_mut(hidden.clone()).unwrap_or_default().fill(0);
@@ -214,6 +221,6 @@ fn shown(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
     said
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Refusal> {
-    bytes.try_into().map_err(|_| Refusal::SecretLength)
+fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ExaminationError> {
+    bytes.try_into().map_err(|_| ExaminationError::SecretLength)
 }

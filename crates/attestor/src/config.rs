@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use attestation::{descriptor::Descriptor, signed::unhex, tlog::is_key_name, trust_list::is_name};
+use attestation::{
+    descriptor::Descriptor, signed::unhex, tlog::is_key_name, trust_list::is_valid_name,
+};
 use domain::egress::Egress;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
@@ -117,7 +119,7 @@ impl Config {
             examinations: file.examinations.unwrap_or(defaults.examinations).clamp(1, 64),
             queue: file.queue.unwrap_or(defaults.queue).min(10_000),
         };
-        if file.name.is_empty() || !is_name(&file.name) {
+        if file.name.is_empty() || !is_valid_name(&file.name) {
             errors.push("name must be 1 to 200 bytes without control characters".into());
         }
         let origin = file.log_origin.unwrap_or_else(|| default_origin(&file.name));

@@ -11,11 +11,11 @@ use std::{
 
 use attestation::{
     attest::capture_hash,
-    body::{MAX_CHALLENGE_BYTES, Time},
-    descriptor::{Descriptor, Mode},
+    body::{AttestationTimes, MAX_CHALLENGE_BYTES},
+    descriptor::{Descriptor, RevealMode},
     protocol::{
-        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
-        Telling, Welcome,
+        Attested, AttestorMessage, EXPORTER_LABEL, Open, Opened, ProverMessage, Receipt,
+        RevealMessage, SignedReceipt, Welcome,
     },
     signed::key_id,
 };
@@ -56,7 +56,7 @@ impl Attestor {
         let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await else {
             return;
         };
-        let exported = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None);
+        let exported = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None);
         let Ok(binding) = exported else { return };
         let (read, write) = split(stream);
         let mut channel = ProverChannel { read, write };
@@ -67,9 +67,9 @@ impl Attestor {
                 let reason: String = refused.to_string().chars().take(MAX_REASON_CHARS).collect();
                 tracing::info!("refused to attest for {from}: {reason}");
                 let reply = if refused.is_temporary() {
-                    FromAttestor::Busy(reason)
+                    AttestorMessage::Busy(reason)
                 } else {
-                    FromAttestor::Refused(reason)
+                    AttestorMessage::Refused(reason)
                 };
                 channel.send(&reply).await.ok();
             }
@@ -91,8 +91,8 @@ impl Attestor {
         let key = current(&keys, now());
         let key = key.ok_or_else(|| KeyError::NoValidKey(self.settings.keys.clone()))?;
         let valid = (key.valid_from, key.valid_to);
-        channel.send(&FromAttestor::Welcome(Welcome::new(&key.signing, valid, binding))).await?;
-        let FromProver::Open(request) = channel.receive(OPEN_TIMEOUT).await? else {
+        channel.send(&AttestorMessage::Welcome(Welcome::new(&key.signing, valid, binding))).await?;
+        let ProverMessage::Open(request) = channel.receive(OPEN_TIMEOUT).await? else {
             return Err(ConversationError::UnexpectedMessage);
         };
         let (permit, descriptor, mode) = self.validate_open(&request, from)?;
@@ -108,26 +108,26 @@ impl Attestor {
         let attempt = self.attempts().count(client, challenge, session, now());
         let attempt = attempt.ok_or(ConversationError::TooManyChallenges)?;
         let (id, bound) = (random_bytes(), self.settings.limits.relay_timeout);
-        channel.send(&FromAttestor::Opened(self.opened_message(id))).await?;
+        channel.send(&AttestorMessage::Opened(self.opened_message(id))).await?;
         let relayed = timeout(bound, channel.relay_to_server(&mut relay)).await;
         let recording = relay.close();
         relayed.map_err(|_| ConversationError::RelayTimeout(bound))??;
-        channel.send(&FromAttestor::Receipt(receipt(id, &recording, key)?)).await?;
-        let FromProver::Reveal(reveal) =
+        channel.send(&AttestorMessage::Receipt(receipt(id, &recording, key)?)).await?;
+        let ProverMessage::Reveal(reveal) =
             channel.receive(self.settings.limits.proving_timeout).await?
         else {
             return Err(ConversationError::UnexpectedMessage);
         };
         let revealed = match &reveal {
-            Telling::FullReveal(_) => Mode::FullReveal,
-            Telling::Proved(reveal) => reveal.mode(),
+            RevealMessage::FullReveal(_) => RevealMode::FullReveal,
+            RevealMessage::Proved(reveal) => reveal.mode(),
         };
         if revealed != mode {
             return Err(ConversationError::ModeMismatch);
         }
         let attested =
             self.attest((id, attempt), &request, descriptor, key, recording, reveal).await?;
-        channel.send(&FromAttestor::Attested(attested)).await
+        channel.send(&AttestorMessage::Attested(attested)).await
     }
 
     /// Returns the message that tells the prover the limits of the conversation.
@@ -155,7 +155,7 @@ impl Attestor {
         &self,
         request: &Open,
         from: IpAddr,
-    ) -> Result<(Permit<'_>, &Descriptor, Mode), ConversationError> {
+    ) -> Result<(Permit<'_>, &Descriptor, RevealMode), ConversationError> {
         let client = self
             .settings
             .clients
@@ -195,7 +195,7 @@ impl Attestor {
         descriptor: &Descriptor,
         key: &NotaryKey,
         recording: TlsRecording,
-        reveal: Telling,
+        reveal: RevealMessage,
     ) -> Result<Attested, ConversationError> {
         let TlsRecording { client, server, address, resolver, opened, closed } = recording;
         let job = ExaminationJob {
@@ -213,7 +213,7 @@ impl Attestor {
             challenge: request.challenge.clone(),
             address,
             resolver,
-            time: Time { opened, closed, signed: 0 },
+            time: AttestationTimes { opened, closed, signed: 0 },
             build: self.build.clone(),
         };
         let result =

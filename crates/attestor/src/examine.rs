@@ -4,12 +4,12 @@
 use std::{process::ExitCode, time::Duration};
 
 use attestation::{
-    Trust,
-    attest::{Circumstances, attest, capture_hash},
-    body::{Body, Build, ED25519, LogPlace, Server, Time, VERSION},
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    attest::{AttestationContext, attest, capture_hash},
+    body::{AttestationTimes, AttestedServer, AttestorBuild, Body, ED25519, LogPosition, VERSION},
+    descriptor::{Descriptor, RevealMode},
     full_reveal::{self, Capture},
-    protocol::Telling,
+    protocol::RevealMessage,
     signed::{read, write},
     zk::Spartan,
     zktls,
@@ -31,7 +31,7 @@ pub(crate) struct ExaminationJob {
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(crate) server: Vec<u8>,
     #[n(2)]
-    pub(crate) reveal: Telling,
+    pub(crate) reveal: RevealMessage,
     /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
@@ -57,9 +57,9 @@ pub(crate) struct ExaminationJob {
     #[n(13)]
     pub(crate) resolver: u8,
     #[n(14)]
-    pub(crate) time: Time,
+    pub(crate) time: AttestationTimes,
     #[n(15)]
-    pub(crate) build: Build,
+    pub(crate) build: AttestorBuild,
 }
 
 /// The result of an examination.
@@ -81,13 +81,13 @@ impl ExaminationJob {
     /// examination.
     pub(crate) fn agrees_with(&self, body: &Body, descriptor: &Descriptor) -> bool {
         let mode = match &self.reveal {
-            Telling::FullReveal(_) => Mode::FullReveal,
-            Telling::Proved(reveal) => reveal.mode(),
+            RevealMessage::FullReveal(_) => RevealMode::FullReveal,
+            RevealMessage::Proved(reveal) => reveal.mode(),
         };
         let capture = Capture { client: &self.client, server: &self.server };
         let lengths = [body.capture.client_length, body.capture.server_length];
         let known = [capture.client.len(), capture.server.len()];
-        let server = Server {
+        let server = AttestedServer {
             name: descriptor.host.clone(),
             port: 443,
             address: self.address.clone(),
@@ -99,7 +99,7 @@ impl ExaminationJob {
             && (body.id, body.issuer, body.session) == (self.id, self.issuer, self.session)
             && (body.partner, body.attempt) == (self.partner, self.attempt)
             && body.challenge == self.challenge
-            && body.descriptor == descriptor.name()
+            && body.descriptor == descriptor.reference()
             && body.server == server
             && body.request.target == descriptor.target
             && body.tls.roots_sha256 == self.roots_sha256
@@ -137,18 +137,18 @@ impl ExaminationJob {
             serde_json::from_str(&self.descriptor).map_err(|error| text(&error))?;
         let roots = trust_anchors(&self.roots);
         let now = UnixTime::since_unix_epoch(Duration::from_millis(self.time.opened));
-        let trust = Trust { roots: &roots, now };
+        let trust = CertificateTrust { roots: &roots, now };
         let capture = Capture { client: &self.client, server: &self.server };
         let findings = match &self.reveal {
-            Telling::FullReveal(secret) => {
+            RevealMessage::FullReveal(secret) => {
                 full_reveal::examine(capture, secret, &descriptor, &trust)
             }
-            Telling::Proved(reveal) => {
+            RevealMessage::Proved(reveal) => {
                 zktls::examine(capture, reveal, backend, &descriptor, &trust)
             }
         };
         let findings = findings.map_err(|refusal| text(&refusal))?;
-        let circumstances = Circumstances {
+        let circumstances = AttestationContext {
             id: self.id,
             issuer: self.issuer,
             session: self.session,
@@ -161,7 +161,7 @@ impl ExaminationJob {
             roots_sha256: self.roots_sha256,
             time: self.time,
             attestor: self.build,
-            log: LogPlace { index: 0, before: [0; 32] },
+            log: LogPosition { index: 0, previous_hash: [0; 32] },
             blind: random_bytes(),
         };
         let (body, disclosure) =
@@ -191,7 +191,7 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use attestation::{body, descriptor::Claim};
+    use attestation::{body, descriptor::ClaimDescriptor};
 
     use super::*;
     use crate::log::tests::body as sample;
@@ -200,7 +200,7 @@ mod tests {
         ExaminationJob {
             client: vec![1; 10],
             server: vec![2; 20],
-            reveal: Telling::FullReveal(vec![0; 32]),
+            reveal: RevealMessage::FullReveal(vec![0; 32]),
             descriptor: serde_json::to_string(descriptor).unwrap(),
             roots: vec![],
             roots_sha256: [5; 32],
@@ -212,15 +212,15 @@ mod tests {
             challenge: vec![6; 8],
             address: vec![192, 0, 2, 1],
             resolver: 0,
-            time: Time { opened: 7, closed: 8, signed: 0 },
-            build: Build { version: "1".into(), sha256: [9; 32] },
+            time: AttestationTimes { opened: 7, closed: 8, signed: 0 },
+            build: AttestorBuild { version: "1".into(), sha256: [9; 32] },
         }
     }
 
     /// Returns the body that an honest examiner returns.
     fn answer(job: &ExaminationJob, descriptor: &Descriptor) -> Body {
         let capture = Capture { client: &job.client, server: &job.server };
-        let claim = |claim: &Claim| body::Claim {
+        let claim = |claim: &ClaimDescriptor| body::AttestedClaim {
             field: claim.field.clone(),
             pointer: claim.pointer.clone(),
             commitment: [0; 32],
@@ -229,7 +229,7 @@ mod tests {
         (body.id, body.issuer, body.session) = (job.id, job.issuer, job.session);
         (body.partner, body.attempt, body.mode) = (job.partner, job.attempt, 0);
         (body.challenge, body.time) = (job.challenge.clone(), job.time.clone());
-        (body.descriptor, body.attestor) = (descriptor.name(), job.build.clone());
+        (body.descriptor, body.attestor) = (descriptor.reference(), job.build.clone());
         (body.server.name, body.server.address) = (descriptor.host.clone(), job.address.clone());
         body.request.target = descriptor.target.clone();
         body.capture = body::CaptureHash {
@@ -252,8 +252,8 @@ mod tests {
             values: std::collections::BTreeMap::new(),
             hidden: vec![],
             content_type: "application/json".into(),
-            modes: vec![Mode::FullReveal],
-            claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+            modes: vec![RevealMode::FullReveal],
+            claims: vec![ClaimDescriptor { field: "id".into(), pointer: "/id".into() }],
         };
         let job = job(&descriptor);
         let honest = answer(&job, &descriptor);

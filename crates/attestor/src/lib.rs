@@ -22,7 +22,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use attestation::{body::Build, signed::Issuer};
+use attestation::{body::AttestorBuild, signed::Issuer};
 use minicbor::bytes::ByteVec;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
 use sha2::{Digest as _, Sha256};
@@ -67,7 +67,7 @@ pub struct Attestor {
     queue_permits: Semaphore,
     roots: Vec<ByteVec>,
     roots_sha256: [u8; 32],
-    build: Build,
+    build: AttestorBuild,
     acceptor: TlsAcceptor,
     conversation_permits: Semaphore,
     /// Conversations by client, and connections without an open message by address.
@@ -100,7 +100,7 @@ impl Attestor {
         let log = TransparencyLog::open(&settings.log, origin, &issuers, Some(&key.signing))?;
         let log = Mutex::new(log);
         let program = fs::read(&settings.program).map_err(StartError::Program)?;
-        let build = Build {
+        let build = AttestorBuild {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: Sha256::digest(&program).into(),
         };

@@ -21,8 +21,8 @@ use std::{
 };
 
 use attestation::{
-    body::{Body, LogPlace},
-    signed::{self, BadAttestation},
+    body::{Body, LogPosition},
+    signed::{self, AttestationError},
     tlog::{self, Checkpoint, LogProof, RightEdge, SignedCheckpoint},
 };
 use ed25519_dalek::SigningKey;
@@ -39,7 +39,7 @@ pub(crate) struct TransparencyLog {
     journal: Journal,
     public: PublicFiles,
     edge: RightEdge,
-    next_entry: LogPlace,
+    next_entry: LogPosition,
     /// Signing time of the newest attestation, in milliseconds since 1970.
     last_signed: u64,
     sessions: HashSet<[u8; 32]>,
@@ -77,14 +77,14 @@ pub(crate) enum SignError {
     #[error("this session was attested before")]
     Session,
     #[error("failed to encode the attestation")]
-    Form(#[from] BadAttestation),
+    Form(#[from] AttestationError),
     #[error("failed to write the log; the attestor has to be restarted")]
     File,
 }
 
 impl TransparencyLog {
     fn record_entry(&mut self, body: &Body, hash: [u8; 32]) {
-        self.next_entry = LogPlace { index: body.log.index + 1, before: hash };
+        self.next_entry = LogPosition { index: body.log.index + 1, previous_hash: hash };
         self.last_signed = body.time.signed;
         self.sessions.insert(body.session);
     }
@@ -114,7 +114,7 @@ impl TransparencyLog {
         body.log = self.next_entry.clone();
         body.time.signed = now;
         let attestation = signed::sign(&body, key)?;
-        let (_, hash) = signed::unverified(&attestation)?;
+        let (_, hash) = signed::decode_unverified(&attestation)?;
         let path = self.edge.next_path();
         let written =
             self.journal.append(&attestation).and_then(|()| self.publish(&hash, Some(key)));

@@ -12,8 +12,8 @@ use std::{path::PathBuf, time::Duration};
 use attestation::{
     signed::hex,
     tlog::{
-        BadLog, Checkpoint, Hash, MAX_ENTRY_BYTES, MAX_NOTE_BYTES, NoteKey, RightEdge,
-        SignedCheckpoint, TILE_WIDTH, Tile, entries_path, leaf_hash, read_bundle,
+        Checkpoint, Hash, MAX_ENTRY_BYTES, MAX_NOTE_BYTES, NoteKey, RightEdge, SignedCheckpoint,
+        TILE_WIDTH, Tile, TlogError, entries_path, leaf_hash, read_bundle,
     },
 };
 
@@ -32,7 +32,7 @@ pub enum MonitorError {
     #[error("the log was rolled back: it had {previous} entries and has {current}")]
     RolledBack { previous: u64, current: u64 },
     #[error("the log's checkpoint is refused: {0}")]
-    Signature(BadLog),
+    Signature(TlogError),
     #[error("failed to reach the log: {0}")]
     Unreachable(String),
     #[error("failed to monitor the log: {0}")]

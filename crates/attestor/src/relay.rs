@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::{full_reveal::Capture, protocol::LONGEST_DATA};
+use attestation::{full_reveal::Capture, protocol::MAX_DATA_BYTES};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{
@@ -86,7 +86,7 @@ impl Relay {
                     address,
                     resolver,
                     opened: now(),
-                    buffer: vec![0; LONGEST_DATA],
+                    buffer: vec![0; MAX_DATA_BYTES],
                 });
             }
         }

@@ -75,7 +75,7 @@ pub enum StartError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("descriptor for {0}: {1}")]
-    Descriptor(String, #[source] attestation::descriptor::BadDescriptor),
+    Descriptor(String, #[source] attestation::descriptor::DescriptorError),
     #[error("no client is allowed: configure tokens, or allow every client explicitly")]
     Clients,
     #[error("failed to set up TLS: {0}")]

@@ -4,7 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use attestation::{
-    protocol::{ALPN, EXPORTER, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Welcome},
+    protocol::{
+        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_ATTESTOR_MESSAGE_BYTES, ProverMessage, Welcome,
+    },
     signed::hex,
 };
 use jobs::frames;
@@ -46,13 +48,13 @@ impl Prover {
             let name = ServerName::try_from("attestor.invalid").map_err(|e| unreachable(&e))?;
             let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
             let mut stream = stream.map_err(|error| unreachable(&error))?;
-            let binding = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None);
+            let binding = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None);
             let binding = binding.map_err(|error| unreachable(&error))?;
             let received = receive(&mut stream).await?;
-            let FromAttestor::Welcome(welcome) = received else {
+            let AttestorMessage::Welcome(welcome) = received else {
                 return Err(unexpected_message(received));
             };
-            if !welcome.holds(&binding) {
+            if !welcome.is_bound_to(&binding) {
                 let reason = "it does not hold the private key of its public key";
                 return Err(AttestError::Attestor(reason.into()));
             }
@@ -72,35 +74,35 @@ impl Prover {
 }
 
 impl AttestorChannel {
-    pub(crate) async fn send(&mut self, message: &FromProver) -> Result<(), AttestError> {
+    pub(crate) async fn send(&mut self, message: &ProverMessage) -> Result<(), AttestError> {
         let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
         let bytes = message.write().map_err(|error| broken(&error))?;
         let written = frames::write(&mut self.stream, &bytes).await;
         written.map_err(|error| AttestError::Lost(error.to_string()))
     }
 
-    pub(crate) async fn receive(&mut self) -> Result<FromAttestor, AttestError> {
+    pub(crate) async fn receive(&mut self) -> Result<AttestorMessage, AttestError> {
         receive(&mut self.stream).await
     }
 }
 
-async fn receive(stream: &mut TlsStream<TcpStream>) -> Result<FromAttestor, AttestError> {
+async fn receive(stream: &mut TlsStream<TcpStream>) -> Result<AttestorMessage, AttestError> {
     let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
-    let message = frames::read(stream, LONGEST_FROM_ATTESTOR).await;
+    let message = frames::read(stream, MAX_ATTESTOR_MESSAGE_BYTES).await;
     let message = message.map_err(|error| AttestError::Lost(error.to_string()))?;
     let message = message.ok_or_else(|| AttestError::Lost("it closed the connection".into()))?;
-    FromAttestor::read(&message).map_err(|error| broken(&error))
+    AttestorMessage::read(&message).map_err(|error| broken(&error))
 }
 
-pub(crate) fn unexpected_message(message: FromAttestor) -> AttestError {
+pub(crate) fn unexpected_message(message: AttestorMessage) -> AttestError {
     match message {
-        FromAttestor::Refused(reason) => AttestError::Refused(reason),
-        FromAttestor::Busy(reason) => AttestError::Busy(reason),
-        FromAttestor::Welcome(_)
-        | FromAttestor::Opened(_)
-        | FromAttestor::Data(_)
-        | FromAttestor::Receipt(_)
-        | FromAttestor::Attested(_) => {
+        AttestorMessage::Refused(reason) => AttestError::Refused(reason),
+        AttestorMessage::Busy(reason) => AttestError::Busy(reason),
+        AttestorMessage::Welcome(_)
+        | AttestorMessage::Opened(_)
+        | AttestorMessage::Data(_)
+        | AttestorMessage::Receipt(_)
+        | AttestorMessage::Attested(_) => {
             AttestError::Attestor("its message is not allowed in this state".into())
         }
     }

@@ -9,9 +9,9 @@ use std::{
 
 use attestation::{
     Suite,
-    descriptor::{Descriptor, Mode},
+    descriptor::{Descriptor, RevealMode},
     full_reveal::Capture,
-    http::response::{self, BadResponse},
+    http::response::{self, ResponseError},
 };
 use rustls::{
     CipherSuite, ClientConfig, ClientConnection, NamedGroup, RootCertStore,
@@ -31,11 +31,11 @@ pub(crate) struct PlatformConnection {
     /// The server's decrypted application data.
     plaintext: Vec<u8>,
     content_type: String,
-    mode: Mode,
+    mode: RevealMode,
     shared_secret: Option<Vec<u8>>,
     pending_request: Option<Vec<u8>>,
     /// Result for the response, once it is complete or can never be complete.
-    outcome: Option<Result<(), BadResponse>>,
+    outcome: Option<Result<(), ResponseError>>,
 }
 
 impl PlatformConnection {
@@ -43,15 +43,15 @@ impl PlatformConnection {
     pub(crate) fn new(
         descriptor: &Descriptor,
         roots: Arc<RootCertStore>,
-        mode: Mode,
+        mode: RevealMode,
         request: Vec<u8>,
     ) -> Result<Self, rustls::Error> {
         let usual = ring::default_provider();
         let suites = usual.cipher_suites.iter().copied().filter(|suite| match mode {
-            Mode::ZktlsRequest | Mode::ZktlsFull => {
+            RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
                 suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
             }
-            Mode::FullReveal => suite.tls13().is_some(),
+            RevealMode::FullReveal => suite.tls13().is_some(),
         });
         let provider = CryptoProvider {
             cipher_suites: suites.collect(),
@@ -128,7 +128,7 @@ impl PlatformConnection {
         }
         let was_over = self.is_complete();
         self.outcome = match response::read(&self.plaintext, &self.content_type, self.mode) {
-            Err(BadResponse::CutOff) if !closed => None,
+            Err(ResponseError::Truncated) if !closed => None,
             read => Some(read.map(drop)),
         };
         if self.is_complete() && !was_over {
@@ -144,8 +144,8 @@ impl PlatformConnection {
     }
 
     /// Returns whether the response may be revealed to the attestor and would be accepted by it.
-    pub(crate) fn outcome(&self) -> Result<(), BadResponse> {
-        self.outcome.clone().unwrap_or(Err(BadResponse::CutOff))
+    pub(crate) fn outcome(&self) -> Result<(), ResponseError> {
+        self.outcome.clone().unwrap_or(Err(ResponseError::Truncated))
     }
 
     pub(crate) fn capture(&self) -> Capture<'_> {
@@ -154,7 +154,7 @@ impl PlatformConnection {
 
     /// Returns the handshake secret, or `None` before the handshake.
     pub(crate) fn handshake_secret(&self) -> Option<Vec<u8>> {
-        let suite = Suite::of(self.tls.negotiated_cipher_suite()?.suite().into())?;
+        let suite = Suite::from_number(self.tls.negotiated_cipher_suite()?.suite().into())?;
         Some(suite.handshake_secret(self.shared_secret.as_ref()?))
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use attestation::{
-    Trust,
-    attest::{partner_name, session_name},
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    attest::{partner_hash, session_hash},
+    descriptor::{Descriptor, RevealMode},
     evidence::Evidence,
     full_reveal::{self, Findings},
-    http::response::BadResponse,
-    protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Opened, Telling},
+    http::response::ResponseError,
+    protocol::{AttestorMessage, MAX_DATA_BYTES, Open, Opened, ProverMessage, RevealMessage},
     zk::Spartan,
-    zktls::examine_own,
+    zktls::examine_unproved,
 };
 use domain::{session::Certifying, workflow::AttestMode};
 use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package, Reached};
@@ -33,7 +33,7 @@ const RELAY_TIMEOUT: Duration = Duration::from_secs(60);
 const TRANSFER_TIME: Duration = Duration::from_secs(30);
 
 /// The reveal message, the evidence for later verifiers, and the findings about the connection.
-type PreparedReveal = (Telling, Option<Vec<u8>>, Findings);
+type PreparedReveal = (RevealMessage, Option<Vec<u8>>, Findings);
 
 impl Prover {
     pub(crate) async fn run_conversation(
@@ -61,7 +61,7 @@ impl Prover {
         planned: AttestMode,
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
-        let session = session_name(&salt, order.session.as_uuid().as_bytes());
+        let session = session_hash(&salt, order.session.as_uuid().as_bytes());
         let request = request(order, descriptor);
         let checked = check_request(&request, descriptor, to_mode(planned));
         checked
@@ -69,7 +69,7 @@ impl Prover {
         let mut channel = self.connect().await?;
         let expected = ExpectedContext {
             session,
-            partner: partner_name(&salt, order.tenant.team.as_uuid().as_bytes()),
+            partner: partner_hash(&salt, order.tenant.team.as_uuid().as_bytes()),
             challenge: order.challenge.clone(),
         };
         let open = Open {
@@ -94,9 +94,9 @@ impl Prover {
         let (reveal, evidence, findings) = reveal.map_err(|_| AttestError::TimedOut)??;
         reached(Certifying::Proved);
         let signed = async {
-            channel.send(&FromProver::Reveal(reveal)).await?;
+            channel.send(&ProverMessage::Reveal(reveal)).await?;
             let received = channel.receive().await?;
-            let FromAttestor::Attested(signed) = received else {
+            let AttestorMessage::Attested(signed) = received else {
                 return Err(unexpected_message(received));
             };
             Ok(signed)
@@ -125,13 +125,13 @@ impl Prover {
         channel: &mut AttestorChannel,
         open: Open,
         descriptor: &Descriptor,
-        mode: Mode,
+        mode: RevealMode,
         request: Vec<u8>,
     ) -> Result<RecordedConnection, AttestError> {
         let platform = |error: &dyn std::error::Error| AttestError::Platform(error.to_string());
-        channel.send(&FromProver::Open(open)).await?;
+        channel.send(&ProverMessage::Open(open)).await?;
         let received = channel.receive().await?;
-        let FromAttestor::Opened(opened) = received else {
+        let AttestorMessage::Opened(opened) = received else {
             return Err(unexpected_message(received));
         };
         let (proving, examining) = timeouts(&opened)?;
@@ -140,36 +140,36 @@ impl Prover {
         loop {
             let outgoing = connection.outgoing().map_err(|error| platform(&error))?;
             check_limits(&opened, &connection)?;
-            for part in outgoing.chunks(LONGEST_DATA) {
-                channel.send(&FromProver::Data(part.to_vec())).await?;
+            for part in outgoing.chunks(MAX_DATA_BYTES) {
+                channel.send(&ProverMessage::Data(part.to_vec())).await?;
             }
             if connection.is_complete() {
                 break;
             }
             let received = channel.receive().await?;
-            let FromAttestor::Data(bytes) = received else {
+            let AttestorMessage::Data(bytes) = received else {
                 return Err(unexpected_message(received));
             };
             connection.receive(&bytes).map_err(|error| platform(&error))?;
         }
         check_response(&connection)?;
-        channel.send(&FromProver::End).await?;
+        channel.send(&ProverMessage::End).await?;
         let signed = loop {
             match channel.receive().await? {
-                FromAttestor::Receipt(signed) => break signed,
+                AttestorMessage::Receipt(signed) => break signed,
                 // These bytes were in transit, and are part of the recording.
-                FromAttestor::Data(bytes) => {
+                AttestorMessage::Data(bytes) => {
                     connection.receive(&bytes).map_err(|error| platform(&error))?;
                 }
-                other @ (FromAttestor::Welcome(_)
-                | FromAttestor::Opened(_)
-                | FromAttestor::Attested(_)
-                | FromAttestor::Refused(_)
-                | FromAttestor::Busy(_)) => return Err(unexpected_message(other)),
+                other @ (AttestorMessage::Welcome(_)
+                | AttestorMessage::Opened(_)
+                | AttestorMessage::Attested(_)
+                | AttestorMessage::Refused(_)
+                | AttestorMessage::Busy(_)) => return Err(unexpected_message(other)),
             }
         };
         check_response(&connection)?;
-        if !signed.is_by(&channel.welcome.public_key) {
+        if !signed.is_signed_by(&channel.welcome.public_key) {
             return Err(AttestError::Untrue("its receipt has an invalid signature".into()));
         }
         let (id, receipt) = (opened.id, signed.receipt);
@@ -198,11 +198,11 @@ impl Prover {
         let secret =
             secret.ok_or_else(|| AttestError::Proof("there is no handshake secret".into()))?;
         let capture = recording.connection.capture();
-        let trust = Trust { roots: &self.roots.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &self.roots.roots, now: UnixTime::now() };
         if planned == AttestMode::FullReveal {
             let findings = full_reveal::examine(capture, &secret, descriptor, &trust);
             let findings = findings.map_err(|refusal| reveal_error(&refusal))?;
-            return Ok((Telling::FullReveal(secret), None, findings));
+            return Ok((RevealMessage::FullReveal(secret), None, findings));
         }
         let text = serde_json::to_string(descriptor).unwrap_or_default();
         let job = ProvingJob {
@@ -213,12 +213,12 @@ impl Prover {
             roots: self.extra.iter().cloned().map(Into::into).collect(),
         };
         let reveal = job.run(&self.pool).await?;
-        let findings = examine_own(capture, &reveal, &Spartan::default(), descriptor, &trust);
+        let findings = examine_unproved(capture, &reveal, &Spartan::default(), descriptor, &trust);
         let findings = findings.map_err(|refusal| reveal_error(&refusal))?;
         let ProvingJob { client, server, .. } = job;
         let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor: text };
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
-        Ok((Telling::Proved(reveal), Some(evidence), findings))
+        Ok((RevealMessage::Proved(reveal), Some(evidence), findings))
     }
 }
 
@@ -248,7 +248,7 @@ fn check_limits(opened: &Opened, connection: &PlatformConnection) -> Result<(), 
 /// refuse is not revealed, nor are credentials that the server sets.
 fn check_response(connection: &PlatformConnection) -> Result<(), AttestError> {
     connection.outcome().map_err(|error| {
-        if let BadResponse::Credentials(header) = error {
+        if let ResponseError::Credentials(header) = error {
             AttestError::Credentials(header)
         } else {
             AttestError::Platform(format!("the response is refused: {error}"))

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use attestation::{
-    descriptor::{Claim, Descriptor, Mode},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     http::{
-        Seen,
-        request::{BadRequest, read, to_hide},
+        RedactedBytes,
+        request::{RequestError, hidden_ranges, read},
     },
 };
 use domain::workflow::{Attest, AttestMode, Definition};
@@ -30,7 +30,7 @@ pub(crate) fn descriptor_for(plan: &Attest, url: &str) -> Option<Descriptor> {
     let (host, target) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let slash = if target.starts_with('/') { "" } else { "/" };
     let own = [COOKIE, USER_AGENT].into_iter().map(str::to_owned);
-    let claim = |(field, pointer): (&String, &String)| Claim {
+    let claim = |(field, pointer): (&String, &String)| ClaimDescriptor {
         field: field.clone(),
         pointer: pointer.clone(),
     };
@@ -48,11 +48,11 @@ pub(crate) fn descriptor_for(plan: &Attest, url: &str) -> Option<Descriptor> {
     })
 }
 
-pub(crate) const fn to_mode(mode: AttestMode) -> Mode {
+pub(crate) const fn to_mode(mode: AttestMode) -> RevealMode {
     match mode {
-        AttestMode::ZktlsFull => Mode::ZktlsFull,
-        AttestMode::ZktlsRequest => Mode::ZktlsRequest,
-        AttestMode::FullReveal => Mode::FullReveal,
+        AttestMode::ZktlsFull => RevealMode::ZktlsFull,
+        AttestMode::ZktlsRequest => RevealMode::ZktlsRequest,
+        AttestMode::FullReveal => RevealMode::FullReveal,
     }
 }
 
@@ -83,11 +83,15 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
 pub(crate) fn check_request(
     request: &[u8],
     descriptor: &Descriptor,
-    mode: Mode,
-) -> Result<(), BadRequest> {
+    mode: RevealMode,
+) -> Result<(), RequestError> {
     match mode {
-        Mode::FullReveal => read(Seen { bytes: request, hidden: &[] }, descriptor).map(drop),
-        Mode::ZktlsRequest | Mode::ZktlsFull => to_hide(request, descriptor).map(drop),
+        RevealMode::FullReveal => {
+            read(RedactedBytes { bytes: request, hidden: &[] }, descriptor).map(drop)
+        }
+        RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
+            hidden_ranges(request, descriptor).map(drop)
+        }
     }
 }
 
@@ -108,7 +112,7 @@ mod tests {
         for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
             let order = order(&"a".repeat(length));
             let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
-            let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
+            let hidden = hidden_ranges(&request(&order, &descriptor), &descriptor).unwrap();
             let lengths: Vec<_> = hidden.iter().map(ExactSizeIterator::len).collect();
             assert_eq!(lengths, [class, 64], "the user agent has a size class too");
         }
@@ -126,13 +130,13 @@ mod tests {
             assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
             let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
             let bytes = request(&order, &descriptor);
-            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden = hidden_ranges(&bytes, &descriptor).unwrap();
             let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
             let whole = ["sid=1; theme=dark", "Browser/1"].map(|value| format!("{value:<64}"));
             assert_eq!(hidden, whole.each_ref().map(String::as_bytes));
             let (cookies, user_agent) = (Secret::new(String::new()), String::new());
             let none = AttestOrder { cookies, user_agent, ..order };
-            assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
+            assert_eq!(hidden_ranges(&request(&none, &descriptor), &descriptor).unwrap(), []);
         }
         assert_eq!(descriptor_for(&plan, "http://platform.test/"), None);
     }
@@ -145,24 +149,27 @@ mod tests {
             let order = order(cookies);
             let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             let bytes = request(&order, &descriptor);
-            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden = hidden_ranges(&bytes, &descriptor).unwrap();
             assert!(bytes[hidden[0].clone()].starts_with(cookies.as_bytes()), "{cookies:?}");
             assert_eq!(hidden[0].len() % PADDING_BYTES, 0, "{cookies:?}");
-            assert_eq!(check_request(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
-            let opened = check_request(&bytes, &descriptor, Mode::FullReveal);
-            assert_eq!(opened, Err(BadRequest::Header), "a revealed header must be readable");
+            assert_eq!(check_request(&bytes, &descriptor, RevealMode::ZktlsFull), Ok(()));
+            let opened = check_request(&bytes, &descriptor, RevealMode::FullReveal);
+            assert_eq!(opened, Err(RequestError::Header), "a revealed header must be readable");
         }
         for cookies in ["sid=1\t", "a=\0", "a=\u{1f}b", "a=b\nc", "a\r"] {
             let order = order(cookies);
             let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
-            let refused = to_hide(&request(&order, &descriptor), &descriptor);
-            assert_eq!(refused, Err(BadRequest::Control("cookie".into())), "{cookies:?}");
+            let refused = hidden_ranges(&request(&order, &descriptor), &descriptor);
+            assert_eq!(refused, Err(RequestError::Control("cookie".into())), "{cookies:?}");
         }
         let lines = ["a\r\nX-Evil: 1", "a\r\naccept: b", "a\r\ncookie: b", "a\r\n\r\n"];
         for cookies in lines {
             let order = order(cookies);
             let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
-            assert!(to_hide(&request(&order, &descriptor), &descriptor).is_err(), "{cookies:?}");
+            assert!(
+                hidden_ranges(&request(&order, &descriptor), &descriptor).is_err(),
+                "{cookies:?}"
+            );
         }
     }
 

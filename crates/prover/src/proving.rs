@@ -3,12 +3,12 @@
 use std::{process::ExitCode, time::Duration};
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     descriptor::Descriptor,
     full_reveal::Capture,
     signed::{read, write},
     zk::Spartan,
-    zktls::{Hide, Reveal, reveal},
+    zktls::{HidePolicy, Reveal, reveal},
 };
 use jobs::{Bounds, JobError};
 use minicbor::{Decode, Encode, bytes::ByteVec};
@@ -47,8 +47,8 @@ enum ProvingResult {
     Response(#[n(0)] String),
 }
 
-impl From<Refusal> for ProvingResult {
-    fn from(refusal: Refusal) -> Self {
+impl From<ExaminationError> for ProvingResult {
+    fn from(refusal: ExaminationError) -> Self {
         if is_response_error(&refusal) {
             Self::Response(refusal.to_string())
         } else {
@@ -59,7 +59,7 @@ impl From<Refusal> for ProvingResult {
 
 /// Converts a refusal that prevents the reveal: either the response differs from the plan, or the
 /// proof failed.
-pub(crate) fn reveal_error(refusal: &Refusal) -> AttestError {
+pub(crate) fn reveal_error(refusal: &ExaminationError) -> AttestError {
     if is_response_error(refusal) {
         AttestError::Platform(refusal.to_string())
     } else {
@@ -67,8 +67,11 @@ pub(crate) fn reveal_error(refusal: &Refusal) -> AttestError {
     }
 }
 
-const fn is_response_error(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Response(_) | Refusal::Body(_) | Refusal::Selective(_))
+const fn is_response_error(refusal: &ExaminationError) -> bool {
+    matches!(
+        refusal,
+        ExaminationError::Response(_) | ExaminationError::Body(_) | ExaminationError::Selective(_)
+    )
 }
 
 /// Proves jobs from the standard input until it ends.
@@ -111,9 +114,9 @@ impl ProvingJob {
         });
         let roots: Vec<TrustAnchor<'_>> =
             webpki_roots::TLS_SERVER_ROOTS.iter().cloned().chain(extra).collect();
-        let trust = Trust { roots: &roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &roots, now: UnixTime::now() };
         let capture = Capture { client: &self.client, server: &self.server };
-        let hide = Hide::of(&descriptor);
+        let hide = HidePolicy::of(&descriptor);
         let reveal = reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)?;
         Ok(ProvingResult::Proved(Box::new(reveal)))
     }

@@ -7,11 +7,11 @@ use attestation::{
     attest::Disclosure,
     body::Body,
     descriptor::Descriptor,
-    evidence::agrees,
+    evidence::verify_findings,
     full_reveal::Findings,
     protocol::{self, Receipt},
     signed::{self, Attestation, hex},
-    tlog::{BadLog, LogProof},
+    tlog::{LogProof, TlogError},
 };
 use domain::session::{ExtractedData, ProofHash};
 use ports::attestor::{AttestError, Issuer};
@@ -60,10 +60,10 @@ pub(crate) fn verify_attestation(
     verify_inclusion(&signed.inclusion, &attestation, issuer).map_err(|error| untrue(&error))?;
     let body = &attestation.body;
     let disclosure = Disclosure::read(&signed.disclosure).map_err(|error| untrue(&error))?;
-    disclosure.opens(body).map_err(|error| untrue(&error))?;
+    disclosure.verify(body).map_err(|error| untrue(&error))?;
     check_context(body, recording, expected).map_err(|why| AttestError::Untrue(why.to_owned()))?;
     let capture = recording.connection.capture();
-    let checked = agrees(findings, capture, descriptor, body, Some(&disclosure));
+    let checked = verify_findings(findings, capture, descriptor, body, Some(&disclosure));
     checked.map_err(|error| untrue(&error))?;
     let values = disclosure.claims(body);
     let values = values.ok_or_else(|| AttestError::Untrue("it does not open its claims".into()))?;
@@ -131,7 +131,7 @@ fn verify_inclusion(
     inclusion: &[u8],
     attestation: &Attestation,
     issuer: &Issuer,
-) -> Result<(), BadLog> {
+) -> Result<(), TlogError> {
     let proof = LogProof::read(inclusion)?;
     let key = proof.key_of(&issuer.public_key)?;
     proof.verify_attestation(attestation, &key).map(|_| ())

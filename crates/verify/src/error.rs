@@ -1,7 +1,8 @@
 //! The reasons for refusing an attestation, with their exit codes.
 
 use attestation::{
-    attest::BadDisclosure, evidence::BadEvidence, portable::BadPortable, signed::BadAttestation,
+    attest::DisclosureError, evidence::EvidenceError, portable::PortableError,
+    signed::AttestationError,
 };
 use serde_json::{Value, json};
 
@@ -43,15 +44,15 @@ pub(crate) enum VerifyError {
     #[error("{0}")]
     File(String),
     #[error("the attestation is refused: {0}")]
-    Attestation(#[from] BadAttestation),
+    Attestation(#[from] AttestationError),
     #[error("the portable attestation is refused: {0}")]
-    Portable(#[from] BadPortable),
+    Portable(#[from] PortableError),
     #[error("the proof hash is {0}, not the expected one")]
     ProofHash(String),
     #[error("the disclosure is refused: {0}")]
-    Disclosure(#[from] BadDisclosure),
+    Disclosure(#[from] DisclosureError),
     #[error("the evidence is refused: {0}")]
-    Evidence(#[from] BadEvidence),
+    Evidence(#[from] EvidenceError),
     #[error("the evidence is refused: its examination panicked, which valid evidence never causes")]
     ExaminationPanicked,
     #[error("the attestation belongs to another session")]
@@ -109,15 +110,15 @@ impl VerifyError {
         match self {
             Self::File(_) => (1, "file"),
             Self::Attestation(error) => match error {
-                BadAttestation::Long
-                | BadAttestation::Form(_)
-                | BadAttestation::NotCanonical
-                | BadAttestation::Unknown(..) => (2, "attestation"),
-                BadAttestation::TooManyIssuers
-                | BadAttestation::Issuer
-                | BadAttestation::NotValid
-                | BadAttestation::Revoked => (3, "key"),
-                BadAttestation::Signature => (4, "signature"),
+                AttestationError::TooLong
+                | AttestationError::Malformed(_)
+                | AttestationError::NotCanonical
+                | AttestationError::UnsupportedVersion(..) => (2, "attestation"),
+                AttestationError::TooManyIssuers
+                | AttestationError::Issuer
+                | AttestationError::NotValid
+                | AttestationError::Revoked => (3, "key"),
+                AttestationError::Signature => (4, "signature"),
             },
             Self::Portable(_) => (2, "attestation"),
             Self::ProofHash(_) => (5, "proofHash"),

@@ -37,7 +37,7 @@ pub(crate) fn examine_evidence(
     catch_panic(|| {
         let evidence = Evidence::read(evidence)?;
         let backend = Spartan::default();
-        let mut found = evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?;
+        let mut found = evidence.verify(&attestation.body, disclosure, &backend, &anchors)?;
         let descriptor = evidence.descriptor();
         let secret = descriptor.map(|descriptor| descriptor.hidden).unwrap_or_default();
         // The report names the headers that the prover chose, but no credentials that it left

@@ -7,9 +7,9 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use attestation::{
-    attest::partner_name,
+    attest::partner_hash,
     body::{Body, MAX_CHALLENGE_BYTES},
-    descriptor::{Descriptor, Mode},
+    descriptor::{Descriptor, RevealMode},
     signed::{hex, unhex},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -60,7 +60,7 @@ pub(crate) struct Expectations {
     descriptor: Option<DescriptorRef>,
     /// The mode; zktls-full or zktls-request unless it or a lower --level is given
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
-    mode: Option<Mode>,
+    mode: Option<RevealMode>,
     /// Required level of verification: evidence, unless this option or --mode full-reveal is given.
     /// For separate files without --roots and without an expectation other than the hash, the level
     /// of the named files
@@ -128,7 +128,7 @@ impl Expectations {
             return Err(ExpectationError::Challenge(has).into());
         }
         let partner =
-            self.partner.zip(salt).map(|(team, salt)| partner_name(salt, team.as_bytes()));
+            self.partner.zip(salt).map(|(team, salt)| partner_hash(salt, team.as_bytes()));
         if partner.is_some_and(|partner| partner != body.partner) {
             return Err(ExpectationError::Partner.into());
         }
@@ -149,7 +149,7 @@ impl Expectations {
         reached: Level,
         default: Level,
     ) -> Result<(), ExpectationError> {
-        let opens_all = self.mode == Some(Mode::FullReveal);
+        let opens_all = self.mode == Some(RevealMode::FullReveal);
         let default = if opens_all { Level::Signature } else { default };
         let required = self.level.unwrap_or(default);
         if reached < required {
@@ -172,28 +172,29 @@ impl Expectations {
     }
 
     fn allows_mode(&self, mode: u8) -> bool {
-        let known = MODES.map(Mode::number).contains(&mode);
+        let known = MODES.map(RevealMode::number).contains(&mode);
         match self.mode {
             Some(required) => required.number() == mode,
             None if self.level.is_some_and(|level| level < Level::Evidence) => known,
-            None => known && mode != Mode::FullReveal.number(),
+            None => known && mode != RevealMode::FullReveal.number(),
         }
     }
 }
 
-const MODES: [Mode; 3] = [Mode::FullReveal, Mode::ZktlsRequest, Mode::ZktlsFull];
+const MODES: [RevealMode; 3] =
+    [RevealMode::FullReveal, RevealMode::ZktlsRequest, RevealMode::ZktlsFull];
 
 /// Returns the name of a mode, the same everywhere.
 pub(crate) fn mode_name(number: u8) -> &'static str {
     match number {
-        number if number == Mode::FullReveal.number() => "full-reveal",
-        number if number == Mode::ZktlsRequest.number() => "zktls-request",
-        number if number == Mode::ZktlsFull.number() => "zktls-full",
+        number if number == RevealMode::FullReveal.number() => "full-reveal",
+        number if number == RevealMode::ZktlsRequest.number() => "zktls-request",
+        number if number == RevealMode::ZktlsFull.number() => "zktls-full",
         _ => "unknown",
     }
 }
 
-fn parse_mode(text: &str) -> Result<Mode, String> {
+fn parse_mode(text: &str) -> Result<RevealMode, String> {
     let found = MODES.into_iter().find(|mode| mode_name(mode.number()) == text);
     found.ok_or_else(|| "it must be zktls-full, zktls-request or full-reveal".to_owned())
 }

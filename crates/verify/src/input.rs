@@ -3,10 +3,10 @@
 use std::{fs::File, io::Read as _, path::Path};
 
 use attestation::{
-    attest::{LONGEST_DISCLOSURE, partner_name, session_name},
+    attest::{MAX_DISCLOSURE_BYTES, partner_hash, session_hash},
     body::Body,
     evidence,
-    portable::{MAX_BYTES, Portable, Subject},
+    portable::{MAX_PORTABLE_BYTES, PortableAttestation, Subject},
     tlog::MAX_PROOF_BYTES,
 };
 
@@ -32,10 +32,11 @@ impl VerificationInput {
         evidence: Option<&Path>,
         inclusion: Option<&Path>,
     ) -> Result<Self, VerifyError> {
-        let bytes = read(file, MAX_BYTES)?;
-        let mut input = if Portable::is_meant_by(&bytes) {
-            let Portable { attestation, disclosure, evidence, inclusion, subject, .. } =
-                Portable::read(&bytes)?;
+        let bytes = read(file, MAX_PORTABLE_BYTES)?;
+        let mut input = if PortableAttestation::has_format_prefix(&bytes) {
+            let PortableAttestation {
+                attestation, disclosure, evidence, inclusion, subject, ..
+            } = PortableAttestation::read(&bytes)?;
             let (disclosure, subject) = (Some(disclosure), Some(subject));
             Self { attestation, disclosure, evidence, inclusion, subject }
         } else {
@@ -43,10 +44,10 @@ impl VerificationInput {
             Self { attestation: bytes, disclosure, evidence, inclusion, subject: None }
         };
         if let Some(file) = disclosure {
-            input.disclosure = Some(read(file, LONGEST_DISCLOSURE)?);
+            input.disclosure = Some(read(file, MAX_DISCLOSURE_BYTES)?);
         }
         if let Some(file) = evidence {
-            input.evidence = Some(read(file, evidence::LONGEST)?);
+            input.evidence = Some(read(file, evidence::MAX_EVIDENCE_BYTES)?);
         }
         if let Some(file) = inclusion {
             input.inclusion = Some(read(file, MAX_PROOF_BYTES)?);
@@ -58,7 +59,7 @@ impl VerificationInput {
     /// Returns the salt of these names if it has one.
     pub(crate) fn check_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, VerifyError> {
         let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
-        let names = (session_name(salt, session), partner_name(salt, partner));
+        let names = (session_hash(salt, session), partner_hash(salt, partner));
         if names == (body.session, body.partner) {
             Ok(Some(*salt))
         } else {

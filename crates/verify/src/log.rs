@@ -9,8 +9,8 @@ use std::{
 use attestation::{
     signed::{Attestation, Issuer},
     tlog::{
-        BadLog, Checkpoint, LogProof, MAX_ENTRY_BYTES, MAX_NOTE_BYTES, NoteKey, RightEdge,
-        SignedCheckpoint, TILE_WIDTH, entries_path, leaf_hash, read_bundle,
+        Checkpoint, LogProof, MAX_ENTRY_BYTES, MAX_NOTE_BYTES, NoteKey, RightEdge,
+        SignedCheckpoint, TILE_WIDTH, TlogError, entries_path, leaf_hash, read_bundle,
     },
 };
 use clap::Args;
@@ -41,9 +41,9 @@ pub(crate) struct LogOptions {
 struct LogKeyArgument(NoteKey);
 
 impl FromStr for LogKeyArgument {
-    type Err = BadLog;
+    type Err = TlogError;
 
-    fn from_str(text: &str) -> Result<Self, BadLog> {
+    fn from_str(text: &str) -> Result<Self, TlogError> {
         NoteKey::parse(text).map(Self)
     }
 }
@@ -64,9 +64,9 @@ pub(crate) enum LogInclusionError {
     #[error("there is no proof that it is in the log: see --inclusion")]
     Missing,
     #[error("the inclusion proof is refused: {0}")]
-    Inclusion(BadLog),
+    Inclusion(TlogError),
     #[error("the checkpoint of the log's copy is refused: {0}")]
-    Checkpoint(BadLog),
+    Checkpoint(TlogError),
     #[error("the log's copy has {0} entries, fewer than when the attestation was logged")]
     CopyTooShort(u64),
     #[error(

@@ -16,7 +16,7 @@ use std::{
 };
 
 use attestation::{
-    attest::{Disclosure, session_name},
+    attest::{Disclosure, session_hash},
     body::Body,
     signed::{self, Attestation, Issuer, RevokedKeys},
     trust_list::{MAX_TRUST_LIST_BYTES, parse_trust_list},
@@ -251,7 +251,7 @@ fn check_session(
         (Some(_), None) => return Err(VerifyError::File(NO_SALT.to_owned())),
         (None, _) => read_session(session)?,
     };
-    let name = session_name(&salt, id.as_bytes());
+    let name = session_hash(&salt, id.as_bytes());
     if name == body.session { Ok(Some(salt)) } else { Err(VerifyError::Session) }
 }
 
@@ -277,7 +277,7 @@ fn check_age(max_age: Duration, attestation: &Attestation) -> Result<(), VerifyE
 
 fn read_disclosure(bytes: &[u8], attestation: &Attestation) -> Result<Disclosure, VerifyError> {
     let disclosure = Disclosure::read(bytes)?;
-    disclosure.opens(&attestation.body)?;
+    disclosure.verify(&attestation.body)?;
     Ok(disclosure)
 }
 

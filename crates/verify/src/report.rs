@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use attestation::{
     attest::Disclosure,
-    body::{Body, Server},
+    body::{AttestedServer, Body},
     full_reveal::Findings,
     portable::Subject,
     signed::{Attestation, Issuer, hex},
@@ -113,7 +113,7 @@ impl Verified<'_> {
     pub(crate) fn chosen(&self) -> Option<Vec<(&str, String)>> {
         let found = self.found.as_ref()?;
         let chosen = found.request.chosen.iter().map(|chosen| {
-            let value = found.said.get(chosen.value.clone()).unwrap_or_default();
+            let value = found.request_bytes.get(chosen.value.clone()).unwrap_or_default();
             (chosen.header.as_str(), String::from_utf8_lossy(value).into_owned())
         });
         Some(chosen.collect())
@@ -180,7 +180,7 @@ fn members(attestation: &Attestation, shown: &Verified<'_>) -> Value {
             "bodyLength": body.response.body_length, "hiddenBytes": body.response.hidden,
         },
         "log": {
-            "index": body.log.index, "before": hex(&body.log.before),
+            "index": body.log.index, "before": hex(&body.log.previous_hash),
             "inclusion": shown.logged.as_ref().map(LogInclusion::json),
         },
         "evidence": shown.found.as_ref().map(|found| evidence(found, shown.transcript)),
@@ -207,14 +207,14 @@ fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
 }
 
 /// Returns the address that the attestor connected to, or `None` if it does not have 4 or 16 bytes.
-fn address(server: &Server) -> Option<String> {
+fn address(server: &AttestedServer) -> Option<String> {
     let four = <[u8; 4]>::try_from(server.address.as_slice()).map(IpAddr::from);
     let sixteen = || <[u8; 16]>::try_from(server.address.as_slice()).map(IpAddr::from);
     four.or_else(|_| sixteen()).ok().map(|address| address.to_string())
 }
 
 /// Returns how the attestor resolved that address.
-fn resolver(server: &Server) -> &'static str {
+fn resolver(server: &AttestedServer) -> &'static str {
     match server.resolver {
         0 => "dns",
         1 => "configuration",
@@ -222,7 +222,7 @@ fn resolver(server: &Server) -> &'static str {
     }
 }
 
-fn egress(server: &Server) -> &'static str {
+fn egress(server: &AttestedServer) -> &'static str {
     match server.egress {
         0 => "direct",
         1 => "proxy",
@@ -244,7 +244,7 @@ fn evidence(found: &Findings, transcript: bool) -> Value {
     });
     if let (true, Some(fields)) = (transcript, evidence.as_object_mut()) {
         let head: Vec<_> = response.lines.iter().map(|line| hex(line)).collect();
-        fields.insert("request".to_owned(), hex(&found.said).into());
+        fields.insert("request".to_owned(), hex(&found.request_bytes).into());
         fields.insert("responseHead".to_owned(), head.into());
         fields.insert("responseBody".to_owned(), hex(&response.body).into());
     }

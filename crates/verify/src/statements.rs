@@ -1,6 +1,6 @@
 //! The statements that a verified attestation proves, and the assumptions that they need.
 
-use attestation::{body::Body, descriptor::Mode};
+use attestation::{body::Body, descriptor::RevealMode};
 
 use crate::{
     log::LogInclusion,
@@ -76,12 +76,15 @@ pub(crate) fn assumes(body: &Body, shown: &Verified<'_>) -> Vec<String> {
             format_time(at).unwrap_or_default()
         ));
     }
-    if [Mode::ZktlsRequest, Mode::ZktlsFull].map(Mode::number).contains(&body.mode) {
+    if [RevealMode::ZktlsRequest, RevealMode::ZktlsFull]
+        .map(RevealMode::number)
+        .contains(&body.mode)
+    {
         lines.push(
             "discrete logarithms on the curve T256 are hard, and the proof system is sound".into(),
         );
     }
-    if body.mode == Mode::FullReveal.number() {
+    if body.mode == RevealMode::FullReveal.number() {
         lines.push(
             "the attestor saw the whole request with its credentials: this is not zkTLS".into(),
         );

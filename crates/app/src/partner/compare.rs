@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use attestation::{
     attest::Disclosure,
     json::is_same,
-    signed::{BadAttestation, unverified},
+    signed::{AttestationError, decode_unverified},
 };
 use domain::{id::SessionId, request::GivenData, session::ProofHash};
 use ports::{
@@ -47,11 +47,11 @@ impl Partners {
 
 /// Whether an attestation that is kept is of a version that is no longer read. It is as if there were
 /// none.
-pub(super) const fn is_outdated(error: &BadAttestation) -> bool {
-    matches!(error, BadAttestation::Unknown(..))
+pub(super) const fn is_outdated(error: &AttestationError) -> bool {
+    matches!(error, AttestationError::UnsupportedVersion(..))
 }
 
-pub(super) fn tell_outdated(session: SessionId, error: &BadAttestation) {
+pub(super) fn tell_outdated(session: SessionId, error: &AttestationError) {
     tracing::warn!(
         session.id = %session, %error,
         "the attestation of session {session} is neither compared nor handed out: it is of an earlier version"
@@ -94,10 +94,10 @@ fn holds(fields: &[(String, Held)]) -> bool {
 type Claims = BTreeMap<String, String>;
 
 /// The attested values; none where the package is not whole.
-fn claims(package: &Package) -> Result<Option<Claims>, BadAttestation> {
-    let (body, _) = unverified(&package.attestation)?;
+fn claims(package: &Package) -> Result<Option<Claims>, AttestationError> {
+    let (body, _) = decode_unverified(&package.attestation)?;
     let disclosure = Disclosure::read(&package.disclosure).ok();
-    let opens = disclosure.filter(|disclosure| disclosure.opens(&body).is_ok());
+    let opens = disclosure.filter(|disclosure| disclosure.verify(&body).is_ok());
     Ok(opens.and_then(|disclosure| disclosure.claim_texts(&body)))
 }
 

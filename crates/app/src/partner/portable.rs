@@ -1,6 +1,6 @@
 //! Hands an attestation out as a file that can be verified without this service.
 
-use attestation::portable::{BadPortable, Portable, Subject};
+use attestation::portable::{PortableError, PortableAttestation, Subject};
 use domain::id::SessionId;
 use ports::{
     attestor::Package,
@@ -32,10 +32,10 @@ impl Partners {
             salt: package.salt,
         };
         let Package { attestation, disclosure, evidence, inclusion, .. } = package;
-        let portable = Portable::of(subject, attestation, &disclosure, evidence, inclusion);
+        let portable = PortableAttestation::from_parts(subject, attestation, &disclosure, evidence, inclusion);
         match portable.and_then(|portable| portable.write()) {
             Ok(file) => Ok(Some(PortableAttestation { proof: proof.clone(), file })),
-            Err(BadPortable::Form(error)) if is_outdated(&error) => {
+            Err(PortableError::Malformed(error)) if is_outdated(&error) => {
                 tell_outdated(id, &error);
                 Ok(None)
             }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// The bytes of one direction, some of which are hidden from the attestor.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct RedactedBytes<'a> {
     /// Hidden bytes are zeros.
     pub bytes: &'a [u8],
     /// In order, not empty, not adjacent.
@@ -21,7 +21,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
 }
 
 /// Splits at the next CRLF and returns the bytes before and after it.
-pub(crate) fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     Some((bytes.get(..end)?, bytes.get(end + 2..)?))
 }

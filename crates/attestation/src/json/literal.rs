@@ -4,7 +4,7 @@
 /// Returns the text of the value at a pointer (RFC 6901). The text must be one that [`super::read`]
 /// accepts; the result for other texts is unspecified.
 pub(super) fn literal<'a>(text: &'a [u8], pointer: &str) -> Option<&'a [u8]> {
-    let mut value = Text(text).value()?;
+    let mut value = Scanner(text).value()?;
     for token in pointer.split('/').skip(1) {
         value = member(value, &token.replace("~1", "/").replace("~0", "~"))?;
     }
@@ -14,12 +14,12 @@ pub(super) fn literal<'a>(text: &'a [u8], pointer: &str) -> Option<&'a [u8]> {
 /// Returns a member of an object by its name, or of an array by its index.
 fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
     let (kind, rest) = compound.split_first().filter(|(kind, _)| b"{[".contains(kind))?;
-    let mut rest = Text(rest);
+    let mut rest = Scanner(rest);
     let mut index = 0_usize;
     loop {
         let is_meant = if *kind == b'{' {
             let name: String = serde_json::from_slice(rest.value()?).ok()?;
-            rest.after(b':')?;
+            rest.skip(b':')?;
             name == token
         } else {
             index.to_string() == token
@@ -28,17 +28,17 @@ fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
         if is_meant {
             return Some(value);
         }
-        rest.after(b',')?;
+        rest.skip(b',')?;
         index += 1;
     }
 }
 
 /// The remaining text.
-struct Text<'a>(&'a [u8]);
+struct Scanner<'a>(&'a [u8]);
 
-impl<'a> Text<'a> {
+impl<'a> Scanner<'a> {
     /// Skips spaces and this byte.
-    fn after(&mut self, byte: u8) -> Option<()> {
+    fn skip(&mut self, byte: u8) -> Option<()> {
         self.0 = self.0.trim_ascii_start().strip_prefix(&[byte])?;
         Some(())
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_found_as_they_are_written() {
+    fn values_keep_their_literal_text() {
         let text = br#" {"a" : [ 1.0 ,{"b/c":-0,"d~":"}]\\\",","":18446744073709551617}, 0.1 ] ,
             "\u0061b":1E+2,"e":{},"f":[] } "#;
         for (pointer, written) in [

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_same_by_every_digit() {
+    fn numbers_are_compared_exactly() {
         for (one, other) in [
             ("18446744073709551617", "18446744073709551617"),
             ("1", "1.0"),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_the_same_however_they_are_written() {
+    fn other_values_are_compared_after_parsing() {
         assert!(is_same(r#""\u0041""#, r#""A""#));
         assert!(is_same("null", "null") && is_same("true", "true"));
         for (one, other) in [

@@ -9,13 +9,13 @@ mod tests;
 
 use std::ops::Range;
 
-use super::{BadJson, DEEPEST};
-use crate::zk::Class;
+use super::{JsonError, MAX_DEPTH};
+use crate::zk::ByteClass;
 
 /// The hidden ranges of a text, and its declared part.
 pub(crate) struct Outline {
     /// In the order of the text, not empty, not adjacent.
-    pub(crate) hidden: Vec<(Range<usize>, Class)>,
+    pub(crate) hidden: Vec<(Range<usize>, ByteClass)>,
     /// A text with the declared values in their literal form, and `null` for each other value.
     pub(crate) declared: String,
 }
@@ -27,54 +27,54 @@ pub(crate) struct Outline {
 pub(crate) fn outline<'a>(
     text: &[u8],
     pointers: impl Iterator<Item = &'a str>,
-) -> Result<Outline, BadJson> {
+) -> Result<Outline, JsonError> {
     let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
     let ways: Vec<Vec<String>> =
         pointers.map(|pointer| pointer.split('/').skip(1).map(unescaped).collect()).collect();
     let ways: Vec<&[String]> = ways.iter().map(Vec::as_slice).collect();
-    let mut reader = Reader { text, at: 0, hidden: vec![], declared: vec![] };
-    reader.spaces();
-    reader.value(&ways, DEEPEST)?;
-    reader.spaces();
+    let mut reader = OutlineParser { text, at: 0, hidden: vec![], declared: vec![] };
+    reader.skip_spaces();
+    reader.value(&ways, MAX_DEPTH)?;
+    reader.skip_spaces();
     if reader.at < text.len() {
-        return Err(reader.bad("there are bytes after its end"));
+        return Err(reader.error("there are bytes after its end"));
     }
     let declared = String::from_utf8(reader.declared);
-    let declared = declared.map_err(|_| BadJson::Text("it is not UTF-8".to_owned()))?;
+    let declared = declared.map_err(|_| JsonError::Text("it is not UTF-8".to_owned()))?;
     Ok(Outline { hidden: reader.hidden, declared })
 }
 
-struct Reader<'a> {
+struct OutlineParser<'a> {
     text: &'a [u8],
     at: usize,
-    hidden: Vec<(Range<usize>, Class)>,
+    hidden: Vec<(Range<usize>, ByteClass)>,
     declared: Vec<u8>,
 }
 
 /// Whether all of a string is visible, or only its quotation marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum StringVisibility {
     Whole,
     Quotes,
 }
 
-impl Reader<'_> {
-    fn bad(&self, why: &str) -> BadJson {
-        BadJson::Text(format!("{why} at byte {}", self.at))
+impl OutlineParser<'_> {
+    fn error(&self, why: &str) -> JsonError {
+        JsonError::Text(format!("{why} at byte {}", self.at))
     }
 
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn spaces(&mut self) {
+    fn skip_spaces(&mut self) {
         while self.peek().is_some_and(|byte| b" \t\r\n".contains(&byte)) {
             self.at += 1;
         }
     }
 
     /// Consumes this byte if it is the next one.
-    fn next_is(&mut self, byte: u8) -> bool {
+    fn consume(&mut self, byte: u8) -> bool {
         let is = self.peek() == Some(byte);
         self.at += usize::from(is);
         is
@@ -86,34 +86,38 @@ impl Reader<'_> {
 
     /// Parses a value, with the remaining paths to declared values below it: without one it is
     /// hidden.
-    fn value(&mut self, ways: &[&[String]], deeper: usize) -> Result<(), BadJson> {
+    fn value(&mut self, ways: &[&[String]], deeper: usize) -> Result<(), JsonError> {
         let is_declared = ways.iter().any(|way| way.is_empty());
         match self.peek() {
             Some(b'{' | b'[') if is_declared => {
-                Err(self.bad("a declared value is an object or an array"))
+                Err(self.error("a declared value is an object or an array"))
             }
             Some(open @ (b'{' | b'[')) => {
                 let deeper =
-                    deeper.checked_sub(1).ok_or_else(|| self.bad("it is nested too deeply"))?;
+                    deeper.checked_sub(1).ok_or_else(|| self.error("it is nested too deeply"))?;
                 self.at += 1;
                 self.compound(open == b'{', ways, deeper)
             }
             Some(b'"') => {
                 let start = self.at;
-                self.string(if is_declared { Shown::Whole } else { Shown::Quotes })?;
+                self.string(if is_declared {
+                    StringVisibility::Whole
+                } else {
+                    StringVisibility::Quotes
+                })?;
                 self.declare(is_declared, ways, start);
                 Ok(())
             }
             _ => {
                 let start = self.at;
-                while self.peek().is_some_and(|byte| Class::Scalar.has(byte)) {
+                while self.peek().is_some_and(|byte| ByteClass::Scalar.contains(byte)) {
                     self.at += 1;
                 }
                 if self.at == start {
-                    return Err(self.bad("a value is missing"));
+                    return Err(self.error("a value is missing"));
                 }
                 if !is_declared {
-                    self.hidden.push((start..self.at, Class::Scalar));
+                    self.hidden.push((start..self.at, ByteClass::Scalar));
                 }
                 self.declare(is_declared, ways, start);
                 Ok(())
@@ -137,12 +141,12 @@ impl Reader<'_> {
         is_object: bool,
         ways: &[&[String]],
         deeper: usize,
-    ) -> Result<(), BadJson> {
+    ) -> Result<(), JsonError> {
         let on_the_way = !ways.is_empty();
         let (open, close) = if is_object { (b'{', b'}') } else { (b'[', b']') };
         self.write(on_the_way, open);
-        self.spaces();
-        if self.next_is(close) {
+        self.skip_spaces();
+        if self.consume(close) {
             self.write(on_the_way, close);
             return Ok(());
         }
@@ -165,18 +169,18 @@ impl Reader<'_> {
             if on_the_way && self.declared.len() == before {
                 self.declared.extend(b"null");
             }
-            self.spaces();
-            if self.next_is(b',') {
+            self.skip_spaces();
+            if self.consume(b',') {
                 self.write(on_the_way, b',');
-                self.spaces();
-            } else if self.next_is(close) {
+                self.skip_spaces();
+            } else if self.consume(close) {
                 self.write(on_the_way, close);
                 return Ok(());
             } else {
-                return Err(self.bad("a comma or an end is missing"));
+                return Err(self.error("a comma or an end is missing"));
             }
         }
-        Err(self.bad("it has too many members"))
+        Err(self.error("it has too many members"))
     }
 
     fn write(&mut self, on_the_way: bool, byte: u8) {
@@ -187,63 +191,63 @@ impl Reader<'_> {
 
     /// Parses the name of a member with its colon and the spaces after it. Returns an empty name if
     /// it is hidden.
-    fn name(&mut self, on_the_way: bool) -> Result<String, BadJson> {
+    fn name(&mut self, on_the_way: bool) -> Result<String, JsonError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
-            return Err(self.bad("a name is missing"));
+            return Err(self.error("a name is missing"));
         }
-        self.string(if on_the_way { Shown::Whole } else { Shown::Quotes })?;
+        self.string(if on_the_way { StringVisibility::Whole } else { StringVisibility::Quotes })?;
         let mut name = String::new();
         if on_the_way {
             let written = self.since(start).to_vec();
             let read = serde_json::from_slice(&written);
-            name = read.map_err(|error| BadJson::Text(error.to_string()))?;
+            name = read.map_err(|error| JsonError::Text(error.to_string()))?;
             self.declared.extend(written);
             self.declared.push(b':');
         }
-        self.spaces();
-        if !self.next_is(b':') {
-            return Err(self.bad("a colon is missing"));
+        self.skip_spaces();
+        if !self.consume(b':') {
+            return Err(self.error("a colon is missing"));
         }
-        self.spaces();
+        self.skip_spaces();
         Ok(name)
     }
 
     /// Parses a string with its quotation marks. Of a hidden string the prefixes of escapes stay
     /// visible: the backslash and the letter after it, but not the digits of a code.
-    fn string(&mut self, shown: Shown) -> Result<(), BadJson> {
+    fn string(&mut self, shown: StringVisibility) -> Result<(), JsonError> {
         self.at += 1;
         let mut start = self.at;
         loop {
-            let byte = self.peek().ok_or_else(|| self.bad("a string is not terminated"))?;
+            let byte = self.peek().ok_or_else(|| self.error("a string is not terminated"))?;
             match byte {
                 b'"' | b'\\' => {
-                    if shown == Shown::Quotes && start < self.at {
-                        self.hidden.push((start..self.at, Class::Text));
+                    if shown == StringVisibility::Quotes && start < self.at {
+                        self.hidden.push((start..self.at, ByteClass::Text));
                     }
                     self.at += 1;
                     if byte == b'"' {
                         return Ok(());
                     }
                     let kind = self.peek().filter(|kind| b"\"\\/bfnrtu".contains(kind));
-                    let kind = kind.ok_or_else(|| self.bad("an escape is invalid"))?;
+                    let kind = kind.ok_or_else(|| self.error("an escape is invalid"))?;
                     self.at += 1;
                     start = self.at;
                     if kind == b'u' {
-                        self.code()?;
+                        self.escape_digits()?;
                     }
                 }
-                0..0x20 => return Err(self.bad("a string contains a control character")),
+                0..0x20 => return Err(self.error("a string contains a control character")),
                 _ => self.at += 1,
             }
         }
     }
 
     /// Parses the four digits of an escape's code.
-    fn code(&mut self) -> Result<(), BadJson> {
+    fn escape_digits(&mut self) -> Result<(), JsonError> {
         for _ in 0..4 {
             if !self.peek().is_some_and(|digit| digit.is_ascii_hexdigit()) {
-                return Err(self.bad("the code of an escape is invalid"));
+                return Err(self.error("the code of an escape is invalid"));
             }
             self.at += 1;
         }

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ed25519_dalek::SigningKey;
 
-use super::{BadLog, Hash, NoteKey, is_key_name, note::SignedNote, tile::number};
+use super::{Hash, NoteKey, TlogError, is_key_name, note::SignedNote, tile::parse_number};
 
 /// The statement of a log's operator: the log's name, its number of entries, and the root of the
 /// tree over them.
@@ -21,17 +21,17 @@ impl Checkpoint {
     }
 
     /// Parses the text of a note. Refuses lines after the third, which these logs do not write.
-    fn parse(text: &str) -> Result<Self, BadLog> {
+    fn parse(text: &str) -> Result<Self, TlogError> {
         let lines: Vec<_> = text.splitn(4, '\n').collect();
         let [origin, size, root, ""] = lines.as_slice() else {
-            return Err(BadLog::Form("a checkpoint has an origin, a size and a root"));
+            return Err(TlogError::Malformed("a checkpoint has an origin, a size and a root"));
         };
         if !is_key_name(origin) {
-            return Err(BadLog::Form("the origin has characters that it must not have"));
+            return Err(TlogError::Malformed("the origin has characters that it must not have"));
         }
         let root = STANDARD.decode(root).ok().and_then(|root| root.try_into().ok());
-        let root = root.ok_or(BadLog::Form("the root is not 32 bytes in base64"))?;
-        Ok(Self { origin: (*origin).to_owned(), size: number(size)?, root })
+        let root = root.ok_or(TlogError::Malformed("the root is not 32 bytes in base64"))?;
+        Ok(Self { origin: (*origin).to_owned(), size: parse_number(size)?, root })
     }
 }
 
@@ -47,7 +47,7 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// Its origin cannot be a key's name, or there are too many keys.
-    pub fn sign(checkpoint: &Checkpoint, keys: &[&SigningKey]) -> Result<Self, BadLog> {
+    pub fn sign(checkpoint: &Checkpoint, keys: &[&SigningKey]) -> Result<Self, TlogError> {
         let note = SignedNote::sign(checkpoint.text(), &checkpoint.origin, keys)?;
         Self::parse(note.write().as_bytes())
     }
@@ -56,7 +56,7 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// It is malformed, or longer than [`super::MAX_NOTE_BYTES`].
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadLog> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, TlogError> {
         let note = SignedNote::parse(bytes)?;
         Ok(Self { checkpoint: Checkpoint::parse(note.text())?, note })
     }
@@ -77,9 +77,9 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// The key did not sign it, or signed it for another log.
-    pub fn verify(&self, key: &NoteKey) -> Result<&Checkpoint, BadLog> {
+    pub fn verify(&self, key: &NoteKey) -> Result<&Checkpoint, TlogError> {
         if self.checkpoint.origin != key.name() {
-            return Err(BadLog::Origin(self.checkpoint.origin.clone()));
+            return Err(TlogError::Origin(self.checkpoint.origin.clone()));
         }
         self.note.verify(key)?;
         Ok(&self.checkpoint)

@@ -3,7 +3,7 @@
 use ct_merkle::{ConsistencyProof, InclusionProof, RootHash};
 use sha2::{Digest as _, Sha256};
 
-use super::{BadLog, MAX_PATH_HASHES, MAX_TREE_SIZE};
+use super::{MAX_PATH_HASHES, MAX_TREE_SIZE, TlogError};
 
 /// A SHA-256 hash in a tree.
 pub type Hash = [u8; 32];
@@ -47,15 +47,15 @@ pub fn verify_inclusion(
     size: u64,
     path: &[Hash],
     root: &Hash,
-) -> Result<(), BadLog> {
+) -> Result<(), TlogError> {
     // The crate's arithmetic would overflow above this limit.
     if size > MAX_TREE_SIZE || index >= size || path.len() > MAX_PATH_HASHES {
-        return Err(BadLog::NotIncluded);
+        return Err(TlogError::NotIncluded);
     }
     let proof = InclusionProof::<Sha256>::try_from_bytes(path.concat());
-    let proof = proof.map_err(|_| BadLog::NotIncluded)?;
+    let proof = proof.map_err(|_| TlogError::NotIncluded)?;
     let root = RootHash::<Sha256>::new((*root).into(), size);
-    root.verify_inclusion(&entry, index, &proof).map_err(|_| BadLog::NotIncluded)
+    root.verify_inclusion(&entry, index, &proof).map_err(|_| TlogError::NotIncluded)
 }
 
 /// Verifies that an older tree is a prefix of the tree of `size` and `root`. `path` is as in RFC
@@ -67,9 +67,9 @@ pub fn verify_consistency(
     (old_size, old_root): (u64, &Hash),
     (size, root): (u64, &Hash),
     path: &[Hash],
-) -> Result<(), BadLog> {
+) -> Result<(), TlogError> {
     if size > MAX_TREE_SIZE || old_size > size || path.len() > MAX_PATH_HASHES {
-        return Err(BadLog::Inconsistent);
+        return Err(TlogError::Inconsistent);
     }
     let holds = if old_size == 0 {
         // RFC 6962 defines no proof here; there is nothing to prove.
@@ -80,7 +80,7 @@ pub fn verify_consistency(
         ConsistencyProof::<Sha256>::try_from_bytes(path.concat())
             .is_ok_and(|proof| new.verify_consistency(&old, &proof).is_ok())
     };
-    if holds { Ok(()) } else { Err(BadLog::Inconsistent) }
+    if holds { Ok(()) } else { Err(TlogError::Inconsistent) }
 }
 
 #[cfg(test)]

@@ -35,15 +35,15 @@ pub const MAX_PATH_HASHES: usize = 64;
 /// Maximum length of a tlog-proof.
 pub const MAX_PROOF_BYTES: usize = 8192;
 
-const ENTRY: &[u8] = b"avouch/attestation-log-entry/v1\0";
+const ENTRY_LABEL: &[u8] = b"avouch/attestation-log-entry/v1\0";
 
 /// Why a part of a log is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLog {
+pub enum TlogError {
     #[error("it is longer than {0} bytes")]
-    Long(usize),
+    TooLong(usize),
     #[error("it is malformed: {0}")]
-    Form(&'static str),
+    Malformed(&'static str),
     #[error("it has no signature by the key of {0}")]
     Unsigned(String),
     #[error("its signature by the key of {0} is invalid")]
@@ -65,5 +65,5 @@ pub enum BadLog {
 /// the signed body contains 32 random bytes.
 #[must_use]
 pub fn entry(proof_hash: &[u8; 32]) -> Vec<u8> {
-    [ENTRY, proof_hash].concat()
+    [ENTRY_LABEL, proof_hash].concat()
 }

@@ -3,8 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
-    BadLog, Checkpoint, Hash, MAX_PATH_HASHES, MAX_PROOF_BYTES, NoteKey, SignedCheckpoint, entry,
-    tile::number, verify_inclusion,
+    Checkpoint, Hash, MAX_PATH_HASHES, MAX_PROOF_BYTES, NoteKey, SignedCheckpoint, TlogError,
+    entry, tile::parse_number, verify_inclusion,
 };
 use crate::signed::{Attestation, unhex};
 
@@ -24,23 +24,25 @@ impl LogProof {
     ///
     /// # Errors
     /// It is malformed, or longer than [`MAX_PROOF_BYTES`].
-    pub fn read(bytes: &[u8]) -> Result<Self, BadLog> {
+    pub fn read(bytes: &[u8]) -> Result<Self, TlogError> {
         if bytes.len() > MAX_PROOF_BYTES {
-            return Err(BadLog::Long(MAX_PROOF_BYTES));
+            return Err(TlogError::TooLong(MAX_PROOF_BYTES));
         }
-        let text = str::from_utf8(bytes).map_err(|_| BadLog::Form("the proof is not in UTF-8"))?;
+        let text =
+            str::from_utf8(bytes).map_err(|_| TlogError::Malformed("the proof is not in UTF-8"))?;
         let text = text.strip_prefix(HEADER);
-        let text = text.ok_or(BadLog::Form("the proof does not start as a tlog-proof"))?;
+        let text = text.ok_or(TlogError::Malformed("the proof does not start as a tlog-proof"))?;
         let text = text.strip_prefix("index ");
-        let text = text.ok_or(BadLog::Form("the proof has no index"))?;
+        let text = text.ok_or(TlogError::Malformed("the proof has no index"))?;
         let parts = text.split_once("\n\n");
-        let (head, checkpoint) = parts.ok_or(BadLog::Form("the proof has no checkpoint"))?;
+        let (head, checkpoint) =
+            parts.ok_or(TlogError::Malformed("the proof has no checkpoint"))?;
         let mut lines = head.split('\n');
-        let index = number(lines.next().unwrap_or_default())?;
+        let index = parse_number(lines.next().unwrap_or_default())?;
         let hash = |line: &str| STANDARD.decode(line).ok()?.try_into().ok();
         let path: Option<Vec<Hash>> = lines.take(MAX_PATH_HASHES + 1).map(hash).collect();
         let path = path.filter(|path| path.len() <= MAX_PATH_HASHES);
-        let path = path.ok_or(BadLog::Form("the path is not a list of up to 64 hashes"))?;
+        let path = path.ok_or(TlogError::Malformed("the path is not a list of up to 64 hashes"))?;
         Ok(Self { index, path, checkpoint: SignedCheckpoint::parse(checkpoint.as_bytes())? })
     }
 
@@ -55,7 +57,7 @@ impl LogProof {
     ///
     /// # Errors
     /// The key did not sign the checkpoint, or the entry is not in the tree.
-    pub fn verify(&self, entry: &[u8], key: &NoteKey) -> Result<&Checkpoint, BadLog> {
+    pub fn verify(&self, entry: &[u8], key: &NoteKey) -> Result<&Checkpoint, TlogError> {
         let checkpoint = self.checkpoint.verify(key)?;
         let Checkpoint { size, root, .. } = checkpoint;
         verify_inclusion(entry, self.index, *size, &self.path, root)?;
@@ -71,12 +73,12 @@ impl LogProof {
         &self,
         attestation: &Attestation,
         key: &NoteKey,
-    ) -> Result<&Checkpoint, BadLog> {
+    ) -> Result<&Checkpoint, TlogError> {
         if attestation.body.log.index != self.index {
-            return Err(BadLog::Index);
+            return Err(TlogError::Index);
         }
         let hash = unhex(&attestation.proof_hash).and_then(|hash| hash.try_into().ok());
-        self.verify(&entry(&hash.ok_or(BadLog::NotIncluded)?), key)
+        self.verify(&entry(&hash.ok_or(TlogError::NotIncluded)?), key)
     }
 
     /// Returns an attestor's key with the name of this log. Attestors cosign the checkpoints of
@@ -84,7 +86,7 @@ impl LogProof {
     ///
     /// # Errors
     /// It is not a valid key.
-    pub fn key_of(&self, public_key: &[u8; 32]) -> Result<NoteKey, BadLog> {
+    pub fn key_of(&self, public_key: &[u8; 32]) -> Result<NoteKey, TlogError> {
         NoteKey::new(&self.checkpoint.unverified().origin, public_key)
     }
 }

@@ -1,7 +1,7 @@
 //! The partial tiles at the right edge of a tree, which are the state for appending.
 
 use super::{
-    BadLog, Hash, MAX_TREE_SIZE, TILE_WIDTH, Tile,
+    Hash, MAX_TREE_SIZE, TILE_WIDTH, Tile, TlogError,
     merkle::{empty_hash, node_hash, perfect_hash},
 };
 
@@ -19,19 +19,19 @@ impl RightEdge {
     ///
     /// # Errors
     /// Their widths do not match the size.
-    pub fn new(size: u64, levels: Vec<Vec<Hash>>) -> Result<Self, BadLog> {
+    pub fn new(size: u64, levels: Vec<Vec<Hash>>) -> Result<Self, TlogError> {
         if size > MAX_TREE_SIZE {
-            return Err(BadLog::Full);
+            return Err(TlogError::Full);
         }
         let mut rest = size;
         for hashes in &levels {
             if u64::try_from(hashes.len()) != Ok(rest % u64::from(TILE_WIDTH)) {
-                return Err(BadLog::Form("a partial tile has the wrong width"));
+                return Err(TlogError::Malformed("a partial tile has the wrong width"));
             }
             rest /= u64::from(TILE_WIDTH);
         }
         if rest > 0 || levels.len() > 8 {
-            return Err(BadLog::Form("there are too few or too many levels"));
+            return Err(TlogError::Malformed("there are too few or too many levels"));
         }
         Ok(Self { size, levels })
     }
@@ -51,9 +51,9 @@ impl RightEdge {
     ///
     /// # Errors
     /// The tree has the maximum size.
-    pub fn push(&mut self, leaf: Hash) -> Result<Vec<Tile>, BadLog> {
+    pub fn push(&mut self, leaf: Hash) -> Result<Vec<Tile>, TlogError> {
         if self.size >= MAX_TREE_SIZE {
-            return Err(BadLog::Full);
+            return Err(TlogError::Full);
         }
         let mut index = self.size;
         self.size += 1;

@@ -2,11 +2,11 @@
 //! secrets that are revealed after the connection is closed. Nothing is trusted that the bytes do
 //! not prove.
 
+pub(crate) mod decrypt;
 pub(crate) mod flight;
 pub(crate) mod hello;
-pub(crate) mod open;
-pub(crate) mod schedule;
-pub(crate) mod wire;
+pub(crate) mod key_schedule;
+pub(crate) mod records;
 
 /// Content types (RFC 8446, section 5.1).
 pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;

@@ -11,12 +11,12 @@ mod words;
 /// Mutates a proof according to input bytes and asserts that the result is refused.
 #[cfg(fuzzing)]
 pub use self::verifier::tests::refuse;
-pub use self::{circuit::synthesize, spartan::Spartan, verifier::Refused};
+pub use self::{circuit::synthesize, spartan::Spartan, verifier::ProofError};
 
 /// Length of a `ChaCha20` block (RFC 8439, section 2.3).
-pub(crate) const BLOCK: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 /// Number of blocks of the largest circuit.
-pub(crate) const MOST_BLOCKS: usize = 150;
+pub(crate) const MAX_BLOCKS: usize = 150;
 
 /// The statement of a proof, which the verifier derives independently from its recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum ServerData {
 
 /// The proved class of a hidden byte, which prevents it from ending the value that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ByteClass {
     /// In the value of a header: not a control character, 0x20 or higher.
     Printable,
     /// In a JSON string: not a control character, quotation mark or backslash.
@@ -54,10 +54,10 @@ pub enum Class {
     Scalar,
 }
 
-impl Class {
+impl ByteClass {
     /// Returns whether a byte belongs to the class. The circuit has the same constraints.
     #[must_use]
-    pub const fn has(self, byte: u8) -> bool {
+    pub const fn contains(self, byte: u8) -> bool {
         match self {
             Self::Printable => byte >= 0x20,
             Self::Text => byte >= 0x20 && byte != b'"' && byte != b'\\',
@@ -81,7 +81,7 @@ pub struct Block {
     pub side: Side,
     pub nonce: [u8; 12],
     pub counter: u32,
-    pub ciphertext: [u8; BLOCK],
+    pub ciphertext: [u8; BLOCK_BYTES],
     /// By byte, the first in the lowest bit: whether it is revealed in `plain`.
     pub opened: u64,
     /// By byte: whether it is proved to belong to each class; all but the first are zeros if the
@@ -90,7 +90,7 @@ pub struct Block {
     pub text: u64,
     pub scalar: u64,
     /// The revealed bytes; zeros elsewhere.
-    pub plain: [u8; BLOCK],
+    pub plain: [u8; BLOCK_BYTES],
 }
 
 impl Block {
@@ -99,17 +99,17 @@ impl Block {
         side: Side::Client,
         nonce: [0; 12],
         counter: 0,
-        ciphertext: [0; BLOCK],
+        ciphertext: [0; BLOCK_BYTES],
         opened: 0,
         printable: 0,
         text: 0,
         scalar: 0,
-        plain: [0; BLOCK],
+        plain: [0; BLOCK_BYTES],
     };
 
     /// Returns its public values except the revealed bytes: everything that is fixed before the
     /// proof.
-    fn asked(&self, server: ServerData) -> Asked {
+    fn inputs(&self, server: ServerData) -> BlockInputs {
         let mut masks = [self.opened.to_le_bytes(), self.printable.to_le_bytes()].concat();
         let side = match server {
             ServerData::Opened(_) => None,
@@ -119,18 +119,18 @@ impl Block {
             }
         };
         let place = [self.nonce.as_slice(), &self.counter.to_le_bytes()].concat();
-        Asked { place, side, ciphertext: self.ciphertext.to_vec(), masks }
+        BlockInputs { place, side, ciphertext: self.ciphertext.to_vec(), masks }
     }
 
     fn public(&self, server: ServerData) -> Vec<Vec<u8>> {
-        let Asked { place, side, ciphertext, masks } = self.asked(server);
+        let BlockInputs { place, side, ciphertext, masks } = self.inputs(server);
         let side = side.map(|side| vec![u8::from(side == Side::Server)]);
         std::iter::once(place).chain(side).chain([ciphertext, masks, self.plain.to_vec()]).collect()
     }
 }
 
 /// The public inputs of a block.
-struct Asked {
+struct BlockInputs {
     /// Nonce and counter.
     place: Vec<u8>,
     /// `None` if only the client's stream is proved.
@@ -185,5 +185,5 @@ pub enum ZkError {
     #[error("the statement does not hold, or cannot be proved: {0}")]
     Prove(String),
     #[error("the proof is refused: {0}")]
-    Proof(#[from] Refused),
+    Proof(#[from] ProofError),
 }

@@ -8,7 +8,7 @@ use bellpepper_core::{
 use ff::PrimeField;
 
 /// Number of bits of one public value: 16 bytes.
-const PACKED: usize = 128;
+const PUBLIC_VALUE_BITS: usize = 128;
 
 /// Allocates bytes as bits, big-endian within each byte as for SHA-256.
 pub(super) fn big_endian<F: PrimeField, CS: ConstraintSystem<F>>(
@@ -58,7 +58,7 @@ pub(super) fn constant(bytes: &[u8]) -> Vec<Boolean> {
 }
 
 /// Reverses the bits within each byte.
-pub(super) fn turned(bits: &[Boolean]) -> Vec<Boolean> {
+pub(super) fn reverse_bits(bits: &[Boolean]) -> Vec<Boolean> {
     bits.chunks(8).flat_map(|byte| byte.iter().rev().cloned()).collect()
 }
 
@@ -77,7 +77,7 @@ impl Publisher {
         cs: &mut CS,
         bits: &[Boolean],
     ) -> Result<(), SynthesisError> {
-        for chunk in bits.chunks(PACKED) {
+        for chunk in bits.chunks(PUBLIC_VALUE_BITS) {
             self.count += 1;
             let count = self.count;
             let values: Option<Vec<_>> = chunk.iter().map(Boolean::get_value).collect();

@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use attestation::{
-    Refusal,
-    descriptor::{Descriptor, Mode},
-    http::selective::BadDisclosure,
-    zk::{Refused, Side, ZkBackend as _},
-    zktls::{self, Answered, Reveal, Told},
+    ExaminationError,
+    descriptor::{Descriptor, RevealMode},
+    http::selective::SelectiveError,
+    zk::{ProofError, Side, ZkBackend as _},
+    zktls::{self, PartialResponse, Reveal, RevealedServerData},
 };
 
 use crate::{
@@ -19,21 +19,23 @@ use crate::{
     setup::Session,
 };
 
-const OTHER: Refusal = not_proved(Refused::PublicValues);
+const OTHER: ExaminationError = not_proved(ProofError::PublicValues);
 
 /// Returns the honest reveal with a modified response.
-fn telling(change: impl FnOnce(&mut Answered)) -> Reveal {
+fn telling(change: impl FnOnce(&mut PartialResponse)) -> Reveal {
     let mut told = HONEST.1.clone();
-    let Told::Proved(answered) = &mut told.server else { unreachable!("everything is proved") };
+    let RevealedServerData::Proved(answered) = &mut told.server else {
+        unreachable!("everything is proved")
+    };
     change(answered);
     told
 }
 
-fn refused(told: &Reveal) -> Refusal {
+fn refused(told: &Reveal) -> ExaminationError {
     Witness { session: &HONEST.0, descriptor: &declaring() }.refuses(told)
 }
 
-fn changed(change: impl FnOnce(&mut Answered)) -> Refusal {
+fn changed(change: impl FnOnce(&mut PartialResponse)) -> ExaminationError {
     refused(&telling(change))
 }
 
@@ -67,9 +69,13 @@ fn what_is_hidden_ends_nothing_that_it_is_in() {
         let told = hides(text);
         assert_eq!(witness.refuses(&told), OTHER, "{what}: with the honest proof");
         let covered = witness.refuses_covered(&told);
-        assert_eq!(covered, not_proved(Refused::Challenge), "{what}: with replaced public values");
+        assert_eq!(
+            covered,
+            not_proved(ProofError::Challenge),
+            "{what}: with replaced public values"
+        );
         let proved = witness.refuses_a_proof_of(&told);
-        assert_eq!(proved, not_proved(Refused::OuterSumCheck), "{what}: with its own proof");
+        assert_eq!(proved, not_proved(ProofError::OuterSumCheck), "{what}: with its own proof");
     }
 }
 
@@ -78,7 +84,7 @@ fn what_is_told_of_the_response_is_what_was_proved() {
     assert_eq!(changed(|told| told.iv[0] ^= 1), OTHER);
     for record in 0..4 {
         let refusal = changed(|told| told.records[record].tag_key[31] ^= 1);
-        assert_eq!(refusal, Refusal::Tag(record as u64));
+        assert_eq!(refusal, ExaminationError::Tag(record as u64));
     }
     let declared = place("829137").start;
     assert_eq!(changed(|told| told.said[declared] ^= 1), OTHER, "another declared value");
@@ -90,7 +96,7 @@ fn what_is_told_of_the_response_is_what_was_proved() {
         witness.asks(&other),
         "revealed values of hidden bytes are ignored"
     );
-    let unread = Refusal::Selective(BadDisclosure::Hidden);
+    let unread = ExaminationError::Selective(SelectiveError::Hidden);
     let whole = |hide: fn(&mut Vec<Range<usize>>)| {
         changed(|told| {
             told.said = response();
@@ -101,31 +107,37 @@ fn what_is_told_of_the_response_is_what_was_proved() {
     assert_eq!(whole(|hidden| hidden[1].end += 2), unread);
     assert_eq!(whole(Vec::clear), unread);
     assert_eq!(whole(|hidden| hidden.truncate(hidden.len() - 1)), unread);
-    assert_eq!(changed(|told| told.hidden.swap(0, 1)), Refusal::Reveal);
-    assert_eq!(changed(|told| told.hidden[0].end = 99_999), Refusal::Reveal);
+    assert_eq!(changed(|told| told.hidden.swap(0, 1)), ExaminationError::Reveal);
+    assert_eq!(changed(|told| told.hidden[0].end = 99_999), ExaminationError::Reveal);
 }
 
 #[test]
 fn records_are_told_as_they_are() {
-    assert_eq!(changed(|told| told.records.truncate(told.records.len() - 1)), Refusal::Reveal);
-    assert_eq!(changed(|told| told.records = told.records.split_off(1)), Refusal::Reveal);
-    assert_eq!(changed(|told| told.records.push(told.records[3].clone())), Refusal::Reveal);
-    assert_eq!(changed(|told| told.records.swap(1, 2)), Refusal::Tag(1));
+    assert_eq!(
+        changed(|told| told.records.truncate(told.records.len() - 1)),
+        ExaminationError::Reveal
+    );
+    assert_eq!(changed(|told| told.records = told.records.split_off(1)), ExaminationError::Reveal);
+    assert_eq!(
+        changed(|told| told.records.push(told.records[3].clone())),
+        ExaminationError::Reveal
+    );
+    assert_eq!(changed(|told| told.records.swap(1, 2)), ExaminationError::Tag(1));
     // The contents of the records: a ticket, data, data, `close_notify`.
     let kinds = |kinds: [u8; 4]| {
         changed(|told| {
             told.records.iter_mut().zip(kinds).for_each(|(record, kind)| record.kind = kind);
         })
     };
-    assert_eq!(kinds([23, 23, 23, 21]), Refusal::Reveal, "a ticket as data");
-    assert_eq!(kinds([22, 22, 23, 21]), Refusal::Reveal, "data as a ticket");
-    assert_eq!(kinds([23, 22, 23, 21]), Refusal::Reveal, "both");
-    assert_eq!(kinds([21, 23, 23, 21]), Refusal::InnerType(21), "a ticket as the end");
-    assert_eq!(kinds([22, 21, 23, 21]), Refusal::InnerType(21), "data as the end");
-    assert_eq!(kinds([22, 23, 23, 23]), Refusal::Reveal, "the end as data");
+    assert_eq!(kinds([23, 23, 23, 21]), ExaminationError::Reveal, "a ticket as data");
+    assert_eq!(kinds([22, 22, 23, 21]), ExaminationError::Reveal, "data as a ticket");
+    assert_eq!(kinds([23, 22, 23, 21]), ExaminationError::Reveal, "both");
+    assert_eq!(kinds([21, 23, 23, 21]), ExaminationError::InnerType(21), "a ticket as the end");
+    assert_eq!(kinds([22, 21, 23, 21]), ExaminationError::InnerType(21), "data as the end");
+    assert_eq!(kinds([22, 23, 23, 23]), ExaminationError::Reveal, "the end as data");
     assert_eq!(kinds([22, 23, 23, 22]), OTHER, "the end as a ticket");
     for kind in [0, 20, 24, 255] {
-        assert_eq!(kinds([kind, 23, 23, 21]), Refusal::InnerType(kind));
+        assert_eq!(kinds([kind, 23, 23, 21]), ExaminationError::InnerType(kind));
     }
     let padding = |padding: [i32; 4]| {
         changed(|told| {
@@ -135,12 +147,12 @@ fn records_are_told_as_they_are() {
         })
     };
     assert_eq!(padding([1, 0, 0, 0]), OTHER, "of a ticket");
-    assert_eq!(padding([999, 0, 0, 0]), Refusal::Reveal);
+    assert_eq!(padding([999, 0, 0, 0]), ExaminationError::Reveal);
     assert_eq!(padding([0, -1, 1, 0]), OTHER, "a byte moves to the other record");
     assert_eq!(padding([0, 1, -1, 0]), OTHER);
-    assert_eq!(padding([0, 1, 0, 0]), Refusal::Reveal);
-    assert_eq!(padding([0, 0, -1, 0]), Refusal::Reveal);
-    assert_eq!(padding([0, 0, 0, 1]), Refusal::InnerType(21));
+    assert_eq!(padding([0, 1, 0, 0]), ExaminationError::Reveal);
+    assert_eq!(padding([0, 0, -1, 0]), ExaminationError::Reveal);
+    assert_eq!(padding([0, 0, 0, 1]), ExaminationError::InnerType(21));
 }
 
 /// The attestor sees no content of tickets, nor of data that is declared as one. A server's ticket
@@ -156,8 +168,8 @@ fn a_ticket_is_no_response() {
     });
     let witness = Witness { session: &HONEST.0, descriptor: &declaring() };
     assert_eq!(witness.refuses(&told), OTHER);
-    assert_eq!(witness.refuses_covered(&told), not_proved(Refused::Challenge));
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses_covered(&told), not_proved(ProofError::Challenge));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// A recording without one of its records, and a reveal that agrees with it: the tag keys are those
@@ -174,8 +186,8 @@ fn no_record_can_be_left_out() {
     let witness = Witness { session: &session, descriptor: &declaring() };
     let told = telling(|told| told.records = told.records.split_off(1));
     assert_eq!(witness.refuses(&told), OTHER);
-    assert_eq!(witness.refuses_covered(&told), not_proved(Refused::Challenge));
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses_covered(&told), not_proved(ProofError::Challenge));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// Returns a response under a secret that is not derived from the handshake, with a matching
@@ -187,8 +199,8 @@ fn under(chosen: [u8; 32]) -> (Session, Reveal) {
     });
     let told = telling(|told| {
         let (iv, keys) = iv_and_tag_keys(&chosen, 2);
-        let record = |(kind, tag_key)| zktls::Inner { kind, padding: 0, tag_key };
-        *told = Answered {
+        let record = |(kind, tag_key)| zktls::RevealedRecord { kind, padding: 0, tag_key };
+        *told = PartialResponse {
             iv,
             records: [23, 21].into_iter().zip(keys).map(record).collect(),
             said: FORGED.to_vec(),
@@ -206,8 +218,8 @@ fn a_response_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     assert_eq!(forged.client, HONEST.0.client, "nothing else differs");
     let witness = Witness { session: &forged, descriptor: &declaring() };
     assert_eq!(witness.refuses(&told), OTHER);
-    assert_eq!(witness.refuses_covered(&told), not_proved(Refused::Challenge));
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses_covered(&told), not_proved(ProofError::Challenge));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// The same with the client's own key, whose stream the circuit derives as well. The attestor
@@ -227,8 +239,8 @@ fn no_block_of_the_clients_is_one_of_the_servers() {
     assert_eq!(SPARTAN.verify(&holds, &told.proof), Ok(()), "it proves the true statement");
     assert_eq!(witness.refuses(&told), OTHER);
     cover(&mut told.proof, &asked);
-    assert_eq!(witness.refuses(&told), not_proved(Refused::Challenge));
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses(&told), not_proved(ProofError::Challenge));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 #[test]
@@ -236,26 +248,28 @@ fn the_response_of_another_connection_is_refused() {
     let other = session(response());
     let mixed = Session { server: other.server.clone(), ..HONEST.0.clone() };
     let witness = Witness { session: &mixed, descriptor: &declaring() };
-    assert_eq!(witness.refuses(&HONEST.1), Refusal::SessionEcho);
+    assert_eq!(witness.refuses(&HONEST.1), ExaminationError::SessionEcho);
     let witness = Witness { session: &other, descriptor: &declaring() };
-    assert_eq!(witness.refuses(&HONEST.1), Refusal::Tag(0));
+    assert_eq!(witness.refuses(&HONEST.1), ExaminationError::Tag(0));
 }
 
 /// The descriptor determines the hidden parts exactly.
 #[test]
 fn the_mode_is_the_descriptors() {
     let full = Witness { session: &HONEST.0, descriptor: &declaring() };
-    let request = Descriptor { modes: vec![Mode::ZktlsRequest], ..declaring() };
-    let opened = Descriptor { modes: vec![Mode::FullReveal], ..declaring() };
+    let request = Descriptor { modes: vec![RevealMode::ZktlsRequest], ..declaring() };
+    let opened = Descriptor { modes: vec![RevealMode::FullReveal], ..declaring() };
     for descriptor in [&request, &opened, &hidden::hiding()] {
-        assert_eq!(Witness { descriptor, ..full }.refuses(&HONEST.1), Refusal::Mode);
+        assert_eq!(Witness { descriptor, ..full }.refuses(&HONEST.1), ExaminationError::Mode);
     }
     let (session, told) = &*hidden::HONEST;
     let witness = Witness { session, descriptor: &declaring() };
-    assert_eq!(witness.refuses(told), Refusal::Mode);
+    assert_eq!(witness.refuses(told), ExaminationError::Mode);
     // With the other kind of reveal and the same proof.
-    let Told::Opened(_) = told.server else { unreachable!("everything is revealed") };
-    let Told::Proved(answered) = HONEST.1.server.clone() else { unreachable!("it is proved") };
-    let told = Reveal { server: Told::Proved(answered), ..told.clone() };
-    assert_eq!(witness.refuses(&told), Refusal::Reveal);
+    let RevealedServerData::Opened(_) = told.server else { unreachable!("everything is revealed") };
+    let RevealedServerData::Proved(answered) = HONEST.1.server.clone() else {
+        unreachable!("it is proved")
+    };
+    let told = Reveal { server: RevealedServerData::Proved(answered), ..told.clone() };
+    assert_eq!(witness.refuses(&told), ExaminationError::Reveal);
 }

@@ -2,11 +2,11 @@
 //! bytes is processed.
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     full_reveal::Capture,
-    http::request::to_hide,
+    http::request::hidden_ranges,
     zk::{Statement, ZkBackend, ZkError},
-    zktls::{Hide, Reveal, Told, reveal},
+    zktls::{HidePolicy, Reveal, RevealedServerData, reveal},
 };
 use rustls::pki_types::UnixTime;
 
@@ -16,7 +16,7 @@ use crate::{
     setup::{HOST, Setup, request_with},
 };
 
-const TOO_LONG: Refusal = Refusal::Zk(ZkError::TooLong);
+const TOO_LONG: ExaminationError = ExaminationError::Zk(ZkError::TooLong);
 
 /// Proves nothing.
 pub(crate) struct NoProof;
@@ -41,15 +41,15 @@ impl ZkBackend for NoProof {
 
 /// Returns the attestor's error for a request with a cookie of this length and a wrong tag key: the
 /// tag error occurs only after the size check.
-fn examined(length: usize) -> Refusal {
+fn examined(length: usize) -> ExaminationError {
     let request = request_with(&format!("Cookie: {}\r\n", "a".repeat(length)));
     let session = Setup { request, ..Setup::default() }.play();
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     let secret = session.secret.as_slice().try_into().unwrap();
     let descriptor = hiding();
     // An honest prover refuses it earlier; this tests the attestor.
-    let hide = Hide::unchecked(Box::new(|said| Ok(to_hide(said, &descriptor)?)), None);
+    let hide = HidePolicy::unchecked(Box::new(|said| Ok(hidden_ranges(said, &descriptor)?)), None);
     let mut told = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
     told.tag_keys[0][0] ^= 1;
     hidden::examined(&session, &told).unwrap_err()
@@ -57,8 +57,8 @@ fn examined(length: usize) -> Refusal {
 
 #[test]
 fn a_request_that_no_circuit_holds_is_refused_by_its_size() {
-    assert_eq!(examined(100), Refusal::Tag(0));
-    assert_eq!(examined(9_000), Refusal::Tag(0));
+    assert_eq!(examined(100), ExaminationError::Tag(0));
+    assert_eq!(examined(9_000), ExaminationError::Tag(0));
     assert_eq!(examined(10_000), TOO_LONG);
     assert_eq!(examined(14_000), TOO_LONG);
 }
@@ -77,7 +77,7 @@ fn more_hidden_parts_than_bytes_can_be_proved_are_refused_by_their_number() {
         selective::examined(session, &told).unwrap_err()
     };
     let many = |told: &mut Reveal| {
-        let Told::Proved(answered) = &mut told.server else { return };
+        let RevealedServerData::Proved(answered) = &mut told.server else { return };
         answered.said = vec![b'a'; 900_000];
         answered.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     };

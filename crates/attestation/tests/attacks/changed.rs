@@ -1,6 +1,6 @@
 //! Valid connections, and connections with a changed bit, a missing byte, or another secret.
 
-use attestation::{Refusal, http::response::BadResponse};
+use attestation::{ExaminationError, http::response::ResponseError};
 use proptest::prelude::*;
 
 use crate::{
@@ -18,7 +18,7 @@ fn what_a_server_said_is_found_with_every_suite() {
         let claims =
             [("user_id".into(), "\"acct-829137\"".into()), ("verified".into(), "true".into())];
         assert_eq!(found.claims, claims);
-        assert_eq!(found.request.opened.len(), 6);
+        assert_eq!(found.request.revealed_lines.len(), 6);
     }
 }
 
@@ -36,12 +36,12 @@ fn no_other_handshake_secret_opens_a_connection() {
         let mut secret = session.secret.clone();
         secret[bit / 8] ^= 1 << (bit % 8);
         let refused = Session { secret, ..session.clone() }.examine().unwrap_err();
-        assert_eq!(refused, Refusal::Tag(0), "bit {bit}");
+        assert_eq!(refused, ExaminationError::Tag(0), "bit {bit}");
     }
     for length in [0, 31, 33, 48] {
         let secret = vec![1; length];
         let refused = Session { secret, ..session.clone() }.examine().unwrap_err();
-        assert_eq!(refused, Refusal::SecretLength);
+        assert_eq!(refused, ExaminationError::SecretLength);
     }
 }
 
@@ -69,7 +69,7 @@ fn a_connection_to_another_host_is_refused() {
     let session = Setup::default().play();
     let mut other = descriptor();
     other.host = "other.test".into();
-    assert_eq!(session.examine_as(&other), Err(Refusal::AnotherHost));
+    assert_eq!(session.examine_as(&other), Err(ExaminationError::HostMismatch));
 }
 
 /// Attack 11.
@@ -90,7 +90,7 @@ fn what_is_cut_off_is_refused() {
         let (kept, _) = response.content.split_at(response.content.len() - 1);
         parts.server.push(Inner::new(23, kept));
     });
-    assert_eq!(cut.examine(), Err(Refusal::Response(BadResponse::CutOff)));
+    assert_eq!(cut.examine(), Err(ExaminationError::Response(ResponseError::Truncated)));
 }
 
 proptest! {

@@ -3,12 +3,12 @@
 use std::{ops::Range, sync::LazyLock};
 
 use attestation::{
-    Refusal, Trust,
-    descriptor::{Descriptor, Mode},
+    CertificateTrust, ExaminationError,
+    descriptor::{Descriptor, RevealMode},
     full_reveal::{Capture, Findings},
-    http::request::BadRequest,
-    zk::{Refused, ZkBackend as _, ZkError},
-    zktls::{Hide, Reveal, Told, examine, reveal},
+    http::request::RequestError,
+    zk::{ProofError, ZkBackend as _, ZkError},
+    zktls::{HidePolicy, Reveal, RevealedServerData, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 
@@ -33,7 +33,7 @@ fn session() -> Session {
 }
 
 pub(crate) fn hiding() -> Descriptor {
-    Descriptor { modes: vec![Mode::ZktlsRequest], ..descriptor() }
+    Descriptor { modes: vec![RevealMode::ZktlsRequest], ..descriptor() }
 }
 
 fn one(range: Range<usize>) -> Vec<Range<usize>> {
@@ -48,27 +48,30 @@ fn find(text: &'static str) -> impl Fn(&[u8]) -> Vec<Range<usize>> {
     }
 }
 
-fn told(session: &Session, hide: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Result<Reveal, Refusal> {
-    let hide = Hide::unchecked(Box::new(move |said| Ok(hide(said))), None);
+fn told(
+    session: &Session,
+    hide: impl Fn(&[u8]) -> Vec<Range<usize>>,
+) -> Result<Reveal, ExaminationError> {
+    let hide = HidePolicy::unchecked(Box::new(move |said| Ok(hide(said))), None);
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     reveal(capture, &secret(session), &hide, &*SPARTAN, HOST, &trust)
 }
 
-pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
+pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     examine(capture, told, &*SPARTAN, &hiding(), &trust)
 }
 
-fn changed(change: impl FnOnce(&mut Reveal)) -> Refusal {
+fn changed(change: impl FnOnce(&mut Reveal)) -> ExaminationError {
     let (session, told) = &*HONEST;
     let mut told = told.clone();
     change(&mut told);
     examined(session, &told).unwrap_err()
 }
 
-const OTHER: Refusal = not_proved(Refused::PublicValues);
+const OTHER: ExaminationError = not_proved(ProofError::PublicValues);
 
 #[test]
 fn the_witness_finds_everything_but_the_cookie() {
@@ -77,14 +80,14 @@ fn the_witness_finds_everything_but_the_cookie() {
     assert_eq!(found.claims[0], ("user_id".into(), "\"acct-829137\"".into()));
     assert_eq!(found.request.hidden.len(), 1);
     assert_eq!(found.request.hidden[0].header, "cookie");
-    let said = String::from_utf8(found.said.clone()).unwrap();
+    let said = String::from_utf8(found.request_bytes.clone()).unwrap();
     assert!(said.contains("Cookie: \0") && !said.contains("sid="), "{said}");
     let everything = [told.proof.as_slice(), &told.said].concat();
     assert!(!everything.windows(8).any(|part| COOKIE.as_bytes().windows(8).any(|w| w == part)));
-    let full = Descriptor { modes: vec![Mode::FullReveal], ..descriptor() };
+    let full = Descriptor { modes: vec![RevealMode::FullReveal], ..descriptor() };
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    assert_eq!(examine(capture, told, &*SPARTAN, &full, &trust), Err(Refusal::Mode));
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+    assert_eq!(examine(capture, told, &*SPARTAN, &full, &trust), Err(ExaminationError::Mode));
 }
 
 /// Attacks 1 to 5.
@@ -92,26 +95,26 @@ fn the_witness_finds_everything_but_the_cookie() {
 fn what_is_told_is_what_was_proved() {
     let byte = HONEST.1.said.windows(6).position(|part| part == b"Accept").unwrap();
     assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "a revealed byte");
-    let other = |told: &mut Reveal| told.server = Told::Opened([1; 32]);
-    assert_eq!(changed(other), Refusal::Tag(0));
+    let other = |told: &mut Reveal| told.server = RevealedServerData::Opened([1; 32]);
+    assert_eq!(changed(other), ExaminationError::Tag(0));
     assert_eq!(changed(|told| told.client_iv[0] ^= 1), OTHER);
-    assert_eq!(changed(|told| told.server_handshake[0] ^= 1), Refusal::Tag(0));
-    assert_eq!(changed(|told| told.client_handshake[0] ^= 1), Refusal::Tag(0));
-    assert_eq!(changed(|told| told.tag_keys[0][0] ^= 1), Refusal::Tag(0));
-    assert_eq!(changed(|told| told.tag_keys.truncate(1)), Refusal::Reveal);
-    assert_eq!(changed(|told| told.said.truncate(9)), Refusal::Reveal);
-    assert_eq!(changed(|told| told.said.push(0)), Refusal::Reveal);
+    assert_eq!(changed(|told| told.server_handshake[0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|told| told.client_handshake[0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|told| told.tag_keys[0][0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|told| told.tag_keys.truncate(1)), ExaminationError::Reveal);
+    assert_eq!(changed(|told| told.said.truncate(9)), ExaminationError::Reveal);
+    assert_eq!(changed(|told| told.said.push(0)), ExaminationError::Reveal);
     assert_eq!(changed(|told| told.hidden.insert(0, 0..26)), OTHER, "the request line hidden");
     assert_eq!(changed(|told| told.hidden.clear()), OTHER, "hidden bytes revealed as zeros");
     assert_eq!(changed(|told| told.hidden[0].end -= 1), OTHER);
-    assert_eq!(changed(|told| told.hidden[0].end = 9999), Refusal::Reveal);
-    assert_eq!(changed(|told| told.hidden.push(told.hidden[0].clone())), Refusal::Reveal);
+    assert_eq!(changed(|told| told.hidden[0].end = 9999), ExaminationError::Reveal);
+    assert_eq!(changed(|told| told.hidden.push(told.hidden[0].clone())), ExaminationError::Reveal);
     let (session, told) = &*HONEST;
     let mut odd = told.clone();
     let place = odd.hidden[0].start;
     odd.said[place] = b'\r';
     let found = examined(session, &odd).unwrap();
-    assert_eq!(found.said[place], 0, "revealed values of hidden bytes are ignored");
+    assert_eq!(found.request_bytes[place], 0, "revealed values of hidden bytes are ignored");
 }
 
 /// Attacks 6 and 25: hidden with its own proof.
@@ -125,18 +128,22 @@ fn no_line_can_be_hidden_and_no_part_of_another() {
         let at = said.windows(8).position(|part| part == b"\r\nCookie").unwrap();
         one(at..at + 20)
     });
-    assert!(matches!(lines, Refusal::Zk(ZkError::Proof(_))), "{lines}");
-    assert_eq!(with(|_| one(5..9)), Refusal::Request(BadRequest::Beginning), "in the target");
+    assert!(matches!(lines, ExaminationError::Zk(ZkError::Proof(_))), "{lines}");
+    assert_eq!(
+        with(|_| one(5..9)),
+        ExaminationError::Request(RequestError::Prefix),
+        "in the target"
+    );
     let name = with(|said| {
         let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
         one(at + 2..at + 20)
     });
-    assert_eq!(name, Refusal::Request(BadRequest::HiddenElsewhere));
+    assert_eq!(name, ExaminationError::Request(RequestError::HiddenElsewhere));
     let letters = with(|said| {
         let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
         one(at..at + 2)
     });
-    assert_eq!(letters, Refusal::Request(BadRequest::HiddenElsewhere));
+    assert_eq!(letters, ExaminationError::Request(RequestError::HiddenElsewhere));
 }
 
 /// Attack 22: the content type of a record is revealed, also if the next one starts with hidden
@@ -169,7 +176,7 @@ fn another_secret_proves_nothing() {
     assert_eq!(witness.refuses(&told), OTHER);
     cover(&mut told.proof, &statement);
     assert_eq!(told.proof[own], HONEST.1.proof[honest]);
-    assert_eq!(witness.refuses(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// Attacks 31 and 32.
@@ -197,16 +204,19 @@ fn no_bit_of_a_proof_can_be_changed() {
         let bit = step * (bits / flips) + step * 7 % 8;
         told.proof[bit / 8] ^= 1 << (bit % 8);
         let refused = examined(session, &told);
-        assert!(matches!(refused, Err(Refusal::Zk(ZkError::Proof(_)))), "bit {bit}: {refused:?}");
+        assert!(
+            matches!(refused, Err(ExaminationError::Zk(ZkError::Proof(_)))),
+            "bit {bit}: {refused:?}"
+        );
         told.proof[bit / 8] ^= 1 << (bit % 8);
     }
-    let size = not_proved(Refused::Size);
+    let size = not_proved(ProofError::Size);
     for proof in [vec![], vec![0; 1000], vec![0xff; 1000], vec![1; 600 * 1024]] {
         assert_eq!(changed(|told| told.proof = proof), size);
     }
     assert_eq!(changed(|told| told.proof.push(0)), size);
-    assert_eq!(changed(|told| told.proof.fill(1)), not_proved(Refused::Option));
-    assert_eq!(changed(|told| told.proof[2..10].fill(0xff)), not_proved(Refused::Count));
+    assert_eq!(changed(|told| told.proof.fill(1)), not_proved(ProofError::Option));
+    assert_eq!(changed(|told| told.proof[2..10].fill(0xff)), not_proved(ProofError::Count));
 }
 
 /// Secret, root certificate and both directions of a connection, for unit tests that forge a proof

@@ -6,10 +6,10 @@ use std::{
 };
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     descriptor::Descriptor,
     full_reveal::Capture,
-    zk::{Block, Refused, ServerData, Side, Spartan, Statement, ZkBackend, ZkError},
+    zk::{Block, ProofError, ServerData, Side, Spartan, Statement, ZkBackend, ZkError},
     zktls::{Reveal, examine},
 };
 use rustls::pki_types::UnixTime;
@@ -77,14 +77,14 @@ pub(crate) struct Witness<'a> {
 }
 
 impl Witness<'_> {
-    fn examined(self, told: &Reveal, backend: &dyn ZkBackend) -> Result<(), Refusal> {
+    fn examined(self, told: &Reveal, backend: &dyn ZkBackend) -> Result<(), ExaminationError> {
         let capture = Capture { client: &self.session.client, server: &self.session.server };
-        let trust = Trust { roots: &self.session.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &self.session.roots, now: UnixTime::now() };
         examine(capture, told, backend, self.descriptor, &trust).map(drop)
     }
 
     /// Returns why a reveal with its proof is refused.
-    pub(crate) fn refuses(self, told: &Reveal) -> Refusal {
+    pub(crate) fn refuses(self, told: &Reveal) -> ExaminationError {
         self.examined(told, &*SPARTAN).unwrap_err()
     }
 
@@ -97,7 +97,7 @@ impl Witness<'_> {
 
     /// Returns why the reveal is refused with a proof for it, computed according to the protocol
     /// with the handshake secret, and with the expected public values.
-    pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> Refusal {
+    pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> ExaminationError {
         let statement = self.asks(told);
         let mut proof = SPARTAN.prove(&statement, &secret(self.session)).unwrap();
         cover(&mut proof, &statement);
@@ -106,7 +106,7 @@ impl Witness<'_> {
 
     /// The same with the proof of another connection or another statement, with the expected public
     /// values.
-    pub(crate) fn refuses_covered(self, told: &Reveal) -> Refusal {
+    pub(crate) fn refuses_covered(self, told: &Reveal) -> ExaminationError {
         let mut covered = told.clone();
         cover(&mut covered.proof, &self.asks(told));
         self.refuses(&covered)
@@ -117,8 +117,8 @@ pub(crate) fn secret(session: &Session) -> [u8; 32] {
     session.secret.as_slice().try_into().unwrap()
 }
 
-pub(crate) const fn not_proved(why: Refused) -> Refusal {
-    Refusal::Zk(ZkError::Proof(why))
+pub(crate) const fn not_proved(why: ProofError) -> ExaminationError {
+    ExaminationError::Zk(ZkError::Proof(why))
 }
 
 /// Replaces the public values of a proof with those of a statement.

@@ -1,7 +1,7 @@
 //! Attacks that the proof cannot detect, and the reason why keys must be derived from the
 //! handshake.
 
-use attestation::{Refusal, zk::Refused, zktls::Told};
+use attestation::{ExaminationError, zk::ProofError, zktls::RevealedServerData};
 
 use crate::{
     forge::{Inner, iv_and_tag_keys},
@@ -40,11 +40,15 @@ fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
     });
     assert_eq!(forged.client, honest.client, "nothing else differs");
     let mut told = told.clone();
-    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own secret");
-    told.server = Told::Opened(chosen);
-    assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
+    assert_eq!(
+        examined(&forged, &told),
+        Err(ExaminationError::Tag(0)),
+        "under the handshake's own secret"
+    );
+    told.server = RevealedServerData::Opened(chosen);
+    assert_eq!(examined(&forged, &told), Err(not_proved(ProofError::PublicValues)));
     let witness = Witness { session: &forged, descriptor: &hiding() };
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// The same for the client's data: another request, under a key that the prover chose.
@@ -56,13 +60,17 @@ fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
         parts.client_data = Some(chosen);
     });
     let mut told = told.clone();
-    assert_eq!(examined(&forged, &told), Err(Refusal::Tag(0)), "under the handshake's own secret");
+    assert_eq!(
+        examined(&forged, &told),
+        Err(ExaminationError::Tag(0)),
+        "under the handshake's own secret"
+    );
     let (iv, keys) = iv_and_tag_keys(&chosen, told.tag_keys.len());
     told.client_iv = iv;
     told.tag_keys = keys.into_iter().map(Into::into).collect();
-    assert_eq!(examined(&forged, &told), Err(not_proved(Refused::PublicValues)));
+    assert_eq!(examined(&forged, &told), Err(not_proved(ProofError::PublicValues)));
     let witness = Witness { session: &forged, descriptor: &hiding() };
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(Refused::ChecksPublicValues));
+    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// Attack 45 with full reveal: the keys are derived from the revealed secret, which must be that of
@@ -74,6 +82,6 @@ fn no_secret_but_the_handshakes_opens_anything() {
         let mut secret = session.secret.clone();
         secret[bit / 8] ^= 1 << (bit % 8);
         let other = crate::setup::Session { secret, ..session.clone() };
-        assert_eq!(other.examine(), Err(Refusal::Tag(0)));
+        assert_eq!(other.examine(), Err(ExaminationError::Tag(0)));
     }
 }

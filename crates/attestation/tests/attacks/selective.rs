@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use attestation::{
-    Refusal, Trust,
-    descriptor::{Claim, Descriptor, Mode},
+    CertificateTrust, ExaminationError,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     full_reveal::{Capture, Findings},
-    zktls::{Hide, Reveal, examine, reveal},
+    zktls::{HidePolicy, Reveal, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 
@@ -54,9 +54,12 @@ fn chunked() -> Vec<u8> {
 }
 
 pub(crate) fn declaring() -> Descriptor {
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     Descriptor {
-        modes: vec![Mode::ZktlsFull],
+        modes: vec![RevealMode::ZktlsFull],
         claims: vec![
             claim("user_id", "/user/id"),
             claim("verified", "/user/verified"),
@@ -72,16 +75,16 @@ pub(crate) fn session(response: Vec<u8>) -> Session {
     Setup { request, response, ..Setup::default() }.play()
 }
 
-pub(crate) fn told(session: &Session) -> Result<Reveal, Refusal> {
+pub(crate) fn told(session: &Session) -> Result<Reveal, ExaminationError> {
     let descriptor = declaring();
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    reveal(capture, &secret(session), &Hide::of(&descriptor), &*SPARTAN, HOST, &trust)
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+    reveal(capture, &secret(session), &HidePolicy::of(&descriptor), &*SPARTAN, HOST, &trust)
 }
 
-pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
+pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     examine(capture, told, &*SPARTAN, &declaring(), &trust)
 }
 
@@ -129,7 +132,7 @@ fn the_witness_finds_what_is_declared_and_nothing_else() {
     let claims: Vec<_> =
         found.claims.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(claims, [("user_id", "\"acct-829137\""), ("verified", "true"), ("n", "42")]);
-    assert_eq!(found.mode, Mode::ZktlsFull);
+    assert_eq!(found.mode, RevealMode::ZktlsFull);
     let everything = attestation::signed::write(told).unwrap();
     let shown = [found.response.body.clone(), found.response.lines.concat()].concat();
     for canary in CANARIES {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use attestation::{
-    Refusal, Suite, Trust,
-    descriptor::{Claim, Descriptor, Mode},
+    CertificateTrust, ExaminationError, Suite,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     full_reveal::{Capture, Findings, examine},
 };
 use rcgen::{
@@ -41,7 +41,10 @@ pub(crate) fn request_with(headers: &str) -> Vec<u8> {
 }
 
 pub(crate) fn descriptor() -> Descriptor {
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     Descriptor {
         platform: 1,
         version: 3,
@@ -51,7 +54,7 @@ pub(crate) fn descriptor() -> Descriptor {
         hidden: vec!["cookie".into()],
         values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
-        modes: vec![Mode::FullReveal],
+        modes: vec![RevealMode::FullReveal],
         claims: vec![claim("user_id", "/user/id"), claim("verified", "/user/verified")],
     }
 }
@@ -101,13 +104,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn examine(&self) -> Result<Findings, Refusal> {
+    pub(crate) fn examine(&self) -> Result<Findings, ExaminationError> {
         self.examine_as(&descriptor())
     }
 
-    pub(crate) fn examine_as(&self, descriptor: &Descriptor) -> Result<Findings, Refusal> {
+    pub(crate) fn examine_as(&self, descriptor: &Descriptor) -> Result<Findings, ExaminationError> {
         let capture = Capture { client: &self.client, server: &self.server };
-        let trust = Trust { roots: &self.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &self.roots, now: UnixTime::now() };
         examine(capture, &self.secret, descriptor, &trust)
     }
 }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use attestation::protocol::{FromAttestor, FromProver, LONGEST_DATA, LONGEST_FROM_PROVER};
+use attestation::protocol::{
+    AttestorMessage, MAX_DATA_BYTES, MAX_PROVER_MESSAGE_BYTES, ProverMessage,
+};
 use jobs::frames;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf},
@@ -25,14 +27,17 @@ pub(super) struct ProverChannel {
 }
 
 impl ProverChannel {
-    pub(super) async fn send(&mut self, message: &FromAttestor) -> Result<(), ConversationError> {
+    pub(super) async fn send(
+        &mut self,
+        message: &AttestorMessage,
+    ) -> Result<(), ConversationError> {
         send(&mut self.write, message).await
     }
 
     pub(super) async fn receive(
         &mut self,
         limit: Duration,
-    ) -> Result<FromProver, ConversationError> {
+    ) -> Result<ProverMessage, ConversationError> {
         timeout(limit, receive(&mut self.read))
             .await
             .map_err(|_| ConversationError::BrokenChannel)?
@@ -49,22 +54,22 @@ impl ProverChannel {
         loop {
             tokio::select! {
                 (read, message) = &mut next => match message? {
-                    FromProver::Data(bytes) if bytes.len() <= LONGEST_DATA => {
+                    ProverMessage::Data(bytes) if bytes.len() <= MAX_DATA_BYTES => {
                         relay.send(&bytes).await?;
                         next = Box::pin(receive_returning(read));
                     }
-                    FromProver::End => return Ok(()),
-                    FromProver::Data(_) | FromProver::Open(_) | FromProver::Reveal(_) => {
+                    ProverMessage::End => return Ok(()),
+                    ProverMessage::Data(_) | ProverMessage::Open(_) | ProverMessage::Reveal(_) => {
                         return Err(ConversationError::UnexpectedMessage);
                     }
                 },
                 received = relay.receive() => {
                     let received = received?;
-                    for part in received.chunks(LONGEST_DATA) {
-                        send(write, &FromAttestor::Data(part.to_vec())).await?;
+                    for part in received.chunks(MAX_DATA_BYTES) {
+                        send(write, &AttestorMessage::Data(part.to_vec())).await?;
                     }
                     if received.is_empty() {
-                        send(write, &FromAttestor::Data(vec![])).await?;
+                        send(write, &AttestorMessage::Data(vec![])).await?;
                     }
                 }
             }
@@ -74,7 +79,7 @@ impl ProverChannel {
 
 async fn send(
     to: &mut (impl AsyncWrite + Unpin),
-    message: &FromAttestor,
+    message: &AttestorMessage,
 ) -> Result<(), ConversationError> {
     let bytes = message.write().map_err(|_| ConversationError::BrokenChannel)?;
     let deadline = tokio::time::Instant::now() + WRITE_TIMEOUT;
@@ -82,15 +87,15 @@ async fn send(
     written.ok().and_then(Result::ok).ok_or(ConversationError::BrokenChannel)
 }
 
-async fn receive(from: &mut (impl AsyncRead + Unpin)) -> Result<FromProver, ConversationError> {
-    let message = frames::read(from, LONGEST_FROM_PROVER).await;
+async fn receive(from: &mut (impl AsyncRead + Unpin)) -> Result<ProverMessage, ConversationError> {
+    let message = frames::read(from, MAX_PROVER_MESSAGE_BYTES).await;
     let message = message.ok().flatten().ok_or(ConversationError::BrokenChannel)?;
-    FromProver::read(&message).map_err(|_| ConversationError::BrokenChannel)
+    ProverMessage::read(&message).map_err(|_| ConversationError::BrokenChannel)
 }
 
 async fn receive_returning<R: AsyncRead + Unpin>(
     from: &mut R,
-) -> (&mut R, Result<FromProver, ConversationError>) {
+) -> (&mut R, Result<ProverMessage, ConversationError>) {
     let message = receive(from).await;
     (from, message)
 }

@@ -108,6 +108,7 @@ fn read_entries(
 
 fn parse_entry(line: &str) -> Result<JournalEntry, String> {
     let attestation = unhex(line).ok_or("it is not in hexadecimal, or too long")?;
-    let (body, hash) = signed::unverified(&attestation).map_err(|error| error.to_string())?;
+    let (body, hash) =
+        signed::decode_unverified(&attestation).map_err(|error| error.to_string())?;
     Ok(JournalEntry { attestation, body, hash })
 }

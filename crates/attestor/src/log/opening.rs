@@ -7,8 +7,8 @@ use std::{
 };
 
 use attestation::{
-    body::LogPlace,
-    signed::{self, BadAttestation, Issuer},
+    body::LogPosition,
+    signed::{self, AttestationError, Issuer},
     tlog::{Checkpoint, NoteKey, RightEdge, SignedCheckpoint},
 };
 use ed25519_dalek::SigningKey;
@@ -81,7 +81,7 @@ impl TransparencyLog {
             journal,
             public,
             edge: RightEdge::default(),
-            next_entry: LogPlace { index: 0, before: [0; 32] },
+            next_entry: LogPosition { index: 0, previous_hash: [0; 32] },
             last_signed: 0,
             sessions: HashSet::new(),
             write_failed: false,
@@ -144,7 +144,7 @@ impl TransparencyLog {
         match signed::verify(&attestation, issuers) {
             Ok(_) => (),
             // The key's file was removed, or the key has expired since.
-            Err(BadAttestation::Issuer | BadAttestation::NotValid) => (),
+            Err(AttestationError::Issuer | AttestationError::NotValid) => (),
             Err(error) => return Err(format!("attestation {index} of the journal: {error}")),
         }
         match index.cmp(&published.size) {

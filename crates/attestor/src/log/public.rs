@@ -9,7 +9,7 @@ use std::{
 };
 
 use attestation::tlog::{
-    self, BadLog, MAX_NOTE_BYTES, RightEdge, SignedCheckpoint, TILE_WIDTH, Tile, entries_path,
+    self, MAX_NOTE_BYTES, RightEdge, SignedCheckpoint, TILE_WIDTH, Tile, TlogError, entries_path,
     leaf_hash, write_bundle,
 };
 
@@ -47,7 +47,7 @@ impl PublicFiles {
         &mut self,
         edge: &mut RightEdge,
         hash: &[u8; 32],
-    ) -> Result<Vec<Tile>, BadLog> {
+    ) -> Result<Vec<Tile>, TlogError> {
         let entry = tlog::entry(hash);
         let index = edge.size() / u64::from(TILE_WIDTH);
         let full = edge.push(leaf_hash(&entry))?;

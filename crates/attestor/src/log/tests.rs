@@ -10,8 +10,8 @@ use std::{
 
 use attestation::{
     body::{
-        Build, CaptureHash, DescriptorName, ED25519, Proof, Request, Response, Server, Time, Tls,
-        VERSION,
+        AttestationTimes, AttestedRequest, AttestedResponse, AttestedServer, AttestedTls,
+        AttestorBuild, CaptureHash, DescriptorReference, ED25519, ProofSummary, VERSION,
     },
     signed::{Issuer, hex},
     tlog::{entries_path, leaf_hash, read_bundle, read_tile},
@@ -55,15 +55,15 @@ pub(crate) fn body(session: u16) -> Body {
         partner: [10; 32],
         attempt: 1,
         challenge: vec![],
-        descriptor: DescriptorName { platform: 1, version: 1, sha256: [2; 32] },
-        server: Server {
+        descriptor: DescriptorReference { platform: 1, version: 1, sha256: [2; 32] },
+        server: AttestedServer {
             name: "platform.test".into(),
             port: 443,
             address: vec![192, 0, 2, 1],
             egress: 0,
             resolver: 0,
         },
-        tls: Tls {
+        tls: AttestedTls {
             version: 0x0304,
             suite: 0x1303,
             group: 29,
@@ -73,16 +73,16 @@ pub(crate) fn body(session: u16) -> Body {
             roots_sha256: [5; 32],
             transcript: vec![6; 32],
         },
-        time: Time { opened: NOON - 20, closed: NOON - 10, signed: 0 },
+        time: AttestationTimes { opened: NOON - 20, closed: NOON - 10, signed: 0 },
         capture: CaptureHash { client_length: 1, server_length: 1, sha256: [7; 32] },
-        request: Request {
+        request: AttestedRequest {
             method: "GET".into(),
             target: "/".into(),
             length: 1,
             hidden: vec![],
             root: [8; 32],
         },
-        response: Response {
+        response: AttestedResponse {
             status: 200,
             content_type: "application/json".into(),
             head_length: 1,
@@ -91,10 +91,10 @@ pub(crate) fn body(session: u16) -> Body {
             hidden: 0,
         },
         claims: vec![],
-        proof: Proof::default(),
-        attestor: Build { version: "0.1.0".into(), sha256: [10; 32] },
-        log: LogPlace { index: 99, before: [11; 32] },
-        blind: [12; 32],
+        proof: ProofSummary::default(),
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [10; 32] },
+        log: LogPosition { index: 99, previous_hash: [11; 32] },
+        blinding: [12; 32],
     }
 }
 
@@ -113,8 +113,8 @@ pub(crate) fn grow(folder: &Path, sessions: impl IntoIterator<Item = u16>) {
     }
 }
 
-fn log_place(logged: &LoggedAttestation) -> (LogPlace, [u8; 32]) {
-    let (body, hash) = signed::unverified(&logged.attestation).unwrap();
+fn log_place(logged: &LoggedAttestation) -> (LogPosition, [u8; 32]) {
+    let (body, hash) = signed::decode_unverified(&logged.attestation).unwrap();
     (body.log, hash)
 }
 
@@ -124,9 +124,9 @@ fn attestations_are_chained_and_never_signed_early() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path()).unwrap();
     let (first, hash) = log_place(&log.sign(body(1), NOON, &key()).unwrap());
-    assert_eq!((first.index, first.before), (0, [0; 32]));
+    assert_eq!((first.index, first.previous_hash), (0, [0; 32]));
     let (second, _) = log_place(&log.sign(body(2), NOON, &key()).unwrap());
-    assert_eq!((second.index, second.before), (1, hash));
+    assert_eq!((second.index, second.previous_hash), (1, hash));
     let back = log.sign(body(3), NOON - 1, &key());
     assert!(matches!(back, Err(SignError::Clock)), "the clock went back behind the log");
     let mut late = body(3);
@@ -190,7 +190,7 @@ fn an_attestation_with_another_index_is_not_in_the_log() {
     let mut attestation = signed::verify(&logged.attestation, &issuers()).unwrap();
     attestation.body.log.index = 1;
     let refused = proof.verify_attestation(&attestation, &own);
-    assert_eq!(refused, Err(attestation::tlog::BadLog::Index));
+    assert_eq!(refused, Err(attestation::tlog::TlogError::Index));
 }
 
 #[test]

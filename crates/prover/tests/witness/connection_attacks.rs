@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::protocol::{EXPORTER, FromAttestor, FromProver, Welcome};
+use attestation::protocol::{AttestorMessage, EXPORTER_LABEL, ProverMessage, Welcome};
 use domain::{secret::Secret, workflow::AttestMode};
 use ed25519_dalek::SigningKey;
 use ports::attestor::{AttestError, AttestOrder, Attestor as _};
@@ -29,7 +29,7 @@ use crate::{
 
 /// Returns the messages that are sent instead of the server's bytes: turn 0 is the handshake
 /// flight, turn 1 the response.
-type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<FromAttestor>;
+type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<AttestorMessage>;
 
 const BODY: &str = r#"{"id":"acct-1"}"#;
 
@@ -63,15 +63,15 @@ const LIES: &[(&str, Lie)] = &[
     ("a record after close_notify, in the next message", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { [data(&bytes), data(&noise())].concat() }
     }),
-    ("a refusal", |_, _| vec![FromAttestor::Refused("full-reveal only".into())]),
+    ("a refusal", |_, _| vec![AttestorMessage::Refused("full-reveal only".into())]),
     ("a refusal after the flight", |turn, bytes| {
-        if turn == 0 { data(&bytes) } else { vec![FromAttestor::Refused("no".into())] }
+        if turn == 0 { data(&bytes) } else { vec![AttestorMessage::Refused("no".into())] }
     }),
-    ("no time", |_, _| vec![FromAttestor::Busy("later, and in another mode".into())]),
+    ("no time", |_, _| vec![AttestorMessage::Busy("later, and in another mode".into())]),
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
-        vec![FromAttestor::Attested(attestation::protocol::Attested {
+        vec![AttestorMessage::Attested(attestation::protocol::Attested {
             attestation,
             disclosure,
             inclusion: vec![],
@@ -132,7 +132,7 @@ async fn an_attestor_that_connects_to_its_own_server_learns_nothing() {
     prover.attest(setup.order(), &ignore_progress).await.unwrap_err();
     attestor.learned_nothing("its own server", 1, &secrets.all());
     let said = attestor.said.lock().unwrap();
-    let records = said.iter().filter(|message| matches!(message, FromProver::Data(_))).count();
+    let records = said.iter().filter(|message| matches!(message, ProverMessage::Data(_))).count();
     assert!(records <= 2, "the request was sent to a server whose certificate was refused");
 }
 
@@ -156,8 +156,8 @@ async fn credentials_that_the_server_sets_are_not_revealed() {
         assert!(!refused.to_string().contains(canary));
         let said = attestor.said.lock().unwrap();
         let (open, rest) = said.split_first().unwrap();
-        assert!(matches!(open, FromProver::Open(_)));
-        assert!(rest.iter().all(|message| matches!(message, FromProver::Data(_))));
+        assert!(matches!(open, ProverMessage::Open(_)));
+        assert!(rest.iter().all(|message| matches!(message, ProverMessage::Data(_))));
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
         for secret in setup.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
             assert!(!all.windows(secret.len()).any(|part| part == secret));
@@ -168,7 +168,7 @@ async fn credentials_that_the_server_sets_are_not_revealed() {
 /// A lying attestor with the messages that it received.
 struct AttackingAttestor {
     address: AttestorAddress,
-    said: Arc<Mutex<Vec<FromProver>>>,
+    said: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
 impl AttackingAttestor {
@@ -183,7 +183,7 @@ impl AttackingAttestor {
             let acceptor = acceptor();
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                let keep = |message: &FromProver| heard.lock().unwrap().push(message.clone());
+                let keep = |message: &ProverMessage| heard.lock().unwrap().push(message.clone());
                 talk(stream, &key, platform, lie, keep).await;
             }
         });
@@ -195,15 +195,15 @@ impl AttackingAttestor {
     fn learned_nothing(&self, name: &str, mode: u8, secrets: &[Vec<u8>]) {
         let said = self.said.lock().unwrap();
         let orders = said.iter().filter_map(|message| match message {
-            FromProver::Open(open) => Some(open.mode),
-            FromProver::Data(_) | FromProver::End | FromProver::Reveal(_) => None,
+            ProverMessage::Open(open) => Some(open.mode),
+            ProverMessage::Data(_) | ProverMessage::End | ProverMessage::Reveal(_) => None,
         });
         let orders: Vec<_> = orders.collect();
         assert!(
             !orders.is_empty() && orders.iter().all(|ordered| *ordered == mode),
             "{name}: {orders:?}"
         );
-        let reveals = said.iter().filter(|message| matches!(message, FromProver::Reveal(_)));
+        let reveals = said.iter().filter(|message| matches!(message, ProverMessage::Reveal(_)));
         assert_eq!(reveals.count(), 0, "{name}: the connection was revealed to it");
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
         let canaries = secrets.iter().map(Vec::as_slice).chain([COOKIE.as_bytes()]);
@@ -219,11 +219,11 @@ async fn talk(
     key: &SigningKey,
     platform: SocketAddr,
     lie: Lie,
-    keep: impl Fn(&FromProver),
+    keep: impl Fn(&ProverMessage),
 ) -> Option<()> {
-    let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+    let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
     let welcome = Welcome::new(key, (0, u64::MAX), &channel);
-    send(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+    send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
     keep(&receive(&mut stream).await?);
     send(&mut stream, &opened()).await?;
     let mut there = TcpStream::connect(platform).await.ok()?;
@@ -231,7 +231,7 @@ async fn talk(
     loop {
         let message = timeout(Duration::from_secs(2), receive(&mut stream)).await.ok()??;
         keep(&message);
-        if let FromProver::Data(bytes) = message {
+        if let ProverMessage::Data(bytes) = message {
             there.write_all(&bytes).await.ok()?;
         }
         let (mut bytes, mut buffer) = (vec![], [0; 4096]);
@@ -248,15 +248,15 @@ async fn talk(
     }
 }
 
-fn opened() -> FromAttestor {
-    FromAttestor::Opened(announced_limits([3; 16]))
+fn opened() -> AttestorMessage {
+    AttestorMessage::Opened(announced_limits([3; 16]))
 }
 
-fn data(bytes: &[u8]) -> Vec<FromAttestor> {
-    vec![FromAttestor::Data(bytes.to_vec())]
+fn data(bytes: &[u8]) -> Vec<AttestorMessage> {
+    vec![AttestorMessage::Data(bytes.to_vec())]
 }
 
-fn mangled(now: bool, mut bytes: Vec<u8>) -> Vec<FromAttestor> {
+fn mangled(now: bool, mut bytes: Vec<u8>) -> Vec<AttestorMessage> {
     if now {
         *bytes.last_mut().unwrap() ^= 1;
     }

@@ -2,12 +2,12 @@
 
 use attestation::{
     descriptor::Descriptor,
-    protocol::{FromAttestor, Open, Telling},
+    protocol::{AttestorMessage, Open, RevealMessage},
 };
 use ports::attestor::Attestor as _;
 
 use super::{
-    AttestError, FromProver, RawProver, Setup, fake_attestor::FakeAttestor, ignore_progress,
+    AttestError, ProverMessage, RawProver, Setup, fake_attestor::FakeAttestor, ignore_progress,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -60,20 +60,20 @@ async fn a_receipt_for_other_bytes_ends_the_attempt_before_the_reveal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_message_at_the_wrong_time_ends_the_conversation() {
     let setup = Setup::start().await;
-    let secret = || FromProver::Reveal(Telling::FullReveal(vec![0; 32]));
+    let secret = || ProverMessage::Reveal(RevealMessage::FullReveal(vec![0; 32]));
     let mut early = RawProver::connect(&setup).await;
     early.open(setup.open([1; 32])).await;
     early.send(&secret()).await;
     assert_eq!(early.refusal().await, "the message is not allowed in this state");
-    for first in [secret(), FromProver::End, FromProver::Data(vec![1])] {
+    for first in [secret(), ProverMessage::End, ProverMessage::Data(vec![1])] {
         let mut raw = RawProver::connect(&setup).await;
         raw.send(&first).await;
         assert_eq!(raw.refusal().await, "the message is not allowed in this state");
     }
     let mut other = RawProver::connect(&setup).await;
     other.open(setup.open([2; 32])).await;
-    other.send(&FromProver::End).await;
-    assert!(matches!(other.receive().await, Some(FromAttestor::Receipt(_))));
+    other.send(&ProverMessage::End).await;
+    assert!(matches!(other.receive().await, Some(AttestorMessage::Receipt(_))));
     other.send(&secret()).await;
     assert!(other.refusal().await.contains("another mode"), "zktls-request was requested");
 }
@@ -85,7 +85,7 @@ async fn sessions_are_attested_once_and_unknown_descriptors_are_refused() {
     let mut first = RawProver::connect(&setup).await;
     first.open(setup.open([1; 32])).await;
     let mut second = RawProver::connect(&setup).await;
-    second.send(&FromProver::Open(setup.open([1; 32]))).await;
+    second.send(&ProverMessage::Open(setup.open([1; 32]))).await;
     assert_eq!(second.refusal().await, "this session has been attested or is being attested");
     drop(first);
     let changes: [fn(&mut Descriptor); 3] = [
@@ -98,11 +98,11 @@ async fn sessions_are_attested_once_and_unknown_descriptors_are_refused() {
         change(&mut descriptor);
         let mut raw = RawProver::connect(&setup).await;
         let open = Open { descriptor: descriptor.sha256(), ..setup.open([3; 32]) };
-        raw.send(&FromProver::Open(open)).await;
+        raw.send(&ProverMessage::Open(open)).await;
         assert!(raw.refusal().await.contains("descriptor is not allowed"));
     }
     let mut raw = RawProver::connect(&setup).await;
     let open = Open { mode: 0, ..setup.open([3; 32]) };
-    raw.send(&FromProver::Open(open)).await;
+    raw.send(&ProverMessage::Open(open)).await;
     assert!(raw.refusal().await.contains("does not allow this mode"), "a weaker mode");
 }

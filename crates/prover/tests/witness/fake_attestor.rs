@@ -12,8 +12,8 @@ use attestation::{
     attest::capture_hash,
     full_reveal::Capture,
     protocol::{
-        ALPN, EXPORTER, FromAttestor, FromProver, LONGEST_FROM_PROVER, Opened, Receipt,
-        SignedReceipt, Welcome,
+        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES, Opened, ProverMessage,
+        Receipt, SignedReceipt, Welcome,
     },
 };
 use ed25519_dalek::SigningKey;
@@ -57,12 +57,12 @@ impl FakeAttestor {
         let public = key.verifying_key().to_bytes();
         Self::start(vec![public], move |mut stream, heard| async move {
             let channel = stream.get_ref().1;
-            let channel = channel.export_keying_material([0; 32], EXPORTER, None).ok()?;
+            let channel = channel.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
             let welcome = Welcome::new(&key, (0, u64::MAX), &channel);
-            send(&mut stream, &FromAttestor::Welcome(welcome)).await?;
+            send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
             receive(&mut stream).await?;
             let id = [3; 16];
-            send(&mut stream, &FromAttestor::Opened(announced_limits(id))).await?;
+            send(&mut stream, &AttestorMessage::Opened(announced_limits(id))).await?;
             let (client, mut server) = relay(&mut stream, platform, |_| ()).await?;
             mangle(&mut server);
             let capture = capture_hash(&id, Capture { client: &client, server: &server });
@@ -76,7 +76,7 @@ impl FakeAttestor {
                 address: vec![127, 0, 0, 1],
             };
             let receipt = SignedReceipt::new(receipt, &key).ok()?;
-            send(&mut stream, &FromAttestor::Receipt(receipt)).await?;
+            send(&mut stream, &AttestorMessage::Receipt(receipt)).await?;
             receive(&mut stream).await?;
             heard.fetch_add(1, Ordering::SeqCst);
             Some(())
@@ -127,7 +127,7 @@ pub(crate) const fn announced_limits(id: [u8; 16]) -> Opened {
 pub(crate) async fn relay(
     stream: &mut TlsStream<TcpStream>,
     platform: SocketAddr,
-    keep: impl Fn(&FromProver),
+    keep: impl Fn(&ProverMessage),
 ) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut there = TcpStream::connect(platform).await.ok()?;
     let (mut client, mut server) = (vec![], vec![]);
@@ -137,12 +137,12 @@ pub(crate) async fn relay(
         let message = receive(stream).await?;
         keep(&message);
         match message {
-            FromProver::Data(bytes) => {
+            ProverMessage::Data(bytes) => {
                 client.extend(&bytes);
                 there.write_all(&bytes).await.ok()?;
             }
-            FromProver::End => return Some((client, server)),
-            FromProver::Open(_) | FromProver::Reveal(_) => return None,
+            ProverMessage::End => return Some((client, server)),
+            ProverMessage::Open(_) | ProverMessage::Reveal(_) => return None,
         }
         let pause = std::time::Duration::from_millis(200);
         while let Ok(Ok(read)) = tokio::time::timeout(pause, there.read(&mut buffer)).await {
@@ -150,7 +150,7 @@ pub(crate) async fn relay(
                 break;
             }
             server.extend(&buffer[..read]);
-            send(stream, &FromAttestor::Data(buffer[..read].to_vec())).await?;
+            send(stream, &AttestorMessage::Data(buffer[..read].to_vec())).await?;
         }
     }
 }
@@ -169,11 +169,14 @@ pub(crate) fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-pub(crate) async fn send(stream: &mut TlsStream<TcpStream>, message: &FromAttestor) -> Option<()> {
+pub(crate) async fn send(
+    stream: &mut TlsStream<TcpStream>,
+    message: &AttestorMessage,
+) -> Option<()> {
     frames::write(stream, &message.write().ok()?).await.ok()
 }
 
-pub(crate) async fn receive(stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
-    let message = frames::read(stream, LONGEST_FROM_PROVER).await.ok()??;
-    FromProver::read(&message).ok()
+pub(crate) async fn receive(stream: &mut TlsStream<TcpStream>) -> Option<ProverMessage> {
+    let message = frames::read(stream, MAX_PROVER_MESSAGE_BYTES).await.ok()??;
+    ProverMessage::read(&message).ok()
 }

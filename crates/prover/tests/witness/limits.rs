@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::protocol::{FromAttestor, FromProver, Open, Telling};
+use attestation::protocol::{AttestorMessage, Open, ProverMessage, RevealMessage};
 use domain::workflow::AttestMode;
 use ports::attestor::{AttestError, Attestor as _};
 use prover::AttestorAddress;
@@ -89,9 +89,9 @@ async fn a_client_cannot_use_all_permits() {
     first.open(order(1, "one")).await;
     second.open(order(2, "one")).await;
     let mut third = RawProver::connect(&setup).await;
-    third.send(&FromProver::Open(order(3, "one"))).await;
-    assert!(matches!(third.receive().await, Some(FromAttestor::Welcome(_))));
-    let Some(FromAttestor::Busy(why)) = third.receive().await else { panic!("it was served") };
+    third.send(&ProverMessage::Open(order(3, "one"))).await;
+    assert!(matches!(third.receive().await, Some(AttestorMessage::Welcome(_))));
+    let Some(AttestorMessage::Busy(why)) = third.receive().await else { panic!("it was served") };
     assert_eq!(why, "too many conversations of this client");
     let mut fourth = RawProver::connect(&setup).await;
     fourth.open(order(4, "other")).await;
@@ -118,7 +118,7 @@ async fn waiting_examinations_are_limited_in_number_and_time() {
     assert_eq!(refused.refusal().await, "too many examinations are waiting");
     assert_eq!(waiting.refusal().await, "no examination could start within 700ms");
     let late = examined.receive().await;
-    let Some(FromAttestor::Busy(why)) = late else { panic!("{late:?}") };
+    let Some(AttestorMessage::Busy(why)) = late else { panic!("{late:?}") };
     assert_eq!(why, "failed to examine the recording: it took longer than 3 s");
 }
 
@@ -130,9 +130,9 @@ fn open(setup: &Setup, session: [u8; 32]) -> Open {
 async fn await_examination(setup: &Setup, session: u8) -> RawProver {
     let mut raw = RawProver::connect(setup).await;
     raw.open(open(setup, [session; 32])).await;
-    raw.send(&FromProver::End).await;
-    assert!(matches!(raw.receive().await, Some(FromAttestor::Receipt(_))));
-    raw.send(&FromProver::Reveal(Telling::FullReveal(vec![0; 32]))).await;
+    raw.send(&ProverMessage::End).await;
+    assert!(matches!(raw.receive().await, Some(AttestorMessage::Receipt(_))));
+    raw.send(&ProverMessage::Reveal(RevealMessage::FullReveal(vec![0; 32]))).await;
     raw
 }
 
@@ -177,5 +177,5 @@ async fn proxy(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Opti
 }
 
 fn attempt(attestation: &[u8]) -> u32 {
-    attestation::signed::unverified(attestation).unwrap().0.attempt
+    attestation::signed::decode_unverified(attestation).unwrap().0.attempt
 }

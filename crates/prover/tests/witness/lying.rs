@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use attestation::{
-    Refusal, Trust,
-    attest::{Circumstances, Disclosure, attest, capture_hash},
-    body::{Body, Build, LogPlace, Time},
+    CertificateTrust, ExaminationError,
+    attest::{AttestationContext, Disclosure, attest, capture_hash},
+    body::{AttestationTimes, AttestorBuild, Body, LogPosition},
     full_reveal::{Capture, Findings, examine},
     protocol::{
-        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
-        Telling, Welcome,
+        Attested, AttestorMessage, EXPORTER_LABEL, Open, Opened, ProverMessage, Receipt,
+        RevealMessage, SignedReceipt, Welcome,
     },
     signed::{self, key_id},
     tlog::{Checkpoint, LogProof, RightEdge, SignedCheckpoint, entry, leaf_hash},
@@ -43,7 +43,7 @@ pub(crate) struct Lies {
     pub(crate) inclusion: fn(Vec<u8>) -> Vec<u8>,
     /// Changes the entry in its log.
     pub(crate) entry: fn([u8; 32]) -> [u8; 32],
-    pub(crate) last: fn(FromAttestor) -> FromAttestor,
+    pub(crate) last: fn(AttestorMessage) -> AttestorMessage,
 }
 
 const TRUE_KEY: u8 = 8;
@@ -65,7 +65,7 @@ pub(crate) const TRUTH: Lies = Lies {
 /// A lying attestor.
 pub(crate) struct LyingAttestor {
     pub(crate) address: AttestorAddress,
-    told: Arc<Mutex<Vec<FromProver>>>,
+    told: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
 impl LyingAttestor {
@@ -101,7 +101,7 @@ impl LyingAttestor {
 
     /// Returns whether it received a reveal message.
     pub(crate) fn has_reveal(&self) -> bool {
-        self.told.lock().unwrap().iter().any(|message| matches!(message, FromProver::Reveal(_)))
+        self.told.lock().unwrap().iter().any(|message| matches!(message, ProverMessage::Reveal(_)))
     }
 }
 
@@ -110,11 +110,11 @@ struct AttestorTask {
     descriptor: attestation::descriptor::Descriptor,
     root: Vec<u8>,
     lies: Lies,
-    told: Arc<Mutex<Vec<FromProver>>>,
+    told: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
 impl AttestorTask {
-    async fn receive(&self, stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
+    async fn receive(&self, stream: &mut TlsStream<TcpStream>) -> Option<ProverMessage> {
         let message = receive(stream).await?;
         self.told.lock().unwrap().push(message.clone());
         Some(message)
@@ -122,13 +122,14 @@ impl AttestorTask {
 
     async fn talk(&mut self, mut stream: TlsStream<TcpStream>) -> Option<()> {
         let lies = self.lies;
-        let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+        let channel =
+            stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
         let welcome = Welcome::new(&key(TRUE_KEY), lies.valid, &channel);
-        send(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-        let FromProver::Open(open) = self.receive(&mut stream).await? else { return None };
+        send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
+        let ProverMessage::Open(open) = self.receive(&mut stream).await? else { return None };
         let mut opened = announced_limits([3; 16]);
         (lies.opened)(&mut opened);
-        send(&mut stream, &FromAttestor::Opened(opened.clone())).await?;
+        send(&mut stream, &AttestorMessage::Opened(opened.clone())).await?;
         let now = attestor::now();
         let (client, server) = if lies.early {
             (vec![], vec![])
@@ -148,27 +149,31 @@ impl AttestorTask {
         };
         (lies.receipt)(&mut receipt);
         let signed = SignedReceipt::new(receipt.clone(), &key(lies.receipt_key)).ok()?;
-        send(&mut stream, &FromAttestor::Receipt(signed)).await?;
-        let FromProver::Reveal(telling) = self.receive(&mut stream).await? else { return None };
+        send(&mut stream, &AttestorMessage::Receipt(signed)).await?;
+        let ProverMessage::Reveal(telling) = self.receive(&mut stream).await? else { return None };
         let last = match self.examined(capture, &telling) {
-            Ok(found) => FromAttestor::Attested(self.attested(&open, &receipt, capture, &found)),
-            Err(refusal) => FromAttestor::Refused(refusal.to_string()),
+            Ok(found) => AttestorMessage::Attested(self.attested(&open, &receipt, capture, &found)),
+            Err(refusal) => AttestorMessage::Refused(refusal.to_string()),
         };
         send(&mut stream, &(lies.last)(last)).await?;
         self.receive(&mut stream).await.map(drop)
     }
 
-    fn keep(&self, message: &FromProver) {
+    fn keep(&self, message: &ProverMessage) {
         self.told.lock().unwrap().push(message.clone());
     }
 
-    fn examined(&self, capture: Capture<'_>, telling: &Telling) -> Result<Findings, Refusal> {
+    fn examined(
+        &self,
+        capture: Capture<'_>,
+        telling: &RevealMessage,
+    ) -> Result<Findings, ExaminationError> {
         let root = CertificateDer::from_slice(&self.root);
         let roots = [webpki::anchor_from_trusted_cert(&root).unwrap()];
-        let trust = Trust { roots: &roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &roots, now: UnixTime::now() };
         match telling {
-            Telling::FullReveal(secret) => examine(capture, secret, &self.descriptor, &trust),
-            Telling::Proved(reveal) => {
+            RevealMessage::FullReveal(secret) => examine(capture, secret, &self.descriptor, &trust),
+            RevealMessage::Proved(reveal) => {
                 zktls::examine(capture, reveal, &Spartan::default(), &self.descriptor, &trust)
             }
         }
@@ -182,7 +187,7 @@ impl AttestorTask {
         found: &Findings,
     ) -> Attested {
         let signing = key(self.lies.key);
-        let circumstances = Circumstances {
+        let circumstances = AttestationContext {
             id: receipt.id,
             issuer: key_id(&signing.verifying_key().to_bytes()),
             session: open.session,
@@ -193,9 +198,13 @@ impl AttestorTask {
             egress: 0,
             resolver: 0,
             roots_sha256: [0; 32],
-            time: Time { opened: receipt.opened, closed: receipt.closed, signed: attestor::now() },
-            attestor: Build { version: "0".into(), sha256: [0; 32] },
-            log: LogPlace { index: 0, before: [0; 32] },
+            time: AttestationTimes {
+                opened: receipt.opened,
+                closed: receipt.closed,
+                signed: attestor::now(),
+            },
+            attestor: AttestorBuild { version: "0".into(), sha256: [0; 32] },
+            log: LogPosition { index: 0, previous_hash: [0; 32] },
             blind: [0; 32],
         };
         let salt = || [9; 16];
@@ -204,7 +213,7 @@ impl AttestorTask {
         (self.lies.body)(&mut body, &mut disclosure);
         let attestation = signed::sign(&body, &signing).unwrap();
         // A body of another version is not decoded, and its log entry does not matter.
-        let hash = signed::unverified(&attestation).map_or([0; 32], |(_, hash)| hash);
+        let hash = signed::decode_unverified(&attestation).map_or([0; 32], |(_, hash)| hash);
         let mut edge = RightEdge::new(0, vec![]).unwrap();
         edge.push(leaf_hash(&entry(&(self.lies.entry)(hash)))).unwrap();
         let checkpoint = Checkpoint { origin: "lying".into(), size: 1, root: edge.root() };

@@ -19,7 +19,7 @@ use std::{fs, path::Path, sync::Mutex, time::Duration};
 
 use attestation::{
     evidence::Evidence,
-    protocol::{FromProver, LONGEST_FROM_PROVER},
+    protocol::{MAX_PROVER_MESSAGE_BYTES, ProverMessage},
     tlog::LogProof,
 };
 use domain::{session::Certifying, workflow::AttestMode};
@@ -50,7 +50,8 @@ async fn a_response_is_attested_without_the_cookie() {
     assert!(Evidence::read(&evidence).unwrap().reveal.said.starts_with(b"GET /api/me HTTP/1.1"));
     // A second session follows the first in the log, with the running processes.
     let again = setup.prover().attest(setup.order(), &ignore_progress).await.unwrap();
-    let log = |attestation: &[u8]| attestation::signed::unverified(attestation).unwrap().0.log;
+    let log =
+        |attestation: &[u8]| attestation::signed::decode_unverified(attestation).unwrap().0.log;
     let (first, second) = (log(&package.attestation), log(&again.package.attestation));
     assert_eq!((first.index, second.index), (0, 1));
     // Each is in the log by the attestor's own key, and neither proof is valid for the other one.
@@ -226,21 +227,21 @@ async fn messages_and_connections_are_limited() {
     let mut raw = RawProver::connect(&setup).await;
     raw.open(setup.open([1; 32])).await;
     for _ in 0..5 {
-        raw.send(&FromProver::Data(vec![0; 16 * 1024])).await;
+        raw.send(&ProverMessage::Data(vec![0; 16 * 1024])).await;
     }
     assert_eq!(raw.refusal().await, "more than 65536 bytes for the server");
     let mut slow = RawProver::connect(&setup).await;
     slow.open(setup.open([2; 32])).await;
     assert_eq!(slow.refusal().await, "the relayed connection took longer than 1 s");
     let mut long = RawProver::connect(&setup).await;
-    long.bytes(&u32::try_from(LONGEST_FROM_PROVER + 1).unwrap().to_be_bytes()).await;
+    long.bytes(&u32::try_from(MAX_PROVER_MESSAGE_BYTES + 1).unwrap().to_be_bytes()).await;
     assert_eq!(long.refusal().await, "the connection ended, or a message was late or malformed");
     let mut noise = RawProver::connect(&setup).await;
     noise.bytes(&[0, 0, 0, 3, 0x9f, 0xff, 0xff]).await;
     assert_eq!(noise.refusal().await, "the connection ended, or a message was late or malformed");
     let mut piece = RawProver::connect(&setup).await;
     piece.open(setup.open([3; 32])).await;
-    piece.send(&FromProver::Data(vec![0; 16 * 1024 + 1])).await;
+    piece.send(&ProverMessage::Data(vec![0; 16 * 1024 + 1])).await;
     assert_eq!(piece.refusal().await, "the message is not allowed in this state");
 }
 
@@ -249,12 +250,12 @@ async fn messages_and_connections_are_limited() {
 async fn addresses_that_are_not_public_are_refused() {
     let setup = Setup::with(|setup| setup.has_fixed_address = false).await;
     let mut raw = RawProver::connect(&setup).await;
-    raw.send(&FromProver::Open(setup.open([1; 32]))).await;
+    raw.send(&ProverMessage::Open(setup.open([1; 32]))).await;
     let why = "the server's name resolves to no permitted address";
     assert_eq!(raw.refusal().await, why);
     let setup = Setup::with(|setup| setup.tokens = vec!["known"]).await;
     let mut raw = RawProver::connect(&setup).await;
-    raw.send(&FromProver::Open(setup.open([1; 32]))).await;
+    raw.send(&ProverMessage::Open(setup.open([1; 32]))).await;
     assert_eq!(raw.refusal().await, "unknown client");
     let mut address = setup.address.clone();
     address.token = "known".into();

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use attestation::protocol::{ALPN, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Open};
+use attestation::protocol::{
+    ALPN, AttestorMessage, MAX_ATTESTOR_MESSAGE_BYTES, Open, ProverMessage,
+};
 use jobs::frames;
 use prover::AttestorAddress;
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
@@ -34,7 +36,7 @@ impl RawProver {
         Self(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap())
     }
 
-    pub(crate) async fn send(&mut self, message: &FromProver) {
+    pub(crate) async fn send(&mut self, message: &ProverMessage) {
         // The attestor may have closed the connection.
         let _ = frames::write(&mut self.0, &message.write().unwrap()).await;
     }
@@ -44,30 +46,30 @@ impl RawProver {
         self.0.flush().await.unwrap();
     }
 
-    pub(crate) async fn receive(&mut self) -> Option<FromAttestor> {
-        let heard = frames::read(&mut self.0, LONGEST_FROM_ATTESTOR);
+    pub(crate) async fn receive(&mut self) -> Option<AttestorMessage> {
+        let heard = frames::read(&mut self.0, MAX_ATTESTOR_MESSAGE_BYTES);
         let heard = tokio::time::timeout(RECEIVE_TIMEOUT, heard).await.unwrap();
-        Some(FromAttestor::read(&heard.ok()??).unwrap())
+        Some(AttestorMessage::read(&heard.ok()??).unwrap())
     }
 
     /// Opens the connection to the server.
     pub(crate) async fn open(&mut self, open: Open) {
-        assert!(matches!(self.receive().await, Some(FromAttestor::Welcome(_))));
-        self.send(&FromProver::Open(open)).await;
-        assert!(matches!(self.receive().await, Some(FromAttestor::Opened(_))));
+        assert!(matches!(self.receive().await, Some(AttestorMessage::Welcome(_))));
+        self.send(&ProverMessage::Open(open)).await;
+        assert!(matches!(self.receive().await, Some(AttestorMessage::Opened(_))));
     }
 
     /// Returns the reason of the refusal, skipping the messages before it.
     pub(crate) async fn refusal(&mut self) -> String {
         loop {
             match self.receive().await {
-                Some(FromAttestor::Refused(why) | FromAttestor::Busy(why)) => return why,
-                Some(FromAttestor::Attested(_)) => panic!("it was attested"),
+                Some(AttestorMessage::Refused(why) | AttestorMessage::Busy(why)) => return why,
+                Some(AttestorMessage::Attested(_)) => panic!("it was attested"),
                 Some(
-                    FromAttestor::Welcome(_)
-                    | FromAttestor::Opened(_)
-                    | FromAttestor::Data(_)
-                    | FromAttestor::Receipt(_),
+                    AttestorMessage::Welcome(_)
+                    | AttestorMessage::Opened(_)
+                    | AttestorMessage::Data(_)
+                    | AttestorMessage::Receipt(_),
                 ) => (),
                 None => panic!("it ended without a reason"),
             }

@@ -4,8 +4,8 @@
 use attestation::{
     attest::Disclosure,
     body::Body,
-    commitment::{Kind, Opening},
-    protocol::FromAttestor,
+    commitment::{Opening, OpeningKind},
+    protocol::AttestorMessage,
 };
 use domain::workflow::AttestMode;
 use ports::attestor::{AttestError, AttestOrder, Attestor as _};
@@ -115,7 +115,11 @@ const CHANGES: &[(&str, Change)] = &[
     ("differs from the signed body", |body, _| body.request.length += 1),
     ("differs from the signed body", |body, _| {
         let header = "cookie".into();
-        body.request.hidden.push(attestation::body::Hidden { start: 0, length: 1, header });
+        body.request.hidden.push(attestation::body::HiddenHeaderPart {
+            start: 0,
+            length: 1,
+            header,
+        });
     }),
     ("do not match the signed roots", |body, _| body.request.root[0] ^= 1),
     ("differs from the signed body", |body, _| body.response.status = 201),
@@ -170,11 +174,11 @@ const CHANGES: &[(&str, Change)] = &[
 ];
 
 fn claims(disclosure: &mut Disclosure) -> impl Iterator<Item = &mut Opening> {
-    disclosure.openings.iter_mut().filter(|opening| opening.kind == Kind::Claim)
+    disclosure.openings.iter_mut().filter(|opening| opening.kind == OpeningKind::Claim)
 }
 
 /// Returns the claims of a body, with commitments to their openings.
-fn commitments(body: &Body, disclosure: &mut Disclosure) -> Vec<attestation::body::Claim> {
+fn commitments(body: &Body, disclosure: &mut Disclosure) -> Vec<attestation::body::AttestedClaim> {
     let mut all = body.claims.clone();
     for opening in claims(disclosure) {
         all[usize::try_from(opening.index).unwrap()].commitment = opening.commitment();
@@ -217,7 +221,7 @@ async fn an_attestation_that_contradicts_the_prover_is_untrue() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_attestors_last_message_is_truncated() {
     let setup = setup().await;
-    let last = |_| FromAttestor::Refused(format!("a\r\nb\u{1b}[2J{}", "c".repeat(1_000_000)));
+    let last = |_| AttestorMessage::Refused(format!("a\r\nb\u{1b}[2J{}", "c".repeat(1_000_000)));
     let (refused, _) = attest(&setup, Lies { last, ..TRUTH }).await;
     let AttestError::Refused(why) = refused.unwrap_err() else { panic!("it is another error") };
     let bounded = format!("ab[2J{}", "c".repeat(295));

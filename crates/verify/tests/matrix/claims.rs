@@ -1,6 +1,6 @@
 //! Tests of required claims, each in turn: not attested, not disclosed, or with another value.
 
-use attestation::{attest::Disclosure, commitment::Kind};
+use attestation::{attest::Disclosure, commitment::OpeningKind};
 
 use super::*;
 
@@ -17,10 +17,12 @@ fn an_omitted_claim_is_detected_by_a_requirement_and_by_the_evidence() {
         files.attest(&body);
         let mut disclosure: Disclosure = ATTESTED.disclosure.clone();
         let index = u32::try_from(at).unwrap();
-        disclosure.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, index));
+        disclosure
+            .openings
+            .retain(|opening| (opening.kind, opening.index) != (OpeningKind::Claim, index));
         for opening in &mut disclosure.openings {
             // Claims after the omitted one.
-            opening.index -= u32::from(opening.kind == Kind::Claim && opening.index > index);
+            opening.index -= u32::from(opening.kind == OpeningKind::Claim && opening.index > index);
         }
         // The commitment includes the index: the other claims do not match either.
         files.write("disclosure.cbor", &disclosure.write().unwrap());
@@ -43,7 +45,7 @@ fn a_claim_with_another_value_is_detected_by_the_disclosure_and_by_the_evidence(
         let files = Files::new();
         let (mut body, mut disclosure) = (ATTESTED.body.clone(), ATTESTED.disclosure.clone());
         let index = u32::try_from(at).unwrap();
-        let mut claims = disclosure.openings.iter_mut().filter(|it| it.kind == Kind::Claim);
+        let mut claims = disclosure.openings.iter_mut().filter(|it| it.kind == OpeningKind::Claim);
         let opening = claims.find(|opening| opening.index == index).unwrap();
         opening.value = b"\"another\"".to_vec();
         let commitment = opening.commitment();
@@ -62,7 +64,8 @@ fn an_undisclosed_field_does_not_satisfy_a_requirement() {
     for (index, missing) in (0..).zip(FIELDS) {
         let files = Files::new();
         let mut some: Disclosure = ATTESTED.disclosure.clone();
-        some.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, index));
+        some.openings
+            .retain(|opening| (opening.kind, opening.index) != (OpeningKind::Claim, index));
         files.write("disclosure.cbor", &some.write().unwrap());
         for field in FIELDS {
             let (code, ..) = files.verify(&[DISCLOSED, &["--require-field", field]].concat());

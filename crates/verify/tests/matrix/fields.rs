@@ -2,7 +2,7 @@
 //! key and for a lying attestor.
 
 use attestation::{
-    body::{Body, Hidden},
+    body::{Body, HiddenHeaderPart},
     signed::sign,
 };
 
@@ -108,7 +108,7 @@ fn contents() -> Vec<Row> {
         row("proof public_sha256", |body| body.proof.public_sha256[0] ^= 1, 0, true),
         row("attestor", |body| body.attestor.sha256[0] ^= 1, 0, false),
         row("log", |body| body.log.index += 1, 0, false),
-        row("blind", |body| body.blind[0] ^= 1, 0, false),
+        row("blind", |body| body.blinding[0] ^= 1, 0, false),
     ]
 }
 
@@ -120,8 +120,8 @@ pub(crate) fn detected_by_the_evidence() -> Vec<NamedChange> {
     rows().into_iter().filter(|row| row.evidence).map(|row| (row.what, row.change)).collect()
 }
 
-fn accept() -> Hidden {
-    Hidden { start: 0, length: 1, header: "accept".into() }
+fn accept() -> HiddenHeaderPart {
+    HiddenHeaderPart { start: 0, length: 1, header: "accept".into() }
 }
 
 /// A new field of the body fails to compile here until it has a row.
@@ -148,7 +148,7 @@ fn every_field_has_a_row() {
         proof: _,
         attestor: _,
         log: _,
-        blind: _,
+        blinding: _,
     } = &ATTESTED.body;
     let names = "version id issuer algorithm mode session partner attempt challenge descriptor \
                  server tls time capture request response claims proof attestor log blind";
@@ -206,7 +206,7 @@ fn a_field_changed_by_the_attestor_is_detected_by_the_evidence() {
         for Row { what, change, evidence, .. } in rows() {
             let mut body = honest.clone();
             change(&mut body);
-            let found = shown.bears_out(&body, None, &*SPARTAN, &roots);
+            let found = shown.verify(&body, None, &*SPARTAN, &roots);
             assert_eq!(found.is_err(), evidence, "{what}");
         }
     }

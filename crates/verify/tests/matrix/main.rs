@@ -17,7 +17,7 @@ use std::{fs, path::Path, process::Command};
 
 use attestation::{
     body::Body,
-    portable::{Portable, Subject},
+    portable::{PortableAttestation, Subject},
     signed::{hex, sign},
 };
 use ed25519_dalek::SigningKey;
@@ -201,8 +201,8 @@ fn an_attestation_of_another_partner_or_challenge_is_refused() {
     files.refused(&[DISCLOSED, &["--challenge", CHALLENGE]].concat(), 15);
     // The other partner's session has the other partner's salt.
     let mut others = ATTESTED.body.clone();
-    others.session = attestation::attest::session_name(&[8; 32], &[3; 16]);
-    others.partner = attestation::attest::partner_name(&[8; 32], &[5; 16]);
+    others.session = attestation::attest::session_hash(&[8; 32], &[3; 16]);
+    others.partner = attestation::attest::partner_hash(&[8; 32], &[5; 16]);
     files.attest(&others);
     let session = ["--session", "session.json", "--partner", TEAM];
     files.refused(&[DISCLOSED, &session].concat(), 8);
@@ -220,7 +220,10 @@ fn a_portable_attestation_is_checked_for_session_and_partner() {
     let of = |subject: Subject| {
         let signed = sign(&ATTESTED.body, &key()).unwrap();
         let opened = ATTESTED.disclosure.write().unwrap();
-        Portable::of(subject, signed, &opened, None, None).unwrap().write().unwrap()
+        PortableAttestation::from_parts(subject, signed, &opened, None, None)
+            .unwrap()
+            .write()
+            .unwrap()
     };
     files.write("attestation.cbor", &of(subject.clone()));
     let code = |options: &[&str]| {

@@ -12,10 +12,11 @@ use std::{fs, path::Path, process::Command};
 use attestation::{
     attest::{Disclosure, Leaf},
     body::{
-        Body, Build, CaptureHash, Claim, DescriptorName, ED25519, LogPlace, Proof, Request,
-        Response, Server, Time, Tls, VERSION,
+        AttestationTimes, AttestedClaim, AttestedRequest, AttestedResponse, AttestedServer,
+        AttestedTls, AttestorBuild, Body, CaptureHash, DescriptorReference, ED25519, LogPosition,
+        ProofSummary, VERSION,
     },
-    commitment::{Kind, Opening, root},
+    commitment::{Opening, OpeningKind, merkle_root},
     signed::{hex, key_id, sign},
 };
 use ed25519_dalek::SigningKey;
@@ -85,9 +86,9 @@ fn attested() -> (Body, Disclosure) {
         salt: [9; 16],
         value: value.as_bytes().to_vec(),
     };
-    let line = opening(Kind::RequestLine, 0, "GET /me HTTP/1.1");
-    let part = opening(Kind::BodyPart, 0, "{\"id\":\"a\"}");
-    let claim = opening(Kind::Claim, 0, "\"a\"");
+    let line = opening(OpeningKind::RequestLine, 0, "GET /me HTTP/1.1");
+    let part = opening(OpeningKind::BodyPart, 0, "{\"id\":\"a\"}");
+    let claim = opening(OpeningKind::Claim, 0, "\"a\"");
     let body = Body {
         version: VERSION,
         id: [1; 16],
@@ -98,8 +99,8 @@ fn attested() -> (Body, Disclosure) {
         partner: [10; 32],
         attempt: 1,
         challenge: vec![],
-        descriptor: DescriptorName { platform: 1, version: 2, sha256: [3; 32] },
-        server: Server {
+        descriptor: DescriptorReference { platform: 1, version: 2, sha256: [3; 32] },
+        server: AttestedServer {
             name: "platform.test".into(),
             port: 443,
             address: vec![192, 0, 2, 1],
@@ -107,32 +108,32 @@ fn attested() -> (Body, Disclosure) {
             resolver: 0,
         },
         tls: tls(),
-        time: Time { opened: NOON - 20, closed: NOON - 10, signed: NOON },
+        time: AttestationTimes { opened: NOON - 20, closed: NOON - 10, signed: NOON },
         capture: CaptureHash { client_length: 1, server_length: 2, sha256: [8; 32] },
-        request: Request {
+        request: AttestedRequest {
             method: "GET".into(),
             target: "/me".into(),
             length: 100,
             hidden: vec![],
-            root: root(&[line.commitment()]),
+            root: merkle_root(&[line.commitment()]),
         },
-        response: Response {
+        response: AttestedResponse {
             status: 200,
             content_type: "application/json".into(),
             head_length: 50,
             body_length: 10,
-            root: root(&[part.commitment()]),
+            root: merkle_root(&[part.commitment()]),
             hidden: 0,
         },
-        claims: vec![Claim {
+        claims: vec![AttestedClaim {
             field: "user_id".into(),
             pointer: "/id".into(),
             commitment: claim.commitment(),
         }],
-        proof: Proof::default(),
-        attestor: Build { version: "0.1.0".into(), sha256: [9; 32] },
-        log: LogPlace { index: 4, before: [10; 32] },
-        blind: [11; 32],
+        proof: ProofSummary::default(),
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [9; 32] },
+        log: LogPosition { index: 4, previous_hash: [10; 32] },
+        blinding: [11; 32],
     };
     let disclosure = Disclosure {
         request: vec![Leaf(line.commitment())],
@@ -142,8 +143,8 @@ fn attested() -> (Body, Disclosure) {
     (body, disclosure)
 }
 
-fn tls() -> Tls {
-    Tls {
+fn tls() -> AttestedTls {
+    AttestedTls {
         version: 0x0304,
         suite: 0x1303,
         group: 29,

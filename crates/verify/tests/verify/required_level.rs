@@ -1,6 +1,6 @@
 //! Tests of the required verification level.
 
-use attestation::attest::{partner_name, session_name};
+use attestation::attest::{partner_hash, session_hash};
 
 use super::*;
 
@@ -44,8 +44,8 @@ fn expecting() -> Files {
     let (mut body, _) = attested();
     body.mode = 1;
     body.challenge = b"4711".to_vec();
-    body.session = session_name(&[2; 32], &[3; 16]);
-    body.partner = partner_name(&[2; 32], &[4; 16]);
+    body.session = session_hash(&[2; 32], &[3; 16]);
+    body.partner = partner_hash(&[2; 32], &[4; 16]);
     files.write("attestation.cbor", &sign(&body, &key()).unwrap());
     let session = json!({
         "sessionId": "03030303-0303-0303-0303-030303030303", "salt": hex(&[2; 32]),

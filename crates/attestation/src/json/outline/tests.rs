@@ -7,9 +7,9 @@ use super::*;
 use crate::json;
 
 /// The hidden ranges of [`outline`], and the declared values as an examiner parses them.
-type Found = (Vec<(Range<usize>, Class)>, Vec<String>);
+type Found = (Vec<(Range<usize>, ByteClass)>, Vec<String>);
 
-fn found(text: &[u8], pointers: &[String]) -> Result<Found, BadJson> {
+fn found(text: &[u8], pointers: &[String]) -> Result<Found, JsonError> {
     let Outline { hidden, declared } = outline(text, pointers.iter().map(String::as_str))?;
     if pointers.is_empty() {
         return Ok((hidden, vec![]));
@@ -20,7 +20,7 @@ fn found(text: &[u8], pointers: &[String]) -> Result<Found, BadJson> {
 }
 
 /// Returns the text as the attestor sees it, with placeholders for hidden bytes.
-fn masked(text: &[u8], hidden: &[(Range<usize>, Class)]) -> Vec<u8> {
+fn masked(text: &[u8], hidden: &[(Range<usize>, ByteClass)]) -> Vec<u8> {
     let mut text = text.to_vec();
     for (range, _) in hidden {
         text[range.clone()].fill(b'0');
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_hidden_follows_from_what_is_seen(
+    fn hidden_ranges_depend_on_visible_bytes_only(
         text in value(),
         before in "[ \n]{0,2}",
         chosen: u32,
@@ -134,7 +134,7 @@ proptest! {
         for (range, class) in &outlined.hidden {
             prop_assert!(range.start >= end && !range.is_empty(), "{:?}", outlined.hidden);
             end = range.end + 1;
-            let fits = text.as_bytes()[range.clone()].iter().all(|byte| class.has(*byte));
+            let fits = text.as_bytes()[range.clone()].iter().all(|byte| class.contains(*byte));
             prop_assert!(fits, "{:?} in {}", range, text);
         }
     }
@@ -145,7 +145,7 @@ proptest! {
 
     /// With no declared value, only the structure and the prefixes of escapes are visible.
     #[test]
-    fn of_what_is_not_declared_the_structure_is_seen_alone(text in value()) {
+    fn only_the_structure_of_undeclared_values_is_visible(text in value()) {
         let hidden = outline(text.as_bytes(), std::iter::empty()).unwrap().hidden;
         let seen = |at: &usize| !hidden.iter().any(|(range, _)| range.contains(at));
         let mut seen = (0..text.len()).filter(seen).map(|at| text.as_bytes()[at]);
@@ -159,7 +159,7 @@ proptest! {
 const SAMPLE: &str = r#" {"a":{"b":[1.5e3,{"c":"\u00e9\"x"},null]},"d" : true , "e":"f"} "#;
 
 #[test]
-fn a_text_that_is_cut_off_anywhere_is_refused() {
+fn a_truncated_text_is_refused() {
     let pointers = ["/a/b/1/c".to_owned(), "/d".to_owned()];
     let (hidden, values) = found(SAMPLE.as_bytes(), &pointers).unwrap();
     assert_eq!(values, ["\"é\\\"x\"", "true"]);
@@ -178,7 +178,7 @@ fn a_text_that_is_cut_off_anywhere_is_refused() {
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     let texts: [&[u8]; 48] = [
         b"",
         b" ",
@@ -238,7 +238,7 @@ fn what_is_no_json_is_refused() {
 /// Of hidden bytes the attestor learns only that they are not structure; declared values, and all
 /// names on the path to them, are parsed as strictly as in a completely visible text.
 #[test]
-fn what_is_declared_is_read_as_strictly_as_a_whole_text() {
+fn declared_values_are_parsed_strictly() {
     for value in [
         "01",
         "+1",
@@ -286,7 +286,7 @@ fn what_is_declared_is_read_as_strictly_as_a_whole_text() {
 }
 
 #[test]
-fn depth_has_the_bound_that_it_has_for_a_whole_text() {
+fn the_maximum_depth_is_that_of_a_complete_text() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         for (deep, fine) in [(1, true), (63, true), (64, true), (65, false), (5000, false)] {
             let text = format!("{}1{}", open.repeat(deep), close.repeat(deep));

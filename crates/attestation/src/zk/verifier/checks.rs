@@ -18,7 +18,7 @@ type Number = AllocatedNum<Scalar>;
 
 /// Public values after the challenges: `eq(τ, r_x)`, the public part of `z` at `r_y`, and the joint
 /// value of the matrices at `(r_x, r_y)`.
-pub(super) const PUBLIC: usize = 3;
+pub(super) const PUBLIC_VALUES: usize = 3;
 
 /// The rounds of the outer sum-check (over constraints) and of the inner one (over columns).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

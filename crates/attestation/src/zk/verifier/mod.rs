@@ -38,7 +38,7 @@ use t256::{Affine, Point};
 
 /// Why a proof is refused. The first failed check determines the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ProofError {
     #[error("its length is not that of a proof about this circuit")]
     Size,
     #[error("the length of a list is not that of this circuit")]
@@ -118,10 +118,10 @@ impl Verifier {
     ///
     /// # Errors
     /// The first check that fails.
-    pub(super) fn verify(&self, public: &[Scalar], proof: &[u8]) -> Result<(), Refused> {
+    pub(super) fn verify(&self, public: &[Scalar], proof: &[u8]) -> Result<(), ProofError> {
         let proof = self.layout.read(proof)?;
         if proof.public != public {
-            return Err(Refused::PublicValues);
+            return Err(ProofError::PublicValues);
         }
         let mut transcript = Transcript::new();
         transcript.bytes(b"vk", self.digest.to_vec());
@@ -132,11 +132,11 @@ impl Verifier {
         let (r_x, r, r_y) = self.rounds(&proof, &mut transcript)?;
         // The public inputs of the checks are computed here.
         let [a, b, c] = self.circuit.evaluate(&eq_table(&r_x), &eq_table(&r_y));
-        let (_, at) = r_y.split_first().ok_or(Refused::Challenge)?;
+        let (_, at) = r_y.split_first().ok_or(ProofError::Challenge)?;
         let constant: Vec<_> = [Scalar::ONE].iter().chain(public).copied().collect();
         let expected = [eq(&tau, &r_x), evaluate_short(&constant, at), a + r * b + r.square() * c];
         if proof.checks_public != expected {
-            return Err(Refused::ChecksPublicValues);
+            return Err(ProofError::ChecksPublicValues);
         }
         self.folded(&proof, &mut transcript)?;
         self.evaluation(&proof, at, &mut transcript)
@@ -144,7 +144,7 @@ impl Verifier {
 
     /// Derives the challenges of the checks: those of the outer sum-check, the one that combines
     /// its claims, and those of the inner one.
-    fn rounds(&self, proof: &Proof, transcript: &mut Transcript) -> Result<Points, Refused> {
+    fn rounds(&self, proof: &Proof, transcript: &mut Transcript) -> Result<Points, ProofError> {
         let rounds = self.layout.rounds;
         let mut challenges = vec![];
         for (round, commitment) in proof.rounds.iter().enumerate() {
@@ -154,16 +154,16 @@ impl Verifier {
             }
         }
         if challenges != proof.challenges {
-            return Err(Refused::Challenge);
+            return Err(ProofError::Challenge);
         }
         let inner = challenges.split_off((rounds.outer + 1).min(challenges.len()));
-        let r = challenges.pop().ok_or(Refused::Challenge)?;
+        let r = challenges.pop().ok_or(ProofError::Challenge)?;
         Ok((challenges, r, inner))
     }
 
     /// Verifies that the checks' instance, folded with the random one, satisfies the relaxed
     /// constraints `Az ∘ Bz = u·Cz + E` with `z = (W, u, X)`.
-    fn folded(&self, proof: &Proof, transcript: &mut Transcript) -> Result<(), Refused> {
+    fn folded(&self, proof: &Proof, transcript: &mut Transcript) -> Result<(), ProofError> {
         let random = &proof.random;
         let own = [proof.challenges.as_slice(), &proof.checks_public].concat();
         let relaxed = [
@@ -188,18 +188,19 @@ impl Verifier {
         let (claim, r_x) = transcript.sum_check(Scalar::ZERO, &proof.outer)?;
         let [az, bz, cz] = proof.outer_claims;
         if claim != eq(&tau, &r_x) * (az * bz - cz) {
-            return Err(Refused::OuterSumCheck);
+            return Err(ProofError::OuterSumCheck);
         }
         transcript.scalars(b"claims_outer", &proof.outer_claims);
         let weight = transcript.challenge(b"r")?;
         let rows = [(random.error.as_slice(), Scalar::ONE), (&proof.cross_term, fold)];
-        let error = self.opened(&rows, &proof.error_opening, &r_x).ok_or(Refused::ErrorOpening)?;
+        let error =
+            self.opened(&rows, &proof.error_opening, &r_x).ok_or(ProofError::ErrorOpening)?;
         let joint = az + weight * bz + weight.square() * (cz - error);
         let (claim, r_y) = transcript.sum_check(joint, &proof.inner)?;
-        let (first, at) = r_y.split_first().ok_or(Refused::InnerSumCheck)?;
+        let (first, at) = r_y.split_first().ok_or(ProofError::InnerSumCheck)?;
         let rows = [(random.witness.as_slice(), Scalar::ONE), (&proof.rounds, fold)];
         let opened = self.opened(&rows, &proof.witness_opening, at);
-        let witness = opened.ok_or(Refused::WitnessOpening)?;
+        let witness = opened.ok_or(ProofError::WitnessOpening)?;
         let columns = eq_table(&r_y);
         let known = columns.iter().skip(self.checks.witnesses);
         let known = known.zip(std::iter::once(&u).chain(&public));
@@ -207,7 +208,7 @@ impl Verifier {
         let assignment = (Scalar::ONE - first) * witness + known;
         let [a, b, c] = self.checks.evaluate(&eq_table(&r_x), &columns);
         if claim != (a + weight * b + weight.square() * u * c) * assignment {
-            return Err(Refused::InnerSumCheck);
+            return Err(ProofError::InnerSumCheck);
         }
         transcript.scalars(b"v_W", &proof.witness_opening.row);
         transcript.scalars(b"v_E", &proof.error_opening.row);
@@ -249,15 +250,15 @@ impl Verifier {
         proof: &Proof,
         at: &[Scalar],
         transcript: &mut Transcript,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ProofError> {
         let arg = &proof.evaluation;
         transcript.rows(b"poly_com", &proof.witness);
-        let columns = usize::try_from(MAIN_WIDTH.ilog2()).map_err(|_| Refused::Evaluation)?;
-        let high = at.len().checked_sub(columns).ok_or(Refused::Evaluation)?;
-        let (high, low) = at.split_at_checked(high).ok_or(Refused::Evaluation)?;
-        let row = sum(&eq_table(high), &proof.witness).ok_or(Refused::Evaluation)?;
-        let row = not_identity(row).ok_or(Refused::Evaluation)?;
-        let value = *proof.rounds.last().ok_or(Refused::Evaluation)?;
+        let columns = usize::try_from(MAIN_WIDTH.ilog2()).map_err(|_| ProofError::Evaluation)?;
+        let high = at.len().checked_sub(columns).ok_or(ProofError::Evaluation)?;
+        let (high, low) = at.split_at_checked(high).ok_or(ProofError::Evaluation)?;
+        let row = sum(&eq_table(high), &proof.witness).ok_or(ProofError::Evaluation)?;
+        let row = not_identity(row).ok_or(ProofError::Evaluation)?;
+        let value = *proof.rounds.last().ok_or(ProofError::Evaluation)?;
         transcript.domain(b"inner product argument (linear)");
         transcript.points(b"U", &[row, value]);
         transcript.points(b"delta", &[arg.delta]);
@@ -269,12 +270,12 @@ impl Verifier {
         let points = [&self.main.columns, [self.main.blind, row, arg.delta].as_slice()].concat();
         let own = [-arg.row_blind, r, Scalar::ONE];
         let scalars: Vec<_> = arg.row.iter().map(|value| -*value).chain(own).collect();
-        let first = *self.small.columns.first().ok_or(Refused::Evaluation)?;
+        let first = *self.small.columns.first().ok_or(ProofError::Evaluation)?;
         let second = vanishes(
             &[-product, -arg.value_blind, r, Scalar::ONE],
             &[first, self.small.blind, value, arg.beta],
         );
-        if second && vanishes(&scalars, &points) { Ok(()) } else { Err(Refused::Evaluation) }
+        if second && vanishes(&scalars, &points) { Ok(()) } else { Err(ProofError::Evaluation) }
     }
 }
 

@@ -9,7 +9,7 @@ use spartan2::{
     },
 };
 
-use super::{Affine, Point, Refused, Scalar};
+use super::{Affine, Point, ProofError, Scalar};
 
 pub(super) struct Transcript(<T256HyraxEngine as Engine>::TE);
 
@@ -68,15 +68,15 @@ impl Transcript {
         self.0.dom_sep(name);
     }
 
-    pub(super) fn challenge(&mut self, label: &'static [u8]) -> Result<Scalar, Refused> {
-        self.0.squeeze(label).map_err(|_| Refused::Challenge)
+    pub(super) fn challenge(&mut self, label: &'static [u8]) -> Result<Scalar, ProofError> {
+        self.0.squeeze(label).map_err(|_| ProofError::Challenge)
     }
 
     pub(super) fn challenges(
         &mut self,
         label: &'static [u8],
         count: usize,
-    ) -> Result<Vec<Scalar>, Refused> {
+    ) -> Result<Vec<Scalar>, ProofError> {
         (0..count).map(|_| self.challenge(label)).collect()
     }
 
@@ -87,10 +87,10 @@ impl Transcript {
         &mut self,
         claim: Scalar,
         rounds: &[[Scalar; N]],
-    ) -> Result<(Scalar, Vec<Scalar>), Refused> {
+    ) -> Result<(Scalar, Vec<Scalar>), ProofError> {
         let (mut claim, mut point) = (claim, vec![]);
         for round in rounds {
-            let (constant, higher) = round.split_first().ok_or(Refused::Count)?;
+            let (constant, higher) = round.split_first().ok_or(ProofError::Count)?;
             let linear = higher.iter().fold(claim - constant - constant, |left, one| left - one);
             let said = round.iter().flat_map(|value| *value.to_repr().inner()).collect();
             self.bytes(b"p", said);

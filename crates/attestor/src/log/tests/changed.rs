@@ -231,7 +231,7 @@ fn older(log: &Path, size: u64, count: u16) {
     let mut edge = RightEdge::default();
     let text = fs::read_to_string(log.join("private/journal")).unwrap();
     for line in text.lines().take(usize::from(count)) {
-        let (_, hash) = signed::unverified(&signed::unhex(line).unwrap()).unwrap();
+        let (_, hash) = signed::decode_unverified(&signed::unhex(line).unwrap()).unwrap();
         if edge.size() < size {
             edge.push(leaf_hash(&tlog::entry(&hash))).unwrap();
         }

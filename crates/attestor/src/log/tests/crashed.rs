@@ -155,7 +155,7 @@ fn attestations_released_before_a_kill_are_in_the_log() {
     let mut roots = vec![edge.root()];
     let journal = fs::read_to_string(folder.path().join("private/journal")).unwrap();
     for line in journal.lines() {
-        let (_, hash) = signed::unverified(&signed::unhex(line).unwrap()).unwrap();
+        let (_, hash) = signed::decode_unverified(&signed::unhex(line).unwrap()).unwrap();
         whole.push(tlog::entry(&hash));
         edge.push(leaf_hash(&tlog::entry(&hash))).unwrap();
         roots.push(edge.root());

@@ -9,20 +9,20 @@ use std::{
 use bincode::Options as _;
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-use super::super::{Circuit, Kind, Spartan, System, blank, options, values};
+use super::super::{Circuit, CircuitKind, Snark, Spartan, blank_statement, options, values};
 use crate::{
-    attest::{Circumstances, attest},
-    body::{Build, LogPlace, Time},
-    descriptor::{Claim, Descriptor, Mode},
-    evidence::{BadEvidence, Evidence},
+    attest::{AttestationContext, attest},
+    body::{AttestationTimes, AttestorBuild, LogPosition},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
+    error::ExaminationError,
+    evidence::{Evidence, EvidenceError},
     full_reveal::{Capture, Findings},
-    refusal::Refusal,
-    tls::flight::Trust,
+    tls::flight::CertificateTrust,
     zk::{
-        Block, Refused, ServerData, Statement, ZkBackend, ZkError,
+        Block, ProofError, ServerData, Statement, ZkBackend, ZkError,
         verifier::tests::{Deviation, Forger, Node, Sources},
     },
-    zktls::{Hide, Reveal, examine, reveal},
+    zktls::{HidePolicy, Reveal, examine, reveal},
 };
 use spartan2::traits::snark::R1CSSNARKTrait;
 
@@ -58,8 +58,9 @@ static CONNECTION: LazyLock<Recorded> = LazyLock::new(|| {
     let secret = secret.try_into().unwrap();
     let descriptor = descriptor();
     let capture = Capture { client: &client, server: &server };
-    let (hide, trust) = (Hide::of(&descriptor), trust(&roots));
-    let told = reveal(capture, &secret, &hide, &Asked::default(), &descriptor.host, &trust);
+    let (hide, trust) = (HidePolicy::of(&descriptor), trust(&roots));
+    let told =
+        reveal(capture, &secret, &hide, &StatementRecorder::default(), &descriptor.host, &trust);
     let told = told.unwrap();
     drop(hide);
     Recorded { secret, client, server, roots, descriptor, told }
@@ -75,21 +76,21 @@ fn descriptor() -> Descriptor {
         values: std::collections::BTreeMap::new(),
         hidden: vec!["cookie".into()],
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsRequest],
-        claims: vec![Claim { field: "user_id".into(), pointer: "/user/id".into() }],
+        modes: vec![RevealMode::ZktlsRequest],
+        claims: vec![ClaimDescriptor { field: "user_id".into(), pointer: "/user/id".into() }],
     }
 }
 
-fn trust<'a>(roots: &'a [TrustAnchor<'static>]) -> Trust<'a> {
+fn trust<'a>(roots: &'a [TrustAnchor<'static>]) -> CertificateTrust<'a> {
     let now = std::time::Duration::from_secs(NOW);
-    Trust { roots, now: UnixTime::since_unix_epoch(now) }
+    CertificateTrust { roots, now: UnixTime::since_unix_epoch(now) }
 }
 
 /// Accepts every proof, and records the statement.
 #[derive(Default)]
-struct Asked(Mutex<Option<Statement>>);
+struct StatementRecorder(Mutex<Option<Statement>>);
 
-impl ZkBackend for Asked {
+impl ZkBackend for StatementRecorder {
     fn name(&self) -> &'static str {
         SPARTAN.name()
     }
@@ -113,12 +114,16 @@ impl Recorded {
         Capture { client: &self.client, server: &self.server }
     }
 
-    fn examined(&self, told: &Reveal, backend: &dyn ZkBackend) -> Result<Findings, Refusal> {
+    fn examined(
+        &self,
+        told: &Reveal,
+        backend: &dyn ZkBackend,
+    ) -> Result<Findings, ExaminationError> {
         examine(self.capture(), told, backend, &self.descriptor, &trust(&self.roots))
     }
 
     fn statement(&self, told: &Reveal) -> Statement {
-        let asked = Asked::default();
+        let asked = StatementRecorder::default();
         self.examined(told, &asked).unwrap();
         asked.0.into_inner().unwrap().unwrap()
     }
@@ -132,10 +137,10 @@ impl Recorded {
     }
 
     /// Returns why this proof is refused, by the attestor and by a verifier of the evidence.
-    fn refuses(&self, told: &Reveal, proof: Vec<u8>) -> Refused {
+    fn refuses(&self, told: &Reveal, proof: Vec<u8>) -> ProofError {
         let told = Reveal { proof, ..told.clone() };
         let refused = self.examined(&told, &*SPARTAN).unwrap_err();
-        let found = self.examined(&told, &Asked::default()).unwrap();
+        let found = self.examined(&told, &StatementRecorder::default()).unwrap();
         let (body, _) =
             attest(&found, self.capture(), &self.descriptor, circumstances(), || [0; 16]);
         let evidence = Evidence {
@@ -144,16 +149,16 @@ impl Recorded {
             reveal: told,
             descriptor: serde_json::to_string(&self.descriptor).unwrap(),
         };
-        let again = evidence.bears_out(&body, None, &*SPARTAN, &self.roots);
-        assert_eq!(again.map(drop), Err(BadEvidence::Refused(refused.clone())));
-        let Refusal::Zk(ZkError::Proof(refused)) = refused else { panic!("{refused}") };
+        let again = evidence.verify(&body, None, &*SPARTAN, &self.roots);
+        assert_eq!(again.map(drop), Err(EvidenceError::Refused(refused.clone())));
+        let ExaminationError::Zk(ZkError::Proof(refused)) = refused else { panic!("{refused}") };
         refused
     }
 }
 
-fn circumstances() -> Circumstances {
+fn circumstances() -> AttestationContext {
     let now = NOW * 1000;
-    Circumstances {
+    AttestationContext {
         id: [1; 16],
         issuer: [2; 32],
         session: [3; 32],
@@ -164,23 +169,23 @@ fn circumstances() -> Circumstances {
         egress: 0,
         resolver: 0,
         roots_sha256: [5; 32],
-        time: Time { opened: now, closed: now, signed: now },
-        attestor: Build { version: "0.1.0".into(), sha256: [6; 32] },
-        log: LogPlace { index: 0, before: [7; 32] },
+        time: AttestationTimes { opened: now, closed: now, signed: now },
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [6; 32] },
+        log: LogPosition { index: 0, previous_hash: [7; 32] },
         blind: [8; 32],
     }
 }
 
-const REAL: Kind = Kind { proves_server: false, blocks: 19 };
+const REAL: CircuitKind = CircuitKind { proves_server: false, blocks: 19 };
 
 /// Returns the public values that spartan2's own verifier accepts as proved.
 fn spartan2(proof: &[u8]) -> Option<Vec<super::super::Scalar>> {
-    static KEY: LazyLock<<System as R1CSSNARKTrait<super::super::T256HyraxEngine>>::VerifierKey> =
+    static KEY: LazyLock<<Snark as R1CSSNARKTrait<super::super::T256HyraxEngine>>::VerifierKey> =
         LazyLock::new(|| {
-            let circuit = Circuit { statement: blank(REAL), secret: [0; 32] };
-            System::setup(circuit).unwrap().1
+            let circuit = Circuit { statement: blank_statement(REAL), secret: [0; 32] };
+            Snark::setup(circuit).unwrap().1
         });
-    let proof: System = options().deserialize(proof).ok()?;
+    let proof: Snark = options().deserialize(proof).ok()?;
     proof.verify(&KEY).ok()
 }
 
@@ -194,12 +199,12 @@ fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
     let public = values(&statement);
     let verifier = SPARTAN.verifier(REAL).unwrap();
     let by_the_rules = Forger::new(&verifier).proof(&public, &Deviation::default()).bytes();
-    assert_eq!(CONNECTION.refuses(&lie, by_the_rules.clone()), Refused::Evaluation);
-    let expected = [Refused::Count, Refused::Option, Refused::Count];
+    assert_eq!(CONNECTION.refuses(&lie, by_the_rules.clone()), ProofError::Evaluation);
+    let expected = [ProofError::Count, ProofError::Option, ProofError::Count];
     for (deviation, expected) in Deviation::convincing().iter().zip(expected) {
         let mut proof = Forger::new(&verifier).proof(&public, deviation).bytes();
         assert_eq!(spartan2(&proof), Some(public.clone()), "{deviation:?}");
-        assert_eq!(CONNECTION.refuses(&lie, proof.clone()), Refused::Size, "{deviation:?}");
+        assert_eq!(CONNECTION.refuses(&lie, proof.clone()), ProofError::Size, "{deviation:?}");
         proof.resize(by_the_rules.len(), 0);
         assert_eq!(CONNECTION.refuses(&lie, proof), expected, "{deviation:?}");
     }
@@ -230,7 +235,10 @@ fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
     let accepted: Vec<_> = refusals.iter().filter(|(_, refused)| refused.is_ok()).collect();
     assert!(accepted.is_empty(), "{accepted:?}");
     let structure = refusals.iter().filter(|(_, refused)| {
-        matches!(refused, Err(ZkError::Proof(Refused::Size | Refused::Count | Refused::Option)))
+        matches!(
+            refused,
+            Err(ZkError::Proof(ProofError::Size | ProofError::Count | ProofError::Option))
+        )
     });
     let structure = structure.count();
     assert!(structure > refusals.len() / 4 && structure < refusals.len(), "{structure}");
@@ -249,7 +257,7 @@ fn unequal_lengths_of_a_real_proof_are_errors_and_no_panic() {
     *proof.parts().swap_remove(2).parts().swap_remove(0) = Node::List(fewer);
     let proof = proof.bytes();
     assert!(catch_unwind(AssertUnwindSafe(|| spartan2(&proof))).is_err(), "spartan2 panics");
-    assert_eq!(CONNECTION.refuses(&CONNECTION.told, proof), Refused::Size);
+    assert_eq!(CONNECTION.refuses(&CONNECTION.told, proof), ProofError::Size);
 }
 
 /// An honest proof is accepted for each circuit, and only for its own statement and circuit. The
@@ -268,12 +276,12 @@ fn an_honest_proof_of_each_circuit_is_accepted() {
             statement.server = ServerData::Proved(CONNECTION.server_iv(&statement.transcript));
         }
         statement.blocks.resize(kind.blocks, Block::BLANK);
-        assert_eq!(Kind::of(&statement), Ok(kind));
+        assert_eq!(CircuitKind::of(&statement), Ok(kind));
         let proof = SPARTAN.prove(&statement, &CONNECTION.secret).unwrap();
         assert_eq!(SPARTAN.verify(&statement, &proof), Ok(()), "{kind:?}");
         let mut other = statement.clone();
         other.blocks[kind.blocks - 1].nonce[11] ^= 1;
-        let refused = Err(ZkError::Proof(Refused::PublicValues));
+        let refused = Err(ZkError::Proof(ProofError::PublicValues));
         assert_eq!(SPARTAN.verify(&other, &proof), refused, "{kind:?}");
         other.blocks.truncate(kind.blocks - 50);
         assert!(SPARTAN.verify(&other, &proof).is_err(), "{kind:?}");
@@ -282,7 +290,7 @@ fn an_honest_proof_of_each_circuit_is_accepted() {
 
 impl Recorded {
     fn server_iv(&self, transcript: &[u8; 32]) -> [u8; 12] {
-        let suite = crate::tls::schedule::Suite::ChaCha20Poly1305Sha256;
+        let suite = crate::tls::key_schedule::Suite::ChaCha20Poly1305Sha256;
         suite.iv(&suite.application_traffic(&self.secret, transcript).server).unwrap()
     }
 }

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{
-    super::{Refused, Scalar},
+    super::{ProofError, Scalar},
     deviation::{Deviation, Late},
     forger::Forger,
     small::{FOUR_ROWS, ONE_ROW},
@@ -27,7 +27,7 @@ fn a_malicious_prover_needs_its_deviation() {
     assert_eq!(ONE_ROW.spartan2(&by_the_rules), None);
     assert_eq!(
         ONE_ROW.verifier.verify(&false_values(), &by_the_rules),
-        Err(Refused::Evaluation),
+        Err(ProofError::Evaluation),
         "only the witness's evaluation fails"
     );
     for deviation in Deviation::convincing() {
@@ -41,7 +41,7 @@ fn each_forgery_is_refused_for_its_structure() {
     for deviation in Deviation::convincing() {
         let proof = forged(&deviation);
         let refused = ONE_ROW.verifier.verify(&false_values(), &proof);
-        assert_eq!(refused, Err(Refused::Size), "{deviation:?}");
+        assert_eq!(refused, Err(ProofError::Size), "{deviation:?}");
     }
 }
 
@@ -50,7 +50,7 @@ fn each_forgery_is_refused_for_its_structure() {
 #[test]
 fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     let size = ONE_ROW.verifier.layout.bytes();
-    let expected = [Refused::Count, Refused::Option, Refused::Count];
+    let expected = [ProofError::Count, ProofError::Option, ProofError::Count];
     for (deviation, expected) in Deviation::convincing().iter().zip(expected) {
         let mut proof = forged(deviation);
         proof.resize(size, 0);
@@ -75,7 +75,7 @@ fn unequal_lengths_are_errors_and_no_panic() {
     let spartan2 = catch_unwind(AssertUnwindSafe(|| ONE_ROW.spartan2(&proof)));
     assert!(spartan2.is_err(), "spartan2 panics");
     let public = ONE_ROW.circuit.public();
-    assert_eq!(ONE_ROW.verifier.verify(&public, &proof), Err(Refused::Size));
+    assert_eq!(ONE_ROW.verifier.verify(&public, &proof), Err(ProofError::Size));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_witness_of_several_rows_is_forged_as_little() {
     let [deviation, ..] = Deviation::convincing();
     let proof = Forger::new(&FOUR_ROWS.verifier).proof(&public, &deviation).bytes();
     assert_eq!(FOUR_ROWS.spartan2(&proof), Some(public.to_vec()));
-    assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(Refused::Size));
+    assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(ProofError::Size));
 }
 
 /// A forger may commit to any witness of any length.
@@ -92,11 +92,11 @@ fn a_witness_of_several_rows_is_forged_as_little() {
 fn no_witness_proves_what_does_not_hold() {
     let numbers = |count: u64| (1..=count).map(Scalar::from).collect::<Vec<_>>();
     for (count, expected) in [
-        (2048, Refused::Evaluation),
-        (1, Refused::Evaluation),
-        (0, Refused::Size),
-        (2049, Refused::Size),
-        (3 * 2048, Refused::Size),
+        (2048, ProofError::Evaluation),
+        (1, ProofError::Evaluation),
+        (0, ProofError::Size),
+        (2049, ProofError::Size),
+        (3 * 2048, ProofError::Size),
     ] {
         let deviation = Deviation { witness: Some(numbers(count)), ..Deviation::default() };
         let proof = forged(&deviation);
@@ -136,7 +136,7 @@ fn refused_for_its_structure(proof: &Node, what: &str) {
     for size in [proof.len(), ONE_ROW.verifier.layout.bytes()] {
         proof.resize(size, 0);
         let refused = ONE_ROW.verifier.verify(&false_values(), &proof).unwrap_err();
-        let structure = [Refused::Size, Refused::Count, Refused::Option];
+        let structure = [ProofError::Size, ProofError::Count, ProofError::Option];
         assert!(structure.contains(&refused), "{what}: {refused}");
     }
 }

@@ -4,7 +4,7 @@ use ff::{Field as _, PrimeField as _};
 use halo2curves::group::GroupEncoding as _;
 
 use super::{
-    super::{Affine, CHECKS_WIDTH, Scalar, Transcript, checks::PUBLIC, eq_table},
+    super::{Affine, CHECKS_WIDTH, Scalar, Transcript, checks::PUBLIC_VALUES, eq_table},
     tree::Node,
 };
 
@@ -18,7 +18,7 @@ pub(super) struct Committed {
 /// The checks' instance and its witness.
 pub(super) struct Checks {
     pub(super) challenges: Vec<Scalar>,
-    pub(super) public: [Scalar; PUBLIC],
+    pub(super) public: [Scalar; PUBLIC_VALUES],
     pub(super) witness: Committed,
     /// The value that the last round commits to.
     pub(super) evaluation: Scalar,

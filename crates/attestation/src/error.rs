@@ -2,10 +2,10 @@
 
 /// A defect of the recording, or of the revealed data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ExaminationError {
     // Records (RFC 8446, section 5).
     #[error("a record is truncated")]
-    RecordCutOff,
+    RecordTruncated,
     #[error("a record is longer than RFC 8446 allows")]
     RecordTooLong,
     #[error("a record is empty")]
@@ -20,23 +20,23 @@ pub enum Refusal {
     #[error("a direction does not start with its hello")]
     NoHello,
     #[error("a hello is fragmented, or its record contains more data")]
-    HelloInPieces,
+    FragmentedHello,
     #[error("a hello is malformed")]
-    BrokenHello,
+    MalformedHello,
     #[error("extension {0} occurs twice")]
-    ExtensionTwice(u16),
+    DuplicateExtension(u16),
     #[error("the session resumes another one, so that there is no certificate")]
     Resumption,
     #[error("data is sent before the server is authenticated")]
     EarlyData,
     #[error("the hello is encrypted, so that its host is not visible")]
-    HiddenHello,
+    EncryptedHello,
     #[error("the client offers extension {0}, which is not allowed")]
     ClientExtension(u16),
     #[error("the server's hello has extension {0}, which is not allowed")]
     ServerExtension(u16),
     #[error("the connection is for another host")]
-    AnotherHost,
+    HostMismatch,
     #[error("the only version must be TLS 1.3")]
     TlsVersion,
     #[error("the only protocol must be http/1.1")]
@@ -88,25 +88,25 @@ pub enum Refusal {
     #[error("a record comes after close_notify")]
     AfterClose,
     #[error("a handshake message is fragmented after the handshake")]
-    HandshakeInPieces,
+    FragmentedHandshake,
     #[error("handshake message {0} follows the handshake")]
-    LateHandshake(u8),
+    UnexpectedHandshake(u8),
     #[error("the descriptor does not allow this mode")]
     Mode,
     // The prover's reveal message and proof.
     #[error("the revealed data does not match the recording, or is ambiguous")]
     Reveal,
     #[error("a value that must be hidden occurs in the revealed data")]
-    HiddenIsTold,
+    HiddenValueRevealed,
     #[error("the proof is refused: {0}")]
     Zk(#[from] crate::zk::ZkError),
     // HTTP/1.1 (RFC 9112) and JSON (RFC 8259).
     #[error("the request is refused: {0}")]
-    Request(#[from] crate::http::request::BadRequest),
+    Request(#[from] crate::http::request::RequestError),
     #[error("the response is refused: {0}")]
-    Response(#[from] crate::http::response::BadResponse),
+    Response(#[from] crate::http::response::ResponseError),
     #[error("the body is refused: {0}")]
-    Body(#[from] crate::json::BadJson),
+    Body(#[from] crate::json::JsonError),
     #[error("the revealed part of the response is refused: {0}")]
-    Selective(#[from] crate::http::selective::BadDisclosure),
+    Selective(#[from] crate::http::selective::SelectiveError),
 }

@@ -3,36 +3,39 @@
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
 use super::{
-    ALERT, APPLICATION_DATA, HANDSHAKE, NEW_SESSION_TICKET, schedule::Suite, wire::Record,
+    ALERT, APPLICATION_DATA, HANDSHAKE, NEW_SESSION_TICKET, key_schedule::Suite, records::TlsRecord,
 };
-use crate::{bytes::Bytes, refusal::Refusal};
+use crate::{bytes::ByteReader, error::ExaminationError};
 
 /// `close_notify`, a warning (RFC 8446, section 6.1).
 pub(crate) const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
 /// Decrypts one direction's records of one phase, in sequence.
-pub(crate) struct Opener {
+pub(crate) struct RecordDecrypter {
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
     sequence: u64,
 }
 
 /// The decrypted content of a record.
-pub(crate) struct Opened {
+pub(crate) struct InnerPlaintext {
     pub(crate) kind: u8,
     pub(crate) content: Vec<u8>,
     /// Number of zeros after the content (RFC 8446, section 5.4).
     pub(crate) padding: usize,
 }
 
-impl Opener {
-    pub(crate) fn new(suite: Suite, secret: &[u8]) -> Result<Self, Refusal> {
+impl RecordDecrypter {
+    pub(crate) fn new(suite: Suite, secret: &[u8]) -> Result<Self, ExaminationError> {
         let keys = suite.key(secret).zip(suite.iv(secret));
-        let (key, iv) = keys.ok_or(Refusal::SecretLength)?;
+        let (key, iv) = keys.ok_or(ExaminationError::SecretLength)?;
         Ok(Self { key, iv, sequence: 0 })
     }
 
-    pub(crate) fn open(&mut self, record: &Record<'_>) -> Result<Opened, Refusal> {
+    pub(crate) fn decrypt(
+        &mut self,
+        record: &TlsRecord<'_>,
+    ) -> Result<InnerPlaintext, ExaminationError> {
         let nonce = nonce(self.iv, self.sequence);
         let mut content = record.body.to_vec();
         let opened = self.key.open_in_place(
@@ -40,14 +43,15 @@ impl Opener {
             Aad::from(record.header),
             &mut content,
         );
-        let length = opened.map_err(|_| Refusal::Tag(self.sequence))?.len();
+        let length = opened.map_err(|_| ExaminationError::Tag(self.sequence))?.len();
         self.sequence += 1;
         content.truncate(length);
-        let end = content.iter().rposition(|byte| *byte != 0).ok_or(Refusal::NoInnerType)?;
+        let end =
+            content.iter().rposition(|byte| *byte != 0).ok_or(ExaminationError::NoInnerType)?;
         let padding = content.len() - end - 1;
         let kind = content.get(end).copied().unwrap_or_default();
         content.truncate(end);
-        Ok(Opened { kind, content, padding })
+        Ok(InnerPlaintext { kind, content, padding })
     }
 }
 
@@ -63,23 +67,23 @@ pub(crate) fn nonce(mut iv: [u8; NONCE_LEN], sequence: u64) -> [u8; NONCE_LEN] {
 pub(crate) fn client_data(
     suite: Suite,
     secret: &[u8],
-    records: &[Record<'_>],
-) -> Result<Vec<u8>, Refusal> {
-    let mut opener = Opener::new(suite, secret)?;
+    records: &[TlsRecord<'_>],
+) -> Result<Vec<u8>, ExaminationError> {
+    let mut opener = RecordDecrypter::new(suite, secret)?;
     let (mut said, mut closed) = (vec![], false);
     for record in records {
-        let Opened { kind, content, padding } = opener.open(record)?;
+        let InnerPlaintext { kind, content, padding } = opener.decrypt(record)?;
         if closed {
-            return Err(Refusal::AfterClose);
+            return Err(ExaminationError::AfterClose);
         }
         if padding > 0 {
-            return Err(Refusal::Padding);
+            return Err(ExaminationError::Padding);
         }
         match kind {
-            APPLICATION_DATA if content.is_empty() => return Err(Refusal::EmptyData),
+            APPLICATION_DATA if content.is_empty() => return Err(ExaminationError::EmptyData),
             APPLICATION_DATA => said.extend(content),
             ALERT if content == CLOSE_NOTIFY => closed = true,
-            other => return Err(Refusal::InnerType(other)),
+            other => return Err(ExaminationError::InnerType(other)),
         }
     }
     Ok(said)
@@ -92,20 +96,20 @@ pub(crate) fn client_data(
 pub(crate) fn server_data(
     suite: Suite,
     secret: &[u8],
-    records: &[Record<'_>],
-) -> Result<Vec<u8>, Refusal> {
-    let mut opener = Opener::new(suite, secret)?;
+    records: &[TlsRecord<'_>],
+) -> Result<Vec<u8>, ExaminationError> {
+    let mut opener = RecordDecrypter::new(suite, secret)?;
     let (mut said, mut closed) = (vec![], false);
     for record in records {
-        let Opened { kind, content, .. } = opener.open(record)?;
+        let InnerPlaintext { kind, content, .. } = opener.decrypt(record)?;
         if closed {
-            return Err(Refusal::AfterClose);
+            return Err(ExaminationError::AfterClose);
         }
         match kind {
             APPLICATION_DATA => said.extend(content),
             ALERT if content == CLOSE_NOTIFY => closed = true,
-            HANDSHAKE => tickets(&content)?,
-            other => return Err(Refusal::InnerType(other)),
+            HANDSHAKE => check_tickets(&content)?,
+            other => return Err(ExaminationError::InnerType(other)),
         }
     }
     Ok(said)
@@ -113,13 +117,13 @@ pub(crate) fn server_data(
 
 /// Checks that the server sends only tickets after its flight; a `KeyUpdate` would leave the proved
 /// keys.
-fn tickets(content: &[u8]) -> Result<(), Refusal> {
-    let mut rest = Bytes(content);
+fn check_tickets(content: &[u8]) -> Result<(), ExaminationError> {
+    let mut rest = ByteReader(content);
     while !rest.is_empty() {
         let message = rest.u8().zip(rest.vector24());
-        let (kind, _) = message.ok_or(Refusal::HandshakeInPieces)?;
+        let (kind, _) = message.ok_or(ExaminationError::FragmentedHandshake)?;
         if kind != NEW_SESSION_TICKET {
-            return Err(Refusal::LateHandshake(kind));
+            return Err(ExaminationError::UnexpectedHandshake(kind));
         }
     }
     Ok(())

@@ -9,31 +9,32 @@ use chacha20::{
 };
 
 use super::{
-    Answered, Inner, Reveal, SUITE, Told, array, examine_own, shown, statement::statement_of,
+    PartialResponse, Reveal, RevealedRecord, RevealedServerData, SUITE, array, examine_unproved,
+    masked, statement::statement_of,
 };
 use crate::{
-    descriptor::{Descriptor, Mode},
+    descriptor::{Descriptor, RevealMode},
+    error::ExaminationError,
     full_reveal::Capture,
     http::{
         request,
-        selective::{self, Hidden},
+        selective::{self, HiddenBytes},
     },
-    refusal::Refusal,
     tls::{
         APPLICATION_DATA,
-        flight::{self, Trust},
+        decrypt::{InnerPlaintext, RecordDecrypter, client_data, nonce, server_data},
+        flight::{self, CertificateTrust},
         hello,
-        open::{Opened, Opener, client_data, nonce, server_data},
-        wire::{Record, Wire},
+        records::{RecordStreams, TlsRecord},
     },
     zk::{Statement, ZkBackend},
 };
 
 /// Hidden values that are shorter than this may occur elsewhere by chance.
-const SHORTEST: usize = 8;
+const MIN_SEARCHED_BYTES: usize = 8;
 
 /// The hidden parts of each direction, as functions of its bytes.
-pub struct Hide<'a> {
+pub struct HidePolicy<'a> {
     request: HideRequest<'a>,
     /// `None` if the response is revealed.
     response: Option<HideResponse<'a>>,
@@ -42,19 +43,20 @@ pub struct Hide<'a> {
 }
 
 /// Returns the hidden parts of a request. After an error nothing may be revealed.
-pub type HideRequest<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Range<usize>>, Refusal> + 'a>;
+pub type HideRequest<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Range<usize>>, ExaminationError> + 'a>;
 
 /// Returns the hidden parts of a response, with their proved classes.
-pub type HideResponse<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<Hidden>, Refusal> + 'a>;
+pub type HideResponse<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<HiddenBytes>, ExaminationError> + 'a>;
 
-impl<'a> Hide<'a> {
+impl<'a> HidePolicy<'a> {
     /// Hides the parts that a descriptor's mode hides.
     #[must_use]
     pub fn of(descriptor: &'a Descriptor) -> Self {
-        let response: HideResponse<'a> = Box::new(|said| Ok(selective::to_hide(said, descriptor)?));
+        let response: HideResponse<'a> =
+            Box::new(|said| Ok(selective::hidden_parts(said, descriptor)?));
         Self {
-            request: Box::new(|said| Ok(request::to_hide(said, descriptor)?)),
-            response: descriptor.modes.contains(&Mode::ZktlsFull).then_some(response),
+            request: Box::new(|said| Ok(request::hidden_ranges(said, descriptor)?)),
+            response: descriptor.modes.contains(&RevealMode::ZktlsFull).then_some(response),
             descriptor: Some(descriptor),
         }
     }
@@ -75,40 +77,40 @@ impl<'a> Hide<'a> {
 pub fn reveal(
     capture: Capture<'_>,
     secret: &[u8; 32],
-    hide: &Hide<'_>,
+    hide: &HidePolicy<'_>,
     backend: &dyn ZkBackend,
     host: &str,
-    trust: &Trust<'_>,
-) -> Result<Reveal, Refusal> {
-    let (mut reveal, statement) = stated(capture, secret, hide, backend, (host, trust))?;
+    trust: &CertificateTrust<'_>,
+) -> Result<Reveal, ExaminationError> {
+    let (mut reveal, statement) = prepare(capture, secret, hide, backend, (host, trust))?;
     reveal.proof = backend.prove(&statement, secret)?;
     Ok(reveal)
 }
 
 /// Returns the revealed values without the proof, and the statement to be proved.
-fn stated(
+fn prepare(
     capture: Capture<'_>,
     secret: &[u8; 32],
-    hide: &Hide<'_>,
+    hide: &HidePolicy<'_>,
     backend: &dyn ZkBackend,
-    (host, trust): (&str, &Trust<'_>),
-) -> Result<(Reveal, Statement), Refusal> {
-    let wire = Wire::read(capture.client, capture.server)?;
-    hello::agreed(wire.client.hello, wire.server.hello, host, &[SUITE])?;
+    (host, trust): (&str, &CertificateTrust<'_>),
+) -> Result<(Reveal, Statement), ExaminationError> {
+    let wire = RecordStreams::read(capture.client, capture.server)?;
+    hello::read_hellos(wire.client.hello, wire.server.hello, host, &[SUITE])?;
     let hellos = SUITE.hash(&[wire.client.hello, wire.server.hello]);
     let handshake = SUITE.handshake_traffic(secret, &hellos);
-    let server = flight::server(&wire, SUITE, &handshake.server, host, trust)?;
+    let server = flight::verify_server(&wire, SUITE, &handshake.server, host, trust)?;
     let data = SUITE.application_traffic(secret, &server.transcript);
-    let records = wire.client.sealed.get(1..).unwrap_or_default();
+    let records = wire.client.encrypted.get(1..).unwrap_or_default();
     let said = client_data(SUITE, &data.client, records)?;
     let hidden = (hide.request)(&said)?;
     let client = StreamKey::new(&data.client)?;
-    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
+    let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
     let (told, hidden_answer) = match &hide.response {
-        None => (Told::Opened(array(&data.server)?), vec![]),
+        None => (RevealedServerData::Opened(array(&data.server)?), vec![]),
         Some(hide) => {
-            let (told, hidden) = answered(&data.server, rest, hide)?;
-            (Told::Proved(Box::new(told)), hidden)
+            let (told, hidden) = reveal_response(&data.server, rest, hide)?;
+            (RevealedServerData::Proved(Box::new(told)), hidden)
         }
     };
     let reveal = Reveal {
@@ -117,15 +119,15 @@ fn stated(
         server: told,
         client_iv: client.iv,
         tag_keys: (0..).zip(records).map(|(at, _)| client.tag_key(at).into()).collect(),
-        said: shown(&said, &hidden),
+        said: masked(&said, &hidden),
         hidden,
         proof: vec![],
     };
     if let Some(descriptor) = hide.descriptor {
         // Late handshake messages and data after close_notify are refused here in every mode.
         let answer = server_data(SUITE, &data.server, rest)?;
-        stays_hidden(&said, &answer, &reveal)?;
-        examine_own(capture, &reveal, backend, descriptor, trust)?;
+        check_not_revealed(&said, &answer, &reveal)?;
+        examine_unproved(capture, &reveal, backend, descriptor, trust)?;
     }
     let statement = statement_of(&wire, rest, &reveal, &hidden_answer, &server.transcript)?;
     Ok((reveal, statement))
@@ -133,40 +135,44 @@ fn stated(
 
 /// Checks that no hidden value of the request occurs in the revealed data: neither in the rest of
 /// the request, nor in the revealed part of the response.
-fn stays_hidden(said: &[u8], answer: &[u8], reveal: &Reveal) -> Result<(), Refusal> {
+fn check_not_revealed(said: &[u8], answer: &[u8], reveal: &Reveal) -> Result<(), ExaminationError> {
     let opened = match &reveal.server {
-        Told::Opened(_) => answer,
-        Told::Proved(told) => &told.said,
+        RevealedServerData::Opened(_) => answer,
+        RevealedServerData::Proved(told) => &told.said,
     };
     let is_told = |range: &Range<usize>| {
         let value = said.get(range.clone()).unwrap_or_default().trim_ascii();
         let has = |text: &[u8]| text.windows(value.len().max(1)).any(|part| part == value);
-        value.len() >= SHORTEST && (has(&reveal.said) || has(opened))
+        value.len() >= MIN_SEARCHED_BYTES && (has(&reveal.said) || has(opened))
     };
-    if reveal.hidden.iter().any(is_told) { Err(Refusal::HiddenIsTold) } else { Ok(()) }
+    if reveal.hidden.iter().any(is_told) {
+        Err(ExaminationError::HiddenValueRevealed)
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the revealed values of the server's records, and the hidden parts.
-fn answered(
+fn reveal_response(
     secret: &[u8],
-    records: &[Record<'_>],
+    records: &[TlsRecord<'_>],
     hide: &HideResponse<'_>,
-) -> Result<(Answered, Vec<Hidden>), Refusal> {
+) -> Result<(PartialResponse, Vec<HiddenBytes>), ExaminationError> {
     let key = StreamKey::new(secret)?;
-    let mut opener = Opener::new(SUITE, secret)?;
+    let mut opener = RecordDecrypter::new(SUITE, secret)?;
     let (mut said, mut inner) = (vec![], vec![]);
     for (sequence, record) in (0..).zip(records) {
-        let Opened { kind, content, padding } = opener.open(record)?;
+        let InnerPlaintext { kind, content, padding } = opener.decrypt(record)?;
         if kind == APPLICATION_DATA {
             said.extend(content);
         }
-        let padding = u16::try_from(padding).map_err(|_| Refusal::Reveal)?;
-        inner.push(Inner { kind, padding, tag_key: key.tag_key(sequence) });
+        let padding = u16::try_from(padding).map_err(|_| ExaminationError::Reveal)?;
+        inner.push(RevealedRecord { kind, padding, tag_key: key.tag_key(sequence) });
     }
     let hidden = hide(&said)?;
     let ranges: Vec<_> = hidden.iter().map(|hidden| hidden.range.clone()).collect();
-    let said = shown(&said, &ranges);
-    Ok((Answered { iv: key.iv, records: inner, said, hidden: ranges }, hidden))
+    let said = masked(&said, &ranges);
+    Ok((PartialResponse { iv: key.iv, records: inner, said, hidden: ranges }, hidden))
 }
 
 /// The key and the IV of one direction's data.
@@ -176,9 +182,9 @@ struct StreamKey {
 }
 
 impl StreamKey {
-    fn new(secret: &[u8]) -> Result<Self, Refusal> {
-        let iv = SUITE.iv(secret).ok_or(Refusal::SecretLength)?;
-        Ok(Self { key: array(&SUITE.expand(secret, "key", &[], 32))?, iv })
+    fn new(secret: &[u8]) -> Result<Self, ExaminationError> {
+        let iv = SUITE.iv(secret).ok_or(ExaminationError::SecretLength)?;
+        Ok(Self { key: array(&SUITE.expand_label(secret, "key", &[], 32))?, iv })
     }
 
     fn tag_key(&self, sequence: u64) -> [u8; 32] {

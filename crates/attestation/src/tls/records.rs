@@ -1,21 +1,21 @@
 //! Parses the records (RFC 8446, section 5.1) of both directions.
 
 use super::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, CLIENT_HELLO, HANDSHAKE, SERVER_HELLO};
-use crate::{bytes::Bytes, refusal::Refusal};
+use crate::{bytes::ByteReader, error::ExaminationError};
 
-const HEADER: usize = 5;
+const HEADER_BYTES: usize = 5;
 /// Maximum length of an encrypted record (RFC 8446, section 5.2).
-const LONGEST: usize = (1 << 14) + 256;
+const MAX_CIPHERTEXT_BYTES: usize = (1 << 14) + 256;
 /// Maximum number of records; an honest exchange of the largest allowed size has fewer.
-const MOST_RECORDS: usize = 4096;
+const MAX_RECORDS: usize = 4096;
 const LEGACY_VERSION: [u8; 2] = [3, 3];
 /// The version of the record of a first `ClientHello` (RFC 8446, section 5.1).
-const FIRST_VERSION: [u8; 2] = [3, 1];
+const CLIENT_HELLO_RECORD_VERSION: [u8; 2] = [3, 1];
 
 /// A record with its header.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
-    pub(crate) header: [u8; HEADER],
+pub(crate) struct TlsRecord<'a> {
+    pub(crate) header: [u8; HEADER_BYTES],
     pub(crate) body: &'a [u8],
 }
 
@@ -24,18 +24,18 @@ pub(crate) struct Record<'a> {
 pub(crate) struct Direction<'a> {
     /// The complete message with its header.
     pub(crate) hello: &'a [u8],
-    pub(crate) sealed: Vec<Record<'a>>,
+    pub(crate) encrypted: Vec<TlsRecord<'a>>,
 }
 
 /// Both directions of a connection.
 #[derive(Debug)]
-pub(crate) struct Wire<'a> {
+pub(crate) struct RecordStreams<'a> {
     pub(crate) client: Direction<'a>,
     pub(crate) server: Direction<'a>,
 }
 
-impl<'a> Wire<'a> {
-    pub(crate) fn read(client: &'a [u8], server: &'a [u8]) -> Result<Self, Refusal> {
+impl<'a> RecordStreams<'a> {
+    pub(crate) fn read(client: &'a [u8], server: &'a [u8]) -> Result<Self, ExaminationError> {
         Ok(Self {
             client: direction(client, CLIENT_HELLO)?,
             server: direction(server, SERVER_HELLO)?,
@@ -43,30 +43,30 @@ impl<'a> Wire<'a> {
     }
 }
 
-fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
-    let mut rest = Bytes(bytes);
+fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, ExaminationError> {
+    let mut rest = ByteReader(bytes);
     let first = record(&mut rest)?;
     let [content, major, minor, ..] = first.header;
     // No signature covers this version: only the value that the prover's TLS library writes is
     // accepted, so that no byte can be chosen freely.
-    let version = if kind == CLIENT_HELLO { FIRST_VERSION } else { LEGACY_VERSION };
+    let version = if kind == CLIENT_HELLO { CLIENT_HELLO_RECORD_VERSION } else { LEGACY_VERSION };
     if content != HANDSHAKE || [major, minor] != version {
-        return Err(Refusal::NoHello);
+        return Err(ExaminationError::NoHello);
     }
-    let mut message = Bytes(first.body);
+    let mut message = ByteReader(first.body);
     if message.u8() != Some(kind) {
-        return Err(Refusal::NoHello);
+        return Err(ExaminationError::NoHello);
     }
     // A fragmented hello, or more data in its record, would be ambiguous.
     if message.vector24().is_none() || !message.is_empty() {
-        return Err(Refusal::HelloInPieces);
+        return Err(ExaminationError::FragmentedHello);
     }
     let (mut sealed, mut compatible) = (vec![], false);
     while !rest.is_empty() {
         let record = record(&mut rest)?;
         let [content, major, minor, ..] = record.header;
         if [major, minor] != LEGACY_VERSION {
-            return Err(Refusal::RecordVersion);
+            return Err(ExaminationError::RecordVersion);
         }
         match content {
             APPLICATION_DATA => sealed.push(record),
@@ -75,25 +75,25 @@ fn direction(bytes: &[u8], kind: u8) -> Result<Direction<'_>, Refusal> {
             CHANGE_CIPHER_SPEC if record.body == [1] && sealed.is_empty() && !compatible => {
                 compatible = true;
             }
-            other => return Err(Refusal::PlaintextRecord(other)),
+            other => return Err(ExaminationError::PlaintextRecord(other)),
         }
-        if sealed.len() > MOST_RECORDS {
-            return Err(Refusal::TooManyRecords);
+        if sealed.len() > MAX_RECORDS {
+            return Err(ExaminationError::TooManyRecords);
         }
     }
-    Ok(Direction { hello: first.body, sealed })
+    Ok(Direction { hello: first.body, encrypted: sealed })
 }
 
-fn record<'a>(rest: &mut Bytes<'a>) -> Result<Record<'a>, Refusal> {
-    let header: [u8; HEADER] = rest.array().ok_or(Refusal::RecordCutOff)?;
+fn record<'a>(rest: &mut ByteReader<'a>) -> Result<TlsRecord<'a>, ExaminationError> {
+    let header: [u8; HEADER_BYTES] = rest.array().ok_or(ExaminationError::RecordTruncated)?;
     let [.., high, low] = header;
     let length = usize::from(u16::from_be_bytes([high, low]));
-    if length > LONGEST {
-        return Err(Refusal::RecordTooLong);
+    if length > MAX_CIPHERTEXT_BYTES {
+        return Err(ExaminationError::RecordTooLong);
     }
     if length == 0 {
-        return Err(Refusal::RecordEmpty);
+        return Err(ExaminationError::RecordEmpty);
     }
-    let body = rest.take(length).ok_or(Refusal::RecordCutOff)?;
-    Ok(Record { header, body })
+    let body = rest.take(length).ok_or(ExaminationError::RecordTruncated)?;
+    Ok(TlsRecord { header, body })
 }
