@@ -119,13 +119,13 @@ fn case(mode: RevealMode, cookie: usize, body: usize) -> Value {
         let secret = session.secret.as_slice().try_into().unwrap();
         let hide = HidePolicy::of(&descriptor);
         let began = Instant::now();
-        let told = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
+        let revealed = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
         let proved = began.elapsed().as_secs_f64();
         let began = Instant::now();
-        examine(capture, &told, &backend, &descriptor, &trust).unwrap();
+        examine(capture, &revealed, &backend, &descriptor, &trust).unwrap();
         let verified = began.elapsed().as_secs_f64();
-        let telling = attestation::signed::write(&told).unwrap().len();
-        sizes = (told.proof.len(), session.client.len() + session.server.len() + telling);
+        let telling = attestation::signed::write(&revealed).unwrap().len();
+        sizes = (revealed.proof.len(), session.client.len() + session.server.len() + telling);
         if round > 0 {
             prove.push(proved);
             verify.push(verified);

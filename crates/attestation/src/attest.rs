@@ -113,14 +113,14 @@ pub fn partner_hash(salt: &[u8; 32], team: &[u8; 16]) -> [u8; 32] {
 /// Builds the body to be signed, and its disclosure, from the findings about a connection. `salt`
 /// returns random bytes.
 pub fn attest(
-    found: &Findings,
+    findings: &Findings,
     capture: Capture<'_>,
     descriptor: &Descriptor,
-    circumstances: AttestationContext,
+    context: AttestationContext,
     salt: impl FnMut() -> [u8; 16],
 ) -> (Body, Disclosure) {
     let Openings { request: asked, response: answered, claims: claimed } =
-        Openings::of(found, salt);
+        Openings::of(findings, salt);
     let leaves = |openings: &[Opening]| {
         openings.iter().map(|opening| Leaf(opening.commitment())).collect::<Vec<_>>()
     };
@@ -133,32 +133,32 @@ pub fn attest(
     });
     let body = Body {
         version: VERSION,
-        id: circumstances.id,
-        issuer: circumstances.issuer,
+        id: context.id,
+        issuer: context.issuer,
         algorithm: ED25519,
-        mode: found.mode.number(),
-        session: circumstances.session,
-        partner: circumstances.partner,
-        attempt: circumstances.attempt,
-        challenge: circumstances.challenge,
+        mode: findings.mode.number(),
+        session: context.session,
+        partner: context.partner,
+        attempt: context.attempt,
+        challenge: context.challenge,
         descriptor: descriptor.reference(),
         server: AttestedServer {
             name: descriptor.host.clone(),
             port: 443,
-            address: circumstances.server_address,
-            egress: circumstances.egress,
-            resolver: circumstances.resolver,
+            address: context.server_address,
+            egress: context.egress,
+            resolver: context.resolver,
         },
-        tls: tls(found, circumstances.roots_sha256),
-        time: circumstances.time,
-        capture: capture_summary(&circumstances.id, capture),
-        request: request_statement(found, descriptor, tree_root(&asked_leaves)),
-        response: response_statement(found, descriptor, tree_root(&answered_leaves)),
+        tls: tls(findings, context.roots_sha256),
+        time: context.time,
+        capture: capture_summary(&context.id, capture),
+        request: request_statement(findings, descriptor, tree_root(&asked_leaves)),
+        response: response_statement(findings, descriptor, tree_root(&answered_leaves)),
         claims: claims.collect(),
-        proof: found.proof.clone().unwrap_or_default(),
-        attestor: circumstances.attestor,
-        log: circumstances.log,
-        blinding: circumstances.blind,
+        proof: findings.proof.clone().unwrap_or_default(),
+        attestor: context.attestor,
+        log: context.log,
+        blinding: context.blind,
     };
     let openings = asked.into_iter().chain(answered).chain(claimed).collect();
     (body, Disclosure { request: asked_leaves, response: answered_leaves, openings })
@@ -172,7 +172,7 @@ struct Openings {
 }
 
 impl Openings {
-    fn of(found: &Findings, mut salt: impl FnMut() -> [u8; 16]) -> Self {
+    fn of(findings: &Findings, mut salt: impl FnMut() -> [u8; 16]) -> Self {
         let mut open = |kind, values: Vec<&[u8]>, first: u32| -> Vec<Opening> {
             let places = first..;
             let opening = |(index, value): (u32, &[u8])| Opening {
@@ -183,25 +183,26 @@ impl Openings {
             };
             places.zip(values).map(opening).collect()
         };
-        let asked = found.request.revealed_lines.iter();
-        let asked =
-            asked.map(|line| found.request_bytes.get(line.clone()).unwrap_or_default()).collect();
-        let head: Vec<_> = found.response.lines.iter().map(Vec::as_slice).collect();
+        let asked = findings.request.revealed_lines.iter();
+        let asked = asked
+            .map(|line| findings.request_bytes.get(line.clone()).unwrap_or_default())
+            .collect();
+        let head: Vec<_> = findings.response.lines.iter().map(Vec::as_slice).collect();
         let lines = to_u32(head.len());
         let asked = open(OpeningKind::RequestLine, asked, 0);
         let mut answered = open(OpeningKind::ResponseLine, head, 0);
         answered.extend(open(
             OpeningKind::BodyPart,
-            found.response.body.chunks(BODY_PART_BYTES).collect(),
+            findings.response.body.chunks(BODY_PART_BYTES).collect(),
             lines,
         ));
-        let values = found.claims.iter().map(|(_, value)| value.as_bytes()).collect();
+        let values = findings.claims.iter().map(|(_, value)| value.as_bytes()).collect();
         Self { request: asked, response: answered, claims: open(OpeningKind::Claim, values, 0) }
     }
 }
 
-fn tls(found: &Findings, roots_sha256: [u8; 32]) -> AttestedTls {
-    let connection = &found.connection;
+fn tls(findings: &Findings, roots_sha256: [u8; 32]) -> AttestedTls {
+    let connection = &findings.connection;
     AttestedTls {
         version: TLS13,
         suite: connection.suite.number(),
@@ -214,8 +215,12 @@ fn tls(found: &Findings, roots_sha256: [u8; 32]) -> AttestedTls {
     }
 }
 
-fn request_statement(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> AttestedRequest {
-    let hidden = found.request.hidden.iter().map(|hidden| HiddenHeaderPart {
+fn request_statement(
+    findings: &Findings,
+    descriptor: &Descriptor,
+    root: [u8; 32],
+) -> AttestedRequest {
+    let hidden = findings.request.hidden.iter().map(|hidden| HiddenHeaderPart {
         start: to_u32(hidden.range.start),
         length: to_u32(hidden.range.len()),
         header: hidden.header.clone(),
@@ -223,24 +228,24 @@ fn request_statement(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) 
     AttestedRequest {
         method: "GET".into(),
         target: descriptor.target.clone(),
-        length: to_u32(found.request_bytes.len()),
+        length: to_u32(findings.request_bytes.len()),
         hidden: hidden.collect(),
         root,
     }
 }
 
 fn response_statement(
-    found: &Findings,
+    findings: &Findings,
     descriptor: &Descriptor,
     root: [u8; 32],
 ) -> AttestedResponse {
     AttestedResponse {
         status: 200,
         content_type: descriptor.content_type.clone(),
-        head_length: to_u32(found.response.head_length),
-        body_length: to_u32(found.response.body.len()),
+        head_length: to_u32(findings.response.head_length),
+        body_length: to_u32(findings.response.body.len()),
         root,
-        hidden: to_u32(found.hidden_response),
+        hidden: to_u32(findings.hidden_response),
     }
 }
 

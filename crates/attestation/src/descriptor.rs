@@ -157,11 +157,11 @@ impl Descriptor {
             return Err(DescriptorError::Modes);
         }
         for (at, name) in self.headers.iter().enumerate() {
-            let plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
-            let never = FORBIDDEN_HEADERS.contains(&name.as_str())
-                || FORBIDDEN_PREFIXES.iter().any(|beginning| name.starts_with(beginning));
-            let twice = self.headers.iter().take(at).any(|other| other == name);
-            if name.is_empty() || name.len() > 64 || !plain || never || twice {
+            let is_plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
+            let forbidden = FORBIDDEN_HEADERS.contains(&name.as_str())
+                || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+            let duplicate = self.headers.iter().take(at).any(|other| other == name);
+            if name.is_empty() || name.len() > 64 || !is_plain || forbidden || duplicate {
                 return Err(DescriptorError::Header(name.clone()));
             }
         }
@@ -179,9 +179,9 @@ impl Descriptor {
             return Err(DescriptorError::ContentType);
         }
         for (at, ClaimDescriptor { field, pointer }) in self.claims.iter().enumerate() {
-            let twice = self.claims.iter().take(at).any(|other| other.field == *field);
+            let duplicate = self.claims.iter().take(at).any(|other| other.field == *field);
             let bounds = (1..=100).contains(&field.len()) && pointer.len() <= MAX_TEXT_BYTES;
-            if !bounds || twice || !pointer.starts_with('/') {
+            if !bounds || duplicate || !pointer.starts_with('/') {
                 return Err(DescriptorError::Claim(field.clone()));
             }
         }
@@ -207,13 +207,13 @@ fn is_unambiguous_target(target: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let escapes = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|escape| lower.contains(escape));
     let mut segments = path.split('/').peekable();
-    let plain = path.is_empty()
+    let is_plain = path.is_empty()
         || std::iter::from_fn(|| {
             segments.next().map(|segment| (segment, segments.peek().is_none()))
         })
         .all(|(segment, last)| (last || !segment.is_empty()) && !matches!(segment, "." | ".."));
     visible
-        && plain
+        && is_plain
         && !escapes
         && !target.contains(['\\', ';', '#'])
         && target.len() <= MAX_TEXT_BYTES

@@ -100,9 +100,9 @@ impl Evidence {
         }
         let now = std::time::Duration::from_millis(body.time.opened);
         let trust = CertificateTrust { roots, now: UnixTime::since_unix_epoch(now) };
-        let found = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
-        verify_findings(&found, capture, &descriptor, body, disclosure)?;
-        Ok(found)
+        let findings = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
+        verify_findings(&findings, capture, &descriptor, body, disclosure)?;
+        Ok(findings)
     }
 }
 
@@ -112,22 +112,21 @@ impl Evidence {
 /// # Errors
 /// They do not match.
 pub fn verify_findings(
-    found: &Findings,
+    findings: &Findings,
     capture: Capture<'_>,
     descriptor: &Descriptor,
     body: &Body,
     disclosure: Option<&Disclosure>,
 ) -> Result<(), EvidenceError> {
-    let (again, opened) =
-        attest(found, capture, descriptor, AttestationContext::of(body), || [0; 16]);
-    if without_commitments(again) != without_commitments(body.clone()) {
+    let (recomputed, opened) =
+        attest(findings, capture, descriptor, AttestationContext::of(body), || [0; 16]);
+    if without_commitments(recomputed) != without_commitments(body.clone()) {
         return Err(EvidenceError::Mismatch);
     }
-    let shown = |told: &crate::commitment::Opening| {
-        opened
-            .openings
-            .iter()
-            .any(|own| (own.kind, own.index, &own.value) == (told.kind, told.index, &told.value))
+    let shown = |revealed: &crate::commitment::Opening| {
+        opened.openings.iter().any(|own| {
+            (own.kind, own.index, &own.value) == (revealed.kind, revealed.index, &revealed.value)
+        })
     };
     if disclosure.is_some_and(|disclosure| !disclosure.openings.iter().all(shown)) {
         return Err(EvidenceError::Disclosure);

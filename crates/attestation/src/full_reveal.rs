@@ -86,28 +86,28 @@ pub fn examine(
         return Err(ExaminationError::Mode);
     }
     let wire = RecordStreams::read(capture.client, capture.server)?;
-    let agreed =
+    let negotiated =
         hello::read_hellos(wire.client.hello, wire.server.hello, &descriptor.host, ALLOWED_SUITES)?;
-    let suite = agreed.suite;
+    let suite = negotiated.suite;
     if handshake_secret.len() != suite.hash_length() {
         return Err(ExaminationError::SecretLength);
     }
     let hellos = suite.hash(&[wire.client.hello, wire.server.hello]);
     let handshake = suite.handshake_traffic(handshake_secret, &hellos);
     let server = flight::verify_server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
-    let sealed = &wire.client.encrypted;
-    flight::verify_client_finished(suite, &handshake.client, sealed, &server.transcript)?;
+    let encrypted = &wire.client.encrypted;
+    flight::verify_client_finished(suite, &handshake.client, encrypted, &server.transcript)?;
     let data = suite.application_traffic(handshake_secret, &server.transcript);
-    let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
+    let plaintext = client_data(suite, &data.client, encrypted.get(1..).unwrap_or_default())?;
     let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
-    let answered = server_data(suite, &data.server, rest)?;
-    Findings::of((agreed, server), said, &[], RevealedResponse::Opened(answered), descriptor)
+    let response = server_data(suite, &data.server, rest)?;
+    Findings::of((negotiated, server), plaintext, &[], RevealedResponse::Full(response), descriptor)
 }
 
 /// The known part of the server's application data.
 pub(crate) enum RevealedResponse {
     /// All of it.
-    Opened(Vec<u8>),
+    Full(Vec<u8>),
     /// The declared parts.
     Selective(Box<SelectiveResponse>),
 }
@@ -115,22 +115,22 @@ pub(crate) enum RevealedResponse {
 impl Findings {
     /// Compares the data of both directions, with these parts hidden, with the descriptor.
     pub(crate) fn of(
-        (agreed, server): (NegotiatedParameters, flight::AuthenticatedServer),
-        said: Vec<u8>,
+        (negotiated, server): (NegotiatedParameters, flight::AuthenticatedServer),
+        plaintext: Vec<u8>,
         hidden: &[Range<usize>],
         answer: RevealedResponse,
         descriptor: &Descriptor,
     ) -> Result<Self, ExaminationError> {
         let mode = match &answer {
             RevealedResponse::Selective(_) => RevealMode::ZktlsFull,
-            RevealedResponse::Opened(_) => RevealMode::FullReveal,
+            RevealedResponse::Full(_) => RevealMode::FullReveal,
         };
-        let request = request::read(RedactedBytes { bytes: &said, hidden }, descriptor)?;
+        let request = request::read(RedactedBytes { bytes: &plaintext, hidden }, descriptor)?;
         let (response, hidden, claims) = match answer {
-            RevealedResponse::Opened(said) => {
+            RevealedResponse::Full(plaintext) => {
                 // Both modes that get here reveal everything except credentials.
                 let response =
-                    response::read(&said, &descriptor.content_type, RevealMode::ZktlsRequest)?;
+                    response::read(&plaintext, &descriptor.content_type, RevealMode::ZktlsRequest)?;
                 let claims = claims(&response.body, descriptor)?;
                 (response, 0, claims)
             }
@@ -139,7 +139,7 @@ impl Findings {
                 (read.response, hidden, read.claims)
             }
         };
-        let NegotiatedParameters { suite, group } = agreed;
+        let NegotiatedParameters { suite, group } = negotiated;
         let flight::AuthenticatedServer {
             scheme, leaf_key_sha256, chain_sha256, transcript, ..
         } = server;
@@ -149,7 +149,7 @@ impl Findings {
         Ok(Self {
             connection,
             request,
-            request_bytes: said,
+            request_bytes: plaintext,
             response,
             hidden_response,
             claims,

@@ -13,7 +13,7 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 use self::literal::literal;
-pub use self::number::is_same;
+pub use self::number::same_value;
 pub(crate) use self::outline::{Outline, outline};
 
 /// Maximum nesting of objects and arrays.
@@ -62,11 +62,11 @@ struct Strict {
 
 impl Strict {
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        let deeper = self
+        let remaining_depth = self
             .remaining_depth
             .checked_sub(1)
             .ok_or_else(|| E::custom("it is nested too deeply"))?;
-        Ok(Self { remaining_depth: deeper })
+        Ok(Self { remaining_depth: remaining_depth })
     }
 }
 

@@ -170,12 +170,13 @@ fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) ->
     if descriptor.reference() != body.descriptor || reveal.mode().number() != body.mode {
         return false;
     }
-    let request = RedactedBytes { bytes: &reveal.said, hidden: &reveal.hidden };
+    let request = RedactedBytes { bytes: &reveal.request_bytes, hidden: &reveal.hidden };
     let fixed = request::read(request, &descriptor).is_ok_and(|read| read.chosen.is_empty());
     let response = match &reveal.server {
-        RevealedServerData::Opened(_) => shows_claims_only(disclosure, body),
-        RevealedServerData::Proved(told) => {
-            let response = RedactedBytes { bytes: &told.said, hidden: &told.hidden };
+        RevealedServerData::TrafficSecret(_) => shows_claims_only(disclosure, body),
+        RevealedServerData::Proved(revealed) => {
+            let response =
+                RedactedBytes { bytes: &revealed.response_bytes, hidden: &revealed.hidden };
             selective::read(response, &descriptor).is_ok() && hidden_bytes_are_zero(response)
         }
     };

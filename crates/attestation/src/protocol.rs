@@ -30,7 +30,7 @@ const RECEIPT_LABEL: &[u8] = b"avouch/attestor-receipt/v1\0";
 pub enum ProverMessage {
     /// First message: the request for an attestation.
     #[n(0)]
-    Open(#[n(0)] Open),
+    Open(#[n(0)] OpenRequest),
     /// Bytes for the server.
     #[n(1)]
     Data(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
@@ -50,7 +50,7 @@ pub enum AttestorMessage {
     Welcome(#[n(0)] Welcome),
     /// The connection to the server is open.
     #[n(1)]
-    Opened(#[n(0)] Opened),
+    Opened(#[n(0)] ConnectionLimits),
     /// Bytes from the server, in whole TLS records; empty when it has closed its connection.
     #[n(2)]
     Data(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
@@ -58,7 +58,7 @@ pub enum AttestorMessage {
     #[n(3)]
     Receipt(#[n(0)] SignedReceipt),
     #[n(4)]
-    Attested(#[n(0)] Attested),
+    Attested(#[n(0)] SignedAttestation),
     /// Last message: the reason why there is no attestation, now or later.
     #[n(5)]
     Refused(#[n(0)] String),
@@ -103,7 +103,7 @@ impl Welcome {
 /// A request for an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Open {
+pub struct OpenRequest {
     /// [`crate::descriptor::Descriptor::sha256`] of a descriptor that the attestor allows.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub descriptor: [u8; 32],
@@ -127,7 +127,7 @@ pub struct Open {
 /// The limits of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Opened {
+pub struct ConnectionLimits {
     /// The attestation's identifier.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub id: [u8; 16],
@@ -208,7 +208,7 @@ pub enum RevealMessage {
 /// The last message on success: the signed attestation and its disclosure.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Attested {
+pub struct SignedAttestation {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub attestation: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]

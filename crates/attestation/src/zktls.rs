@@ -53,7 +53,7 @@ pub struct Reveal {
     pub tag_keys: Vec<ByteArray<32>>,
     /// The bytes that the client sent, with arbitrary bytes for hidden ones.
     #[cbor(n(5), with = "minicbor::bytes")]
-    pub said: Vec<u8>,
+    pub request_bytes: Vec<u8>,
     /// In order, not empty, not adjacent.
     #[n(6)]
     pub hidden: Vec<Range<usize>>,
@@ -66,7 +66,7 @@ pub struct Reveal {
 pub enum RevealedServerData {
     /// The traffic secret, which reveals everything.
     #[n(0)]
-    Opened(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
+    TrafficSecret(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
     /// Parts, by proof.
     #[n(1)]
     Proved(#[n(0)] Box<PartialResponse>),
@@ -83,7 +83,7 @@ pub struct PartialResponse {
     pub records: Vec<RevealedRecord>,
     /// The bytes that the server sent, with arbitrary bytes for hidden ones.
     #[cbor(n(2), with = "minicbor::bytes")]
-    pub said: Vec<u8>,
+    pub response_bytes: Vec<u8>,
     /// In order, not empty, not adjacent.
     #[n(3)]
     pub hidden: Vec<Range<usize>>,
@@ -109,7 +109,7 @@ impl Reveal {
     #[must_use]
     pub const fn mode(&self) -> RevealMode {
         match self.server {
-            RevealedServerData::Opened(_) => RevealMode::ZktlsRequest,
+            RevealedServerData::TrafficSecret(_) => RevealMode::ZktlsRequest,
             RevealedServerData::Proved(_) => RevealMode::ZktlsFull,
         }
     }
@@ -148,7 +148,7 @@ pub fn examine_unproved(
 
 /// A connection that agrees with the revealed values, provided that the statement is proved.
 struct StatedConnection {
-    agreed: NegotiatedParameters,
+    negotiated: NegotiatedParameters,
     server: flight::AuthenticatedServer,
     answer: RevealedResponse,
     statement: Statement,
@@ -166,31 +166,32 @@ impl StatedConnection {
         }
         let wire = RecordStreams::read(capture.client, capture.server)?;
         let host = &descriptor.host;
-        let agreed = hello::read_hellos(wire.client.hello, wire.server.hello, host, &[SUITE])?;
+        let negotiated = hello::read_hellos(wire.client.hello, wire.server.hello, host, &[SUITE])?;
         let server = flight::verify_server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
-        let sealed = &wire.client.encrypted;
+        let encrypted = &wire.client.encrypted;
         flight::verify_client_finished(
             SUITE,
             &reveal.client_handshake,
-            sealed,
+            encrypted,
             &server.transcript,
         )?;
         let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
         check_length(&wire, rest, reveal)?;
         let (answer, hidden) = match &reveal.server {
-            RevealedServerData::Opened(secret) => {
-                (RevealedResponse::Opened(server_data(SUITE, secret, rest)?), vec![])
+            RevealedServerData::TrafficSecret(secret) => {
+                (RevealedResponse::Full(server_data(SUITE, secret, rest)?), vec![])
             }
-            RevealedServerData::Proved(told) => {
-                check_order(&told.hidden, told.said.len())?;
-                let seen = RedactedBytes { bytes: &told.said, hidden: &told.hidden };
+            RevealedServerData::Proved(revealed) => {
+                check_order(&revealed.hidden, revealed.response_bytes.len())?;
+                let seen =
+                    RedactedBytes { bytes: &revealed.response_bytes, hidden: &revealed.hidden };
                 let read = selective::read(seen, descriptor)?;
                 let hidden = read.hidden.clone();
                 (RevealedResponse::Selective(Box::new(read)), hidden)
             }
         };
         let statement = statement_of(&wire, rest, reveal, &hidden, &server.transcript)?;
-        Ok(Self { agreed, server, answer, statement })
+        Ok(Self { negotiated, server, answer, statement })
     }
 
     fn found(
@@ -199,9 +200,10 @@ impl StatedConnection {
         backend: &dyn ZkBackend,
         descriptor: &Descriptor,
     ) -> Result<Findings, ExaminationError> {
-        let Self { agreed, server, answer, statement } = self;
-        let said = masked(&reveal.said, &reveal.hidden);
-        let found = Findings::of((agreed, server), said, &reveal.hidden, answer, descriptor)?;
+        let Self { negotiated, server, answer, statement } = self;
+        let plaintext = masked(&reveal.request_bytes, &reveal.hidden);
+        let found =
+            Findings::of((negotiated, server), plaintext, &reveal.hidden, answer, descriptor)?;
         let proof = ProofSummary {
             system: backend.name().to_owned(),
             circuit: backend.circuit(&statement)?,
@@ -213,12 +215,12 @@ impl StatedConnection {
 }
 
 /// Returns the bytes with zeros for hidden ones, regardless of the prover's values for them.
-fn masked(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
-    let mut said = said.to_vec();
+fn masked(plaintext: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
+    let mut plaintext = plaintext.to_vec();
     for hidden in hidden {
-        said.get_mut(hidden.clone()).unwrap_or_default().fill(0);
+        plaintext.get_mut(hidden.clone()).unwrap_or_default().fill(0);
     }
-    said
+    plaintext
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ExaminationError> {

@@ -14,7 +14,7 @@ use attestation::{
     body::{AttestationTimes, MAX_CHALLENGE_BYTES},
     descriptor::{Descriptor, RevealMode},
     protocol::{
-        Attested, AttestorMessage, EXPORTER_LABEL, Open, Opened, ProverMessage, Receipt,
+        SignedAttestation, AttestorMessage, EXPORTER_LABEL, OpenRequest, ConnectionLimits, ProverMessage, Receipt,
         RevealMessage, SignedReceipt, Welcome,
     },
     signed::key_id,
@@ -104,7 +104,7 @@ impl Attestor {
         let _active = self.begin_session(request.session)?;
         let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
         // From here on the attempt counts, regardless of its result.
-        let (client, Open { challenge, session, .. }) = (permit.client(), &request);
+        let (client, OpenRequest { challenge, session, .. }) = (permit.client(), &request);
         let attempt = self.attempts().count(client, challenge, session, now());
         let attempt = attempt.ok_or(ConversationError::TooManyChallenges)?;
         let (id, bound) = (random_bytes(), self.settings.limits.relay_timeout);
@@ -131,7 +131,7 @@ impl Attestor {
     }
 
     /// Returns the message that tells the prover the limits of the conversation.
-    fn opened_message(&self, id: [u8; 16]) -> Opened {
+    fn opened_message(&self, id: [u8; 16]) -> ConnectionLimits {
         let to_millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let AttestorLimits {
             relay_timeout: relay,
@@ -140,7 +140,7 @@ impl Attestor {
             examination_timeout: examining,
             ..
         } = self.settings.limits;
-        Opened {
+        ConnectionLimits {
             id,
             time: to_millis(relay),
             up: u32::try_from(MAX_CLIENT_BYTES).unwrap_or(u32::MAX),
@@ -153,7 +153,7 @@ impl Attestor {
     /// Checks an open message and returns the client's permit, the descriptor and the mode.
     fn validate_open(
         &self,
-        request: &Open,
+        request: &OpenRequest,
         from: IpAddr,
     ) -> Result<(Permit<'_>, &Descriptor, RevealMode), ConversationError> {
         let client = self
@@ -191,12 +191,12 @@ impl Attestor {
     async fn attest(
         &self,
         (id, attempt): ([u8; 16], u32),
-        request: &Open,
+        request: &OpenRequest,
         descriptor: &Descriptor,
         key: &NotaryKey,
         recording: TlsRecording,
         reveal: RevealMessage,
-    ) -> Result<Attested, ConversationError> {
+    ) -> Result<SignedAttestation, ConversationError> {
         let TlsRecording { client, server, address, resolver, opened, closed } = recording;
         let job = ExaminationJob {
             client,
@@ -228,7 +228,7 @@ impl Attestor {
                 self.check_still_valid(key)?;
                 let LoggedAttestation { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
-                Ok(Attested { attestation, disclosure, inclusion })
+                Ok(SignedAttestation { attestation, disclosure, inclusion })
             }
             Some(ExaminationResult::Refused(reason)) => {
                 Err(ConversationError::RecordingRefused(reason))

@@ -9,7 +9,7 @@ use attestation::{
     evidence::Evidence,
     full_reveal::{self, Findings},
     http::response::ResponseError,
-    protocol::{AttestorMessage, MAX_DATA_BYTES, Open, Opened, ProverMessage, RevealMessage},
+    protocol::{AttestorMessage, MAX_DATA_BYTES, OpenRequest, ConnectionLimits, ProverMessage, RevealMessage},
     zk::Spartan,
     zktls::examine_unproved,
 };
@@ -72,7 +72,7 @@ impl Prover {
             partner: partner_hash(&salt, order.tenant.team.as_uuid().as_bytes()),
             challenge: order.challenge.clone(),
         };
-        let open = Open {
+        let open = OpenRequest {
             descriptor: descriptor.sha256(),
             mode: to_mode(planned).number(),
             session,
@@ -111,7 +111,7 @@ impl Prover {
         };
         let (proof, values) =
             verify_attestation(&signed, &issuer, (&recording, &expected), (&findings, descriptor))?;
-        let attestation::protocol::Attested { attestation, disclosure, inclusion } = signed;
+        let attestation::protocol::SignedAttestation { attestation, disclosure, inclusion } = signed;
         let inclusion = Some(inclusion);
         let package =
             Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
@@ -123,7 +123,7 @@ impl Prover {
     async fn relay_connection(
         &self,
         channel: &mut AttestorChannel,
-        open: Open,
+        open: OpenRequest,
         descriptor: &Descriptor,
         mode: RevealMode,
         request: Vec<u8>,
@@ -224,8 +224,8 @@ impl Prover {
 
 /// Returns the time limits for the reveal message and for the attestation after it, as the attestor
 /// states them, capped by local limits.
-fn timeouts(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
-    let Opened { time, up, down, proving, examining, .. } = *opened;
+fn timeouts(opened: &ConnectionLimits) -> Result<(Duration, Duration), AttestError> {
+    let ConnectionLimits { time, up, down, proving, examining, .. } = *opened;
     if [time, up, down, proving, examining].contains(&0) {
         return Err(AttestError::Attestor("it allows no time or no bytes".into()));
     }
@@ -234,7 +234,7 @@ fn timeouts(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
 }
 
 /// Checks that no more bytes were sent and received than the attestor accepts.
-fn check_limits(opened: &Opened, connection: &PlatformConnection) -> Result<(), AttestError> {
+fn check_limits(opened: &ConnectionLimits, connection: &PlatformConnection) -> Result<(), AttestError> {
     let capture = connection.capture();
     let fits = |bytes: &[u8], max: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= max);
     if fits(capture.client, opened.up) && fits(capture.server, opened.down) {

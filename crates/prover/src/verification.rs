@@ -42,7 +42,7 @@ pub(crate) struct ExpectedContext {
 /// Verifies that an attestation is for this connection and states its content. Returns its hash and
 /// the disclosed values.
 pub(crate) fn verify_attestation(
-    signed: &protocol::Attested,
+    signed: &protocol::SignedAttestation,
     issuer: &Issuer,
     (recording, expected): (&RecordedConnection, &ExpectedContext),
     (findings, descriptor): (&Findings, &Descriptor),

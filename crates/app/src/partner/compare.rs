@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attestation::{
     attest::Disclosure,
-    json::is_same,
+    json::same_value,
     signed::{AttestationError, decode_unverified},
 };
 use domain::{id::SessionId, request::GivenData, session::ProofHash};
@@ -68,7 +68,7 @@ fn compared(claims: &Claims, data: &GivenData) -> (Vec<(String, Held)>, Coverage
     let attested = claims.iter().map(|(field, value)| {
         let held = match data.get(field) {
             None => Held::Missing,
-            Some(given) if is_same(given, value) => Held::Matches,
+            Some(given) if same_value(given, value) => Held::Matches,
             Some(_) => Held::Differs,
         };
         (field.clone(), held)

@@ -71,17 +71,17 @@ pub fn read(
     }
     let Descriptor { target, host, .. } = descriptor;
     let first = format!("GET {target} HTTP/1.1\r\n");
-    let beginning =
+    let prefix =
         format!("{first}Host: {host}\r\nConnection: close\r\nAccept-Encoding: identity\r\n");
     let hidden_within = |range: &Range<usize>| {
         seen.hidden.iter().any(|hidden| hidden.start < range.end && range.start < hidden.end)
     };
-    if !seen.bytes.starts_with(beginning.as_bytes()) || hidden_within(&(0..beginning.len())) {
+    if !seen.bytes.starts_with(prefix.as_bytes()) || hidden_within(&(0..prefix.len())) {
         return Err(RequestError::Prefix);
     }
     let mut request =
-        ParsedRequest { revealed_lines: line_ranges(&beginning), hidden: vec![], chosen: vec![] };
-    let (mut at, mut names) = (beginning.len(), vec![]);
+        ParsedRequest { revealed_lines: line_ranges(&prefix), hidden: vec![], chosen: vec![] };
+    let (mut at, mut names) = (prefix.len(), vec![]);
     loop {
         let rest = seen.bytes.get(at..).unwrap_or_default();
         let length = rest.windows(2).position(|pair| pair == b"\r\n").ok_or(RequestError::Line)?;
@@ -173,9 +173,9 @@ fn header(
     if hidden.iter().any(|part| part.start < value_at.start || part.end > value_at.end) {
         return Err(RequestError::HiddenElsewhere);
     }
-    let mut shown =
+    let mut visible_bytes =
         value.iter().zip(value_at).filter(|(_, at)| !hidden.iter().any(|part| part.contains(at)));
-    let visible = shown.all(|(byte, _)| (0x20..0x7f).contains(byte));
+    let visible = visible_bytes.all(|(byte, _)| (0x20..0x7f).contains(byte));
     if name.is_empty() || !name.iter().copied().all(is_token) || !visible {
         return Err(RequestError::Header);
     }

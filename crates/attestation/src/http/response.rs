@@ -132,10 +132,10 @@ pub fn read(
 fn status_line(line: &[u8]) -> Result<(), ResponseError> {
     let rest = line.strip_prefix(b"HTTP/1.1 ").ok_or(ResponseError::StatusLine)?;
     let (status, reason) = rest.split_at_checked(3).ok_or(ResponseError::StatusLine)?;
-    let fine = status.iter().all(u8::is_ascii_digit)
+    let is_valid = status.iter().all(u8::is_ascii_digit)
         && (reason.is_empty() || reason.starts_with(b" "))
         && reason.iter().all(|byte| (0x20..0x7f).contains(byte));
-    if !fine {
+    if !is_valid {
         return Err(ResponseError::StatusLine);
     }
     if status == b"200" {
@@ -157,8 +157,8 @@ fn header(line: &[u8]) -> Result<(String, Range<usize>), ResponseError> {
     let before = value.iter().take_while(|byte| is_space(byte)).count();
     let after = value.iter().rev().take_while(|byte| is_space(byte)).count();
     let value = value.get(before..value.len() - after).unwrap_or_default();
-    let legible = |byte: &u8| *byte == b'\t' || *byte >= 0x20 && *byte != 0x7f;
-    if name.is_empty() || !name.iter().copied().all(is_token) || !value.iter().all(legible) {
+    let is_printable = |byte: &u8| *byte == b'\t' || *byte >= 0x20 && *byte != 0x7f;
+    if name.is_empty() || !name.iter().copied().all(is_token) || !value.iter().all(is_printable) {
         return Err(ResponseError::Line);
     }
     let start = colon + 1 + before;

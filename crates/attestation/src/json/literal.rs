@@ -17,7 +17,7 @@ fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
     let mut rest = Scanner(rest);
     let mut index = 0_usize;
     loop {
-        let is_meant = if *kind == b'{' {
+        let matches = if *kind == b'{' {
             let name: String = serde_json::from_slice(rest.value()?).ok()?;
             rest.skip(b':')?;
             name == token
@@ -25,7 +25,7 @@ fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
             index.to_string() == token
         };
         let value = rest.value()?;
-        if is_meant {
+        if matches {
             return Some(value);
         }
         rest.skip(b',')?;
@@ -46,7 +46,7 @@ impl<'a> Scanner<'a> {
     /// Returns the next value, without the spaces around it.
     fn value(&mut self) -> Option<&'a [u8]> {
         self.0 = self.0.trim_ascii_start();
-        let (mut deep, mut quoted, mut escaped) = (0_usize, false, false);
+        let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         let end = self.0.iter().position(|byte| {
             if quoted {
                 (quoted, escaped) = (escaped || *byte != b'"', !escaped && *byte == b'\\');
@@ -54,9 +54,9 @@ impl<'a> Scanner<'a> {
             }
             match byte {
                 b'"' => quoted = true,
-                b'{' | b'[' => deep += 1,
-                b'}' | b']' if deep > 0 => deep -= 1,
-                b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' => return deep == 0,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth > 0 => depth -= 1,
+                b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' => return depth == 0,
                 _ => (),
             }
             false

@@ -8,7 +8,7 @@ use super::read;
 /// Returns whether two JSON texts are the same value of a claim: a string, number, boolean or null.
 /// Numbers are compared exactly: `1e2` equals `100.0`, but not `100.1`.
 #[must_use]
-pub fn is_same(one: &str, other: &str) -> bool {
+pub fn same_value(one: &str, other: &str) -> bool {
     match (read(one.as_bytes()), read(other.as_bytes())) {
         (Ok(Value::Number(_)), Ok(Value::Number(_))) => {
             let (one, other) = (one.trim_ascii(), other.trim_ascii());
@@ -68,7 +68,7 @@ mod tests {
             (" 7", "7 "),
             ("1e-99999999999999999999", "1e-99999999999999999999"),
         ] {
-            assert!(is_same(one, other) && is_same(other, one), "{one} {other}");
+            assert!(same_value(one, other) && same_value(other, one), "{one} {other}");
         }
         for (one, other) in [
             ("18446744073709551616", "18446744073709551617"),
@@ -83,14 +83,14 @@ mod tests {
             ("1", "\"1\""),
             ("0", "false"),
         ] {
-            assert!(!is_same(one, other) && !is_same(other, one), "{one} {other}");
+            assert!(!same_value(one, other) && !same_value(other, one), "{one} {other}");
         }
     }
 
     #[test]
     fn other_values_are_compared_after_parsing() {
-        assert!(is_same(r#""\u0041""#, r#""A""#));
-        assert!(is_same("null", "null") && is_same("true", "true"));
+        assert!(same_value(r#""\u0041""#, r#""A""#));
+        assert!(same_value("null", "null") && same_value("true", "true"));
         for (one, other) in [
             ("null", "false"),
             ("\"a\"", "\"b\""),
@@ -99,7 +99,7 @@ mod tests {
             ("", ""),
             ("x", "x"),
         ] {
-            assert!(!is_same(one, other), "{one} {other}");
+            assert!(!same_value(one, other), "{one} {other}");
         }
     }
 }

@@ -29,12 +29,12 @@ pub(crate) fn outline<'a>(
     pointers: impl Iterator<Item = &'a str>,
 ) -> Result<Outline, JsonError> {
     let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
-    let ways: Vec<Vec<String>> =
+    let paths: Vec<Vec<String>> =
         pointers.map(|pointer| pointer.split('/').skip(1).map(unescaped).collect()).collect();
-    let ways: Vec<&[String]> = ways.iter().map(Vec::as_slice).collect();
+    let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
     let mut reader = OutlineParser { text, at: 0, hidden: vec![], declared: vec![] };
     reader.skip_spaces();
-    reader.value(&ways, MAX_DEPTH)?;
+    reader.value(&paths, MAX_DEPTH)?;
     reader.skip_spaces();
     if reader.at < text.len() {
         return Err(reader.error("there are bytes after its end"));
@@ -86,17 +86,18 @@ impl OutlineParser<'_> {
 
     /// Parses a value, with the remaining paths to declared values below it: without one it is
     /// hidden.
-    fn value(&mut self, ways: &[&[String]], deeper: usize) -> Result<(), JsonError> {
-        let is_declared = ways.iter().any(|way| way.is_empty());
+    fn value(&mut self, paths: &[&[String]], remaining_depth: usize) -> Result<(), JsonError> {
+        let is_declared = paths.iter().any(|path| path.is_empty());
         match self.peek() {
             Some(b'{' | b'[') if is_declared => {
                 Err(self.error("a declared value is an object or an array"))
             }
             Some(open @ (b'{' | b'[')) => {
-                let deeper =
-                    deeper.checked_sub(1).ok_or_else(|| self.error("it is nested too deeply"))?;
+                let remaining_depth = remaining_depth
+                    .checked_sub(1)
+                    .ok_or_else(|| self.error("it is nested too deeply"))?;
                 self.at += 1;
-                self.compound(open == b'{', ways, deeper)
+                self.compound(open == b'{', paths, remaining_depth)
             }
             Some(b'"') => {
                 let start = self.at;
@@ -105,7 +106,7 @@ impl OutlineParser<'_> {
                 } else {
                     StringVisibility::Quotes
                 })?;
-                self.declare(is_declared, ways, start);
+                self.declare(is_declared, paths, start);
                 Ok(())
             }
             _ => {
@@ -119,18 +120,18 @@ impl OutlineParser<'_> {
                 if !is_declared {
                     self.hidden.push((start..self.at, ByteClass::Scalar));
                 }
-                self.declare(is_declared, ways, start);
+                self.declare(is_declared, paths, start);
                 Ok(())
             }
         }
     }
 
     /// Adds a scalar value that started at `start` to the declared text.
-    fn declare(&mut self, is_declared: bool, ways: &[&[String]], start: usize) {
+    fn declare(&mut self, is_declared: bool, paths: &[&[String]], start: usize) {
         if is_declared {
             let value = self.since(start).to_vec();
             self.declared.extend(value);
-        } else if !ways.is_empty() {
+        } else if !paths.is_empty() {
             self.declared.extend(b"null");
         }
     }
@@ -139,42 +140,42 @@ impl OutlineParser<'_> {
     fn compound(
         &mut self,
         is_object: bool,
-        ways: &[&[String]],
-        deeper: usize,
+        paths: &[&[String]],
+        remaining_depth: usize,
     ) -> Result<(), JsonError> {
-        let on_the_way = !ways.is_empty();
+        let on_path = !paths.is_empty();
         let (open, close) = if is_object { (b'{', b'}') } else { (b'[', b']') };
-        self.write(on_the_way, open);
+        self.write(on_path, open);
         self.skip_spaces();
         if self.consume(close) {
-            self.write(on_the_way, close);
+            self.write(on_path, close);
             return Ok(());
         }
         for index in 0_usize.. {
             let name = if is_object {
-                self.name(on_the_way)?
-            } else if on_the_way {
+                self.name(on_path)?
+            } else if on_path {
                 index.to_string()
             } else {
                 String::new()
             };
-            let on: Vec<&[String]> = ways
+            let on: Vec<&[String]> = paths
                 .iter()
-                .filter_map(|way| way.split_first())
+                .filter_map(|path| path.split_first())
                 .filter(|(token, _)| **token == name)
                 .map(|(_, rest)| rest)
                 .collect();
             let before = self.declared.len();
-            self.value(&on, deeper)?;
-            if on_the_way && self.declared.len() == before {
+            self.value(&on, remaining_depth)?;
+            if on_path && self.declared.len() == before {
                 self.declared.extend(b"null");
             }
             self.skip_spaces();
             if self.consume(b',') {
-                self.write(on_the_way, b',');
+                self.write(on_path, b',');
                 self.skip_spaces();
             } else if self.consume(close) {
-                self.write(on_the_way, close);
+                self.write(on_path, close);
                 return Ok(());
             } else {
                 return Err(self.error("a comma or an end is missing"));
@@ -183,22 +184,22 @@ impl OutlineParser<'_> {
         Err(self.error("it has too many members"))
     }
 
-    fn write(&mut self, on_the_way: bool, byte: u8) {
-        if on_the_way {
+    fn write(&mut self, on_path: bool, byte: u8) {
+        if on_path {
             self.declared.push(byte);
         }
     }
 
     /// Parses the name of a member with its colon and the spaces after it. Returns an empty name if
     /// it is hidden.
-    fn name(&mut self, on_the_way: bool) -> Result<String, JsonError> {
+    fn name(&mut self, on_path: bool) -> Result<String, JsonError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.error("a name is missing"));
         }
-        self.string(if on_the_way { StringVisibility::Whole } else { StringVisibility::Quotes })?;
+        self.string(if on_path { StringVisibility::Whole } else { StringVisibility::Quotes })?;
         let mut name = String::new();
-        if on_the_way {
+        if on_path {
             let written = self.since(start).to_vec();
             let read = serde_json::from_slice(&written);
             name = read.map_err(|error| JsonError::Text(error.to_string()))?;

@@ -76,9 +76,9 @@ impl fmt::Display for NoteKey {
 /// and up to 200 characters.
 #[must_use]
 pub fn is_key_name(name: &str) -> bool {
-    let fine =
+    let is_valid =
         |character: char| !character.is_whitespace() && !character.is_control() && character != '+';
-    (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine)
+    (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(is_valid)
 }
 
 /// A text with signatures that are not verified yet.

@@ -70,7 +70,7 @@ pub(crate) fn client_data(
     records: &[TlsRecord<'_>],
 ) -> Result<Vec<u8>, ExaminationError> {
     let mut opener = RecordDecrypter::new(suite, secret)?;
-    let (mut said, mut closed) = (vec![], false);
+    let (mut plaintext, mut closed) = (vec![], false);
     for record in records {
         let InnerPlaintext { kind, content, padding } = opener.decrypt(record)?;
         if closed {
@@ -81,12 +81,12 @@ pub(crate) fn client_data(
         }
         match kind {
             APPLICATION_DATA if content.is_empty() => return Err(ExaminationError::EmptyData),
-            APPLICATION_DATA => said.extend(content),
+            APPLICATION_DATA => plaintext.extend(content),
             ALERT if content == CLOSE_NOTIFY => closed = true,
             other => return Err(ExaminationError::InnerType(other)),
         }
     }
-    Ok(said)
+    Ok(plaintext)
 }
 
 /// Decrypts the server's data: application data and tickets, and at most one `close_notify` at the
@@ -99,20 +99,20 @@ pub(crate) fn server_data(
     records: &[TlsRecord<'_>],
 ) -> Result<Vec<u8>, ExaminationError> {
     let mut opener = RecordDecrypter::new(suite, secret)?;
-    let (mut said, mut closed) = (vec![], false);
+    let (mut plaintext, mut closed) = (vec![], false);
     for record in records {
         let InnerPlaintext { kind, content, .. } = opener.decrypt(record)?;
         if closed {
             return Err(ExaminationError::AfterClose);
         }
         match kind {
-            APPLICATION_DATA => said.extend(content),
+            APPLICATION_DATA => plaintext.extend(content),
             ALERT if content == CLOSE_NOTIFY => closed = true,
             HANDSHAKE => check_tickets(&content)?,
             other => return Err(ExaminationError::InnerType(other)),
         }
     }
-    Ok(said)
+    Ok(plaintext)
 }
 
 /// Checks that the server sends only tickets after its flight; a `KeyUpdate` would leave the proved

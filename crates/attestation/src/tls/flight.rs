@@ -78,13 +78,13 @@ pub(crate) fn verify_server(
     .map_err(ExaminationError::Certificate)?;
     let name = ServerName::try_from(host).map_err(|_| ExaminationError::HostMismatch)?;
     leaf.verify_is_valid_for_subject_name(&name).map_err(ExaminationError::Certificate)?;
-    let mut said: Vec<&[u8]> = vec![wire.client.hello, wire.server.hello];
-    said.extend([flight.extensions.as_slice(), &flight.certificate]);
-    let scheme = verify_signature(&leaf, &flight.verify, &suite.hash(&said))?;
-    said.push(&flight.verify);
-    verify_finished(suite, secret, &flight.finished, &suite.hash(&said))
+    let mut transcript_messages: Vec<&[u8]> = vec![wire.client.hello, wire.server.hello];
+    transcript_messages.extend([flight.extensions.as_slice(), &flight.certificate]);
+    let scheme = verify_signature(&leaf, &flight.verify, &suite.hash(&transcript_messages))?;
+    transcript_messages.push(&flight.verify);
+    verify_finished(suite, secret, &flight.finished, &suite.hash(&transcript_messages))
         .ok_or(ExaminationError::ServerFinished)?;
-    said.push(&flight.finished);
+    transcript_messages.push(&flight.finished);
     let mut certificates = digest::Context::new(&digest::SHA256);
     for certificate in &chain {
         certificates.update(&u32::try_from(certificate.len()).unwrap_or(u32::MAX).to_be_bytes());
@@ -94,7 +94,7 @@ pub(crate) fn verify_server(
         scheme,
         leaf_key_sha256: sha256(&leaf.subject_public_key_info()),
         chain_sha256: certificates.finish().as_ref().try_into().unwrap_or_default(),
-        transcript: suite.hash(&said),
+        transcript: suite.hash(&transcript_messages),
         records: flight.records,
     })
 }
@@ -117,9 +117,9 @@ pub(crate) fn verify_client_finished(
 
 fn verify_finished(suite: Suite, secret: &[u8], message: &[u8], transcript: &[u8]) -> Option<()> {
     let mut rest = ByteReader(message);
-    let (kind, told) = (rest.u8()?, rest.vector24()?);
+    let (kind, verify_data) = (rest.u8()?, rest.vector24()?);
     let expected = suite.finished(secret, transcript);
-    let same = bool::from(told.0.ct_eq(&expected));
+    let same = bool::from(verify_data.0.ct_eq(&expected));
     (kind == FINISHED && rest.is_empty() && same).then_some(())
 }
 

@@ -52,7 +52,7 @@ pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     let master = HmacKey::new(cs, "master", &master)?;
     let server = master.expand(cs, "s ap traffic", &transcript, 32)?;
     let server = match statement.server {
-        ServerData::Opened(_) => {
+        ServerData::TrafficSecret(_) => {
             publisher.publish(cs, &reverse_bits(&server))?;
             None
         }

@@ -37,7 +37,7 @@ pub struct Statement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerData {
     /// The traffic secret, which reveals all of it. No block of the server is proved.
-    Opened([u8; 32]),
+    TrafficSecret([u8; 32]),
     /// Only the IV; the key stays hidden, and blocks state the revealed bytes.
     Proved([u8; 12]),
 }
@@ -83,7 +83,7 @@ pub struct Block {
     pub counter: u32,
     pub ciphertext: [u8; BLOCK_BYTES],
     /// By byte, the first in the lowest bit: whether it is revealed in `plain`.
-    pub opened: u64,
+    pub revealed: u64,
     /// By byte: whether it is proved to belong to each class; all but the first are zeros if the
     /// server's stream is not proved.
     pub printable: u64,
@@ -100,7 +100,7 @@ impl Block {
         nonce: [0; 12],
         counter: 0,
         ciphertext: [0; BLOCK_BYTES],
-        opened: 0,
+        revealed: 0,
         printable: 0,
         text: 0,
         scalar: 0,
@@ -110,9 +110,9 @@ impl Block {
     /// Returns its public values except the revealed bytes: everything that is fixed before the
     /// proof.
     fn inputs(&self, server: ServerData) -> BlockInputs {
-        let mut masks = [self.opened.to_le_bytes(), self.printable.to_le_bytes()].concat();
+        let mut masks = [self.revealed.to_le_bytes(), self.printable.to_le_bytes()].concat();
         let side = match server {
-            ServerData::Opened(_) => None,
+            ServerData::TrafficSecret(_) => None,
             ServerData::Proved(_) => {
                 masks.extend([self.text.to_le_bytes(), self.scalar.to_le_bytes()].concat());
                 Some(self.side)
@@ -151,7 +151,7 @@ impl Statement {
             self.server_handshake.to_vec(),
             self.client_handshake.to_vec(),
             match self.server {
-                ServerData::Opened(secret) => secret.to_vec(),
+                ServerData::TrafficSecret(secret) => secret.to_vec(),
                 ServerData::Proved(iv) => iv.to_vec(),
             },
             self.client_iv.to_vec(),

@@ -159,7 +159,7 @@ fn blank_statement(kind: CircuitKind) -> Statement {
         server: if kind.proves_server {
             ServerData::Proved([0; 12])
         } else {
-            ServerData::Opened([0; 32])
+            ServerData::TrafficSecret([0; 32])
         },
         client_iv: [0; 12],
         blocks: vec![Block::BLANK; kind.blocks],

@@ -53,9 +53,9 @@ impl<'a> HidePolicy<'a> {
     #[must_use]
     pub fn of(descriptor: &'a Descriptor) -> Self {
         let response: HideResponse<'a> =
-            Box::new(|said| Ok(selective::hidden_parts(said, descriptor)?));
+            Box::new(|plaintext| Ok(selective::hidden_parts(plaintext, descriptor)?));
         Self {
-            request: Box::new(|said| Ok(request::hidden_ranges(said, descriptor)?)),
+            request: Box::new(|plaintext| Ok(request::hidden_ranges(plaintext, descriptor)?)),
             response: descriptor.modes.contains(&RevealMode::ZktlsFull).then_some(response),
             descriptor: Some(descriptor),
         }
@@ -69,7 +69,7 @@ impl<'a> HidePolicy<'a> {
 }
 
 /// Returns the values that a prover with the handshake secret reveals of a connection, with their
-/// proof. Takes seconds and gigabytes. With [`Hide::of`], it returns nothing that
+/// proof. Takes seconds and gigabytes. With [`HidePolicy::of`], it returns nothing that
 /// [`examine`](super::examine) would refuse.
 ///
 /// # Errors
@@ -102,31 +102,31 @@ fn prepare(
     let server = flight::verify_server(&wire, SUITE, &handshake.server, host, trust)?;
     let data = SUITE.application_traffic(secret, &server.transcript);
     let records = wire.client.encrypted.get(1..).unwrap_or_default();
-    let said = client_data(SUITE, &data.client, records)?;
-    let hidden = (hide.request)(&said)?;
+    let plaintext = client_data(SUITE, &data.client, records)?;
+    let hidden = (hide.request)(&plaintext)?;
     let client = StreamKey::new(&data.client)?;
     let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
-    let (told, hidden_answer) = match &hide.response {
-        None => (RevealedServerData::Opened(array(&data.server)?), vec![]),
+    let (revealed, hidden_answer) = match &hide.response {
+        None => (RevealedServerData::TrafficSecret(array(&data.server)?), vec![]),
         Some(hide) => {
-            let (told, hidden) = reveal_response(&data.server, rest, hide)?;
-            (RevealedServerData::Proved(Box::new(told)), hidden)
+            let (revealed, hidden) = reveal_response(&data.server, rest, hide)?;
+            (RevealedServerData::Proved(Box::new(revealed)), hidden)
         }
     };
     let reveal = Reveal {
         server_handshake: array(&handshake.server)?,
         client_handshake: array(&handshake.client)?,
-        server: told,
+        server: revealed,
         client_iv: client.iv,
         tag_keys: (0..).zip(records).map(|(at, _)| client.tag_key(at).into()).collect(),
-        said: masked(&said, &hidden),
+        request_bytes: masked(&plaintext, &hidden),
         hidden,
         proof: vec![],
     };
     if let Some(descriptor) = hide.descriptor {
         // Late handshake messages and data after close_notify are refused here in every mode.
         let answer = server_data(SUITE, &data.server, rest)?;
-        check_not_revealed(&said, &answer, &reveal)?;
+        check_not_revealed(&plaintext, &answer, &reveal)?;
         examine_unproved(capture, &reveal, backend, descriptor, trust)?;
     }
     let statement = statement_of(&wire, rest, &reveal, &hidden_answer, &server.transcript)?;
@@ -135,15 +135,19 @@ fn prepare(
 
 /// Checks that no hidden value of the request occurs in the revealed data: neither in the rest of
 /// the request, nor in the revealed part of the response.
-fn check_not_revealed(said: &[u8], answer: &[u8], reveal: &Reveal) -> Result<(), ExaminationError> {
+fn check_not_revealed(
+    plaintext: &[u8],
+    answer: &[u8],
+    reveal: &Reveal,
+) -> Result<(), ExaminationError> {
     let opened = match &reveal.server {
-        RevealedServerData::Opened(_) => answer,
-        RevealedServerData::Proved(told) => &told.said,
+        RevealedServerData::TrafficSecret(_) => answer,
+        RevealedServerData::Proved(revealed) => &revealed.response_bytes,
     };
     let is_told = |range: &Range<usize>| {
-        let value = said.get(range.clone()).unwrap_or_default().trim_ascii();
+        let value = plaintext.get(range.clone()).unwrap_or_default().trim_ascii();
         let has = |text: &[u8]| text.windows(value.len().max(1)).any(|part| part == value);
-        value.len() >= MIN_SEARCHED_BYTES && (has(&reveal.said) || has(opened))
+        value.len() >= MIN_SEARCHED_BYTES && (has(&reveal.request_bytes) || has(opened))
     };
     if reveal.hidden.iter().any(is_told) {
         Err(ExaminationError::HiddenValueRevealed)
@@ -160,19 +164,22 @@ fn reveal_response(
 ) -> Result<(PartialResponse, Vec<HiddenBytes>), ExaminationError> {
     let key = StreamKey::new(secret)?;
     let mut opener = RecordDecrypter::new(SUITE, secret)?;
-    let (mut said, mut inner) = (vec![], vec![]);
+    let (mut plaintext, mut inner) = (vec![], vec![]);
     for (sequence, record) in (0..).zip(records) {
         let InnerPlaintext { kind, content, padding } = opener.decrypt(record)?;
         if kind == APPLICATION_DATA {
-            said.extend(content);
+            plaintext.extend(content);
         }
         let padding = u16::try_from(padding).map_err(|_| ExaminationError::Reveal)?;
         inner.push(RevealedRecord { kind, padding, tag_key: key.tag_key(sequence) });
     }
-    let hidden = hide(&said)?;
+    let hidden = hide(&plaintext)?;
     let ranges: Vec<_> = hidden.iter().map(|hidden| hidden.range.clone()).collect();
-    let said = masked(&said, &ranges);
-    Ok((PartialResponse { iv: key.iv, records: inner, said, hidden: ranges }, hidden))
+    let plaintext = masked(&plaintext, &ranges);
+    Ok((
+        PartialResponse { iv: key.iv, records: inner, response_bytes: plaintext, hidden: ranges },
+        hidden,
+    ))
 }
 
 /// The key and the IV of one direction's data.

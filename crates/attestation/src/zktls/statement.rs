@@ -39,33 +39,34 @@ pub(super) fn check_order(hidden: &[Range<usize>], length: usize) -> Result<(), 
 }
 
 /// Checks by lengths only whether a circuit can hold the statement, before any byte is processed.
-/// This also limits the number of hidden ranges, because none of them is empty ([`ordered`]).
+/// This also limits the number of hidden ranges, because none of them is empty ([`check_order`]).
 pub(super) fn check_length(
     wire: &RecordStreams<'_>,
     answer: &[TlsRecord<'_>],
     reveal: &Reveal,
 ) -> Result<(), ExaminationError> {
-    let asked = wire.client.encrypted.iter().skip(1).map(|record| blocks(record, 0));
-    let (answered, told) = match &reveal.server {
-        RevealedServerData::Opened(_) => (0, 0),
-        RevealedServerData::Proved(told) => {
-            let answered = answer.iter().zip(&told.records).map(|(record, inner)| {
+    let request_counts = wire.client.encrypted.iter().skip(1).map(|record| blocks(record, 0));
+    let (response_count, revealed) = match &reveal.server {
+        RevealedServerData::TrafficSecret(_) => (0, 0),
+        RevealedServerData::Proved(revealed) => {
+            let counts = answer.iter().zip(&revealed.records).map(|(record, inner)| {
                 // Of handshake messages only the type after them is proved.
-                let sealed = if inner.kind == HANDSHAKE {
+                let encrypted = if inner.kind == HANDSHAKE {
                     record.body.len().saturating_sub(TAG_BYTES + 1 + usize::from(inner.padding))
                         / BLOCK_BYTES
                 } else {
                     0
                 };
-                blocks(record, sealed)
+                blocks(record, encrypted)
             });
-            (answered.sum(), told.said.len())
+            (counts.sum(), revealed.response_bytes.len())
         }
     };
-    let count = asked.sum::<usize>() + answered;
-    let longest = MAX_BLOCKS * BLOCK_BYTES;
-    let short = count <= MAX_BLOCKS && reveal.said.len() <= longest && told <= longest;
-    if short { Ok(()) } else { Err(ZkError::TooLong.into()) }
+    let count = request_counts.sum::<usize>() + response_count;
+    let max_bytes = MAX_BLOCKS * BLOCK_BYTES;
+    let fits =
+        count <= MAX_BLOCKS && reveal.request_bytes.len() <= max_bytes && revealed <= max_bytes;
+    if fits { Ok(()) } else { Err(ZkError::TooLong.into()) }
 }
 
 /// Returns the number of blocks of a record, including that of its tag, without the first ones of
@@ -83,13 +84,13 @@ pub(super) fn statement_of(
     hidden_answer: &[HiddenBytes],
     transcript: &[u8],
 ) -> Result<Statement, ExaminationError> {
-    check_order(&reveal.hidden, reveal.said.len())?;
+    check_order(&reveal.hidden, reveal.request_bytes.len())?;
     let mut blocks = request_blocks(wire, reveal)?;
     let server = match &reveal.server {
-        RevealedServerData::Opened(secret) => ServerData::Opened(*secret),
-        RevealedServerData::Proved(told) => {
-            blocks.extend(response_blocks(answer, told, hidden_answer)?);
-            ServerData::Proved(told.iv)
+        RevealedServerData::TrafficSecret(secret) => ServerData::TrafficSecret(*secret),
+        RevealedServerData::Proved(revealed) => {
+            blocks.extend(response_blocks(answer, revealed, hidden_answer)?);
+            ServerData::Proved(revealed.iv)
         }
     };
     Ok(Statement {
@@ -112,11 +113,11 @@ fn request_blocks(
     if reveal.tag_keys.len() != records.len() {
         return Err(ExaminationError::Reveal);
     }
-    let said = masked(&reveal.said, &reveal.hidden);
+    let plaintext = masked(&reveal.request_bytes, &reveal.hidden);
     let printable =
         |range: &Range<usize>| HiddenBytes { range: range.clone(), class: ByteClass::Printable };
     let hidden: Vec<_> = reveal.hidden.iter().map(printable).collect();
-    let mut stream = BlockBuilder::new(Side::Client, reveal.client_iv, &said, &hidden);
+    let mut stream = BlockBuilder::new(Side::Client, reveal.client_iv, &plaintext, &hidden);
     for (sequence, (record, tag_key)) in (0_u64..).zip(records.iter().zip(&reveal.tag_keys)) {
         let last = usize::try_from(sequence).is_ok_and(|sequence| sequence + 1 == records.len());
         let ciphertext = authenticated(record, tag_key).ok_or(ExaminationError::Tag(sequence))?;
@@ -137,16 +138,16 @@ fn request_blocks(
 /// revealed: if one of them changed the key, no later record would have the correct tag.
 fn response_blocks(
     records: &[TlsRecord<'_>],
-    told: &PartialResponse,
+    revealed: &PartialResponse,
     hidden: &[HiddenBytes],
 ) -> Result<Vec<Block>, ExaminationError> {
-    if told.records.len() != records.len() {
+    if revealed.records.len() != records.len() {
         return Err(ExaminationError::Reveal);
     }
-    let said = masked(&told.said, &told.hidden);
-    let mut stream = BlockBuilder::new(Side::Server, told.iv, &said, hidden);
+    let plaintext = masked(&revealed.response_bytes, &revealed.hidden);
+    let mut stream = BlockBuilder::new(Side::Server, revealed.iv, &plaintext, hidden);
     let mut closed = false;
-    for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&told.records)) {
+    for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&revealed.records)) {
         let RevealedRecord { kind, padding, tag_key } = inner;
         let ciphertext = authenticated(record, tag_key).ok_or(ExaminationError::Tag(sequence))?;
         if closed {

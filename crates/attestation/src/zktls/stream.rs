@@ -12,7 +12,7 @@ pub(super) struct BlockBuilder<'a> {
     side: Side,
     iv: [u8; 12],
     /// All bytes of the direction, and the number of bytes in the records so far.
-    said: &'a [u8],
+    plaintext: &'a [u8],
     at: usize,
     /// The hidden parts from there on, in order.
     hidden: &'a [HiddenBytes],
@@ -23,10 +23,10 @@ impl<'a> BlockBuilder<'a> {
     pub(super) const fn new(
         side: Side,
         iv: [u8; 12],
-        said: &'a [u8],
+        plaintext: &'a [u8],
         hidden: &'a [HiddenBytes],
     ) -> Self {
-        Self { side, iv, said, at: 0, hidden, blocks: vec![] }
+        Self { side, iv, plaintext, at: 0, hidden, blocks: vec![] }
     }
 
     /// Adds a record of application data with this content length and padding.
@@ -38,7 +38,7 @@ impl<'a> BlockBuilder<'a> {
         (length, padding): (usize, usize),
     ) -> Result<(), ExaminationError> {
         let (start, end) = (self.at, self.at.saturating_add(length));
-        let shown = self.said.get(start..end).ok_or(ExaminationError::Reveal)?;
+        let shown = self.plaintext.get(start..end).ok_or(ExaminationError::Reveal)?;
         let plain = [shown, &[APPLICATION_DATA], &vec![0; padding]].concat();
         // The content type of a record is never hidden.
         let mut rest = self.hidden;
@@ -101,7 +101,7 @@ impl<'a> BlockBuilder<'a> {
             return Err(ExaminationError::Reveal);
         }
         let (side, nonce) = (self.side, nonce(self.iv, sequence));
-        let mut tag = Block { side, nonce, opened: u64::from(u32::MAX), ..Block::BLANK };
+        let mut tag = Block { side, nonce, revealed: u64::from(u32::MAX), ..Block::BLANK };
         // The first block of a record's key stream: half of it is the one-time key of the tag (RFC
         // 8439, section 2.6).
         for (place, byte) in tag.plain.iter_mut().zip(tag_key) {
@@ -121,7 +121,7 @@ impl<'a> BlockBuilder<'a> {
                 let mask = match seen(part * BLOCK_BYTES + at) {
                     Visibility::Opened => {
                         *shown = *plain;
-                        &mut block.opened
+                        &mut block.revealed
                     }
                     Visibility::Hidden(Some(ByteClass::Printable)) => &mut block.printable,
                     Visibility::Hidden(Some(ByteClass::Text)) => &mut block.text,
@@ -137,7 +137,11 @@ impl<'a> BlockBuilder<'a> {
 
     /// Returns all blocks if the records contained all of the bytes.
     pub(super) fn end(self) -> Result<Vec<Block>, ExaminationError> {
-        if self.at == self.said.len() { Ok(self.blocks) } else { Err(ExaminationError::Reveal) }
+        if self.at == self.plaintext.len() {
+            Ok(self.blocks)
+        } else {
+            Err(ExaminationError::Reveal)
+        }
     }
 }
 

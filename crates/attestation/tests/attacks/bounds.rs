@@ -49,10 +49,13 @@ fn examined(length: usize) -> ExaminationError {
     let secret = session.secret.as_slice().try_into().unwrap();
     let descriptor = hiding();
     // An honest prover refuses it earlier; this tests the attestor.
-    let hide = HidePolicy::unchecked(Box::new(|said| Ok(hidden_ranges(said, &descriptor)?)), None);
-    let mut told = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
-    told.tag_keys[0][0] ^= 1;
-    hidden::examined(&session, &told).unwrap_err()
+    let hide = HidePolicy::unchecked(
+        Box::new(|plaintext| Ok(hidden_ranges(plaintext, &descriptor)?)),
+        None,
+    );
+    let mut revealed = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
+    revealed.tag_keys[0][0] ^= 1;
+    hidden::examined(&session, &revealed).unwrap_err()
 }
 
 #[test]
@@ -65,26 +68,26 @@ fn a_request_that_no_circuit_holds_is_refused_by_its_size() {
 
 #[test]
 fn more_hidden_parts_than_bytes_can_be_proved_are_refused_by_their_number() {
-    let (session, told) = &*hidden::HONEST;
-    let mut many = told.clone();
-    many.said = vec![b'a'; 900_000];
+    let (session, revealed) = &*hidden::HONEST;
+    let mut many = revealed.clone();
+    many.request_bytes = vec![b'a'; 900_000];
     many.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     assert_eq!(hidden::examined(session, &many), Err(TOO_LONG));
-    let (session, told) = &*selective::HONEST;
+    let (session, revealed) = &*selective::HONEST;
     let with = |change: &dyn Fn(&mut Reveal)| {
-        let mut told = told.clone();
-        change(&mut told);
-        selective::examined(session, &told).unwrap_err()
+        let mut revealed = revealed.clone();
+        change(&mut revealed);
+        selective::examined(session, &revealed).unwrap_err()
     };
-    let many = |told: &mut Reveal| {
-        let RevealedServerData::Proved(answered) = &mut told.server else { return };
-        answered.said = vec![b'a'; 900_000];
+    let many = |revealed: &mut Reveal| {
+        let RevealedServerData::Proved(answered) = &mut revealed.server else { return };
+        answered.response_bytes = vec![b'a'; 900_000];
         answered.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     };
     assert_eq!(with(&many), TOO_LONG);
-    let request = |told: &mut Reveal| {
-        told.said = vec![b'a'; 900_000];
-        told.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
+    let request = |revealed: &mut Reveal| {
+        revealed.request_bytes = vec![b'a'; 900_000];
+        revealed.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     };
     assert_eq!(with(&request), TOO_LONG);
 }

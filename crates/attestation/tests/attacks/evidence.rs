@@ -10,24 +10,24 @@ use attestation::{
 
 use crate::{
     hidden::{HONEST, examined, hiding},
-    liar::SPARTAN,
-    signed::circumstances,
+    lying_prover::SPARTAN,
+    signed::context,
 };
 
 fn honest() -> (Body, Disclosure, Evidence) {
-    let (session, told) = &*HONEST;
-    let found = examined(session, told).unwrap();
+    let (session, revealed) = &*HONEST;
+    let found = examined(session, revealed).unwrap();
     let capture = Capture { client: &session.client, server: &session.server };
     let mut count = 0;
     let salt = || {
         count += 1;
         [count; 16]
     };
-    let (body, disclosure) = attest(&found, capture, &hiding(), circumstances(), salt);
+    let (body, disclosure) = attest(&found, capture, &hiding(), context(), salt);
     let evidence = Evidence {
         client: session.client.clone(),
         server: session.server.clone(),
-        reveal: told.clone(),
+        reveal: revealed.clone(),
         descriptor: serde_json::to_string(&hiding()).unwrap(),
     };
     (body, disclosure, evidence)

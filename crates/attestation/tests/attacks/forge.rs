@@ -108,16 +108,16 @@ impl Parts {
         let hellos = sha256(&[&self.client_hello, &self.server_hello]);
         let server_secret = derive(&self.secret, "s hs traffic", &hellos);
         let client_secret = derive(&self.secret, "c hs traffic", &hellos);
-        let said = |parts: &Self| {
+        let plaintext = |parts: &Self| {
             let all = [&parts.client_hello, &parts.server_hello].into_iter().chain(&parts.flight);
             sha256(&all.map(Vec::as_slice).collect::<Vec<_>>())
         };
         if self.finish {
             let own = self.flight.pop().unwrap();
-            let finished = finished(&server_secret, &said(&self));
+            let finished = finished(&server_secret, &plaintext(&self));
             self.flight.push([&own[..4], &finished].concat());
         }
-        let transcript = said(&self);
+        let transcript = plaintext(&self);
         let master = master(&self.secret);
         let ccs = [20, 3, 3, 0, 1, 1];
         let mut client = first(&self.client_hello);

@@ -231,21 +231,24 @@ fn records_in_plain_are_refused() {
 #[test]
 fn records_with_other_content_than_data_are_refused() {
     let session = Setup::default().play();
-    let said = |at: usize, inner: Inner| {
+    let plaintext = |at: usize, inner: Inner| {
         session.with(|parts| parts.client.insert(at, inner)).examine().unwrap_err()
     };
     let heard = |at: usize, inner: Inner| {
         session.with(|parts| parts.server.insert(at, inner)).examine().unwrap_err()
     };
     let update = Inner::new(22, &[24, 0, 0, 1, 0]);
-    assert_eq!(said(0, update.clone()), ExaminationError::InnerType(22));
+    assert_eq!(plaintext(0, update.clone()), ExaminationError::InnerType(22));
     assert_eq!(heard(0, update), ExaminationError::UnexpectedHandshake(24));
     assert_eq!(heard(0, Inner::new(22, &[4, 0])), ExaminationError::FragmentedHandshake);
-    assert_eq!(said(0, Inner::new(23, &[])), ExaminationError::EmptyData);
-    assert_eq!(said(0, Inner { padding: 1, ..Inner::new(23, b"x") }), ExaminationError::Padding);
-    assert_eq!(said(0, Inner::new(21, &[2, 40])), ExaminationError::InnerType(21));
-    assert_eq!(said(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
-    assert_eq!(said(0, Inner::new(24, b"x")), ExaminationError::InnerType(24));
+    assert_eq!(plaintext(0, Inner::new(23, &[])), ExaminationError::EmptyData);
+    assert_eq!(
+        plaintext(0, Inner { padding: 1, ..Inner::new(23, b"x") }),
+        ExaminationError::Padding
+    );
+    assert_eq!(plaintext(0, Inner::new(21, &[2, 40])), ExaminationError::InnerType(21));
+    assert_eq!(plaintext(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
+    assert_eq!(plaintext(0, Inner::new(24, b"x")), ExaminationError::InnerType(24));
     assert_eq!(heard(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
     assert_eq!(heard(0, Inner::new(21, &[2, 80])), ExaminationError::InnerType(21));
     assert_eq!(heard(0, Inner { padding: 9, ..Inner::new(0, &[]) }), ExaminationError::NoInnerType);

@@ -14,7 +14,7 @@ use rustls::pki_types::UnixTime;
 
 use crate::{
     forge::Inner,
-    liar::{SPARTAN, Witness, cover, not_proved, public_values, secret},
+    lying_prover::{SPARTAN, TestAttestor, cover, not_proved, public_values, secret},
     setup::{HOST, Session, Setup, descriptor, request_with},
 };
 
@@ -23,8 +23,8 @@ const COOKIE: &str = "sid=0123456789abcdefghijklmnopqrstuvwxyz";
 /// A connection, and its prover's reveal.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
     let session = session();
-    let told = told(&session, find(COOKIE)).unwrap();
-    (session, told)
+    let revealed = reveal_with(&session, find(COOKIE)).unwrap();
+    (session, revealed)
 });
 
 fn session() -> Session {
@@ -42,77 +42,89 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
 
 /// Hides the first occurrence of this text.
 fn find(text: &'static str) -> impl Fn(&[u8]) -> Vec<Range<usize>> {
-    move |said| {
-        let at = said.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
+    move |plaintext| {
+        let at = plaintext.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
         one(at..at + text.len())
     }
 }
 
-fn told(
+fn reveal_with(
     session: &Session,
     hide: impl Fn(&[u8]) -> Vec<Range<usize>>,
 ) -> Result<Reveal, ExaminationError> {
-    let hide = HidePolicy::unchecked(Box::new(move |said| Ok(hide(said))), None);
+    let hide = HidePolicy::unchecked(Box::new(move |plaintext| Ok(hide(plaintext))), None);
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     reveal(capture, &secret(session), &hide, &*SPARTAN, HOST, &trust)
 }
 
-pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, ExaminationError> {
+pub(crate) fn examined(session: &Session, revealed: &Reveal) -> Result<Findings, ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
-    examine(capture, told, &*SPARTAN, &hiding(), &trust)
+    examine(capture, revealed, &*SPARTAN, &hiding(), &trust)
 }
 
 fn changed(change: impl FnOnce(&mut Reveal)) -> ExaminationError {
-    let (session, told) = &*HONEST;
-    let mut told = told.clone();
-    change(&mut told);
-    examined(session, &told).unwrap_err()
+    let (session, revealed) = &*HONEST;
+    let mut revealed = revealed.clone();
+    change(&mut revealed);
+    examined(session, &revealed).unwrap_err()
 }
 
 const OTHER: ExaminationError = not_proved(ProofError::PublicValues);
 
 #[test]
 fn the_witness_finds_everything_but_the_cookie() {
-    let (session, told) = &*HONEST;
-    let found = examined(session, told).unwrap();
+    let (session, revealed) = &*HONEST;
+    let found = examined(session, revealed).unwrap();
     assert_eq!(found.claims[0], ("user_id".into(), "\"acct-829137\"".into()));
     assert_eq!(found.request.hidden.len(), 1);
     assert_eq!(found.request.hidden[0].header, "cookie");
-    let said = String::from_utf8(found.request_bytes.clone()).unwrap();
-    assert!(said.contains("Cookie: \0") && !said.contains("sid="), "{said}");
-    let everything = [told.proof.as_slice(), &told.said].concat();
+    let plaintext = String::from_utf8(found.request_bytes.clone()).unwrap();
+    assert!(plaintext.contains("Cookie: \0") && !plaintext.contains("sid="), "{plaintext}");
+    let everything = [revealed.proof.as_slice(), &revealed.request_bytes].concat();
     assert!(!everything.windows(8).any(|part| COOKIE.as_bytes().windows(8).any(|w| w == part)));
     let full = Descriptor { modes: vec![RevealMode::FullReveal], ..descriptor() };
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
-    assert_eq!(examine(capture, told, &*SPARTAN, &full, &trust), Err(ExaminationError::Mode));
+    assert_eq!(examine(capture, revealed, &*SPARTAN, &full, &trust), Err(ExaminationError::Mode));
 }
 
 /// Attacks 1 to 5.
 #[test]
 fn what_is_told_is_what_was_proved() {
-    let byte = HONEST.1.said.windows(6).position(|part| part == b"Accept").unwrap();
-    assert_eq!(changed(|told| told.said[byte] ^= 1), OTHER, "a revealed byte");
-    let other = |told: &mut Reveal| told.server = RevealedServerData::Opened([1; 32]);
+    let byte = HONEST.1.request_bytes.windows(6).position(|part| part == b"Accept").unwrap();
+    assert_eq!(changed(|revealed| revealed.request_bytes[byte] ^= 1), OTHER, "a revealed byte");
+    let other =
+        |revealed: &mut Reveal| revealed.server = RevealedServerData::TrafficSecret([1; 32]);
     assert_eq!(changed(other), ExaminationError::Tag(0));
-    assert_eq!(changed(|told| told.client_iv[0] ^= 1), OTHER);
-    assert_eq!(changed(|told| told.server_handshake[0] ^= 1), ExaminationError::Tag(0));
-    assert_eq!(changed(|told| told.client_handshake[0] ^= 1), ExaminationError::Tag(0));
-    assert_eq!(changed(|told| told.tag_keys[0][0] ^= 1), ExaminationError::Tag(0));
-    assert_eq!(changed(|told| told.tag_keys.truncate(1)), ExaminationError::Reveal);
-    assert_eq!(changed(|told| told.said.truncate(9)), ExaminationError::Reveal);
-    assert_eq!(changed(|told| told.said.push(0)), ExaminationError::Reveal);
-    assert_eq!(changed(|told| told.hidden.insert(0, 0..26)), OTHER, "the request line hidden");
-    assert_eq!(changed(|told| told.hidden.clear()), OTHER, "hidden bytes revealed as zeros");
-    assert_eq!(changed(|told| told.hidden[0].end -= 1), OTHER);
-    assert_eq!(changed(|told| told.hidden[0].end = 9999), ExaminationError::Reveal);
-    assert_eq!(changed(|told| told.hidden.push(told.hidden[0].clone())), ExaminationError::Reveal);
-    let (session, told) = &*HONEST;
-    let mut odd = told.clone();
+    assert_eq!(changed(|revealed| revealed.client_iv[0] ^= 1), OTHER);
+    assert_eq!(changed(|revealed| revealed.server_handshake[0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|revealed| revealed.client_handshake[0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|revealed| revealed.tag_keys[0][0] ^= 1), ExaminationError::Tag(0));
+    assert_eq!(changed(|revealed| revealed.tag_keys.truncate(1)), ExaminationError::Reveal);
+    assert_eq!(changed(|revealed| revealed.request_bytes.truncate(9)), ExaminationError::Reveal);
+    assert_eq!(changed(|revealed| revealed.request_bytes.push(0)), ExaminationError::Reveal);
+    assert_eq!(
+        changed(|revealed| revealed.hidden.insert(0, 0..26)),
+        OTHER,
+        "the request line hidden"
+    );
+    assert_eq!(
+        changed(|revealed| revealed.hidden.clear()),
+        OTHER,
+        "hidden bytes revealed as zeros"
+    );
+    assert_eq!(changed(|revealed| revealed.hidden[0].end -= 1), OTHER);
+    assert_eq!(changed(|revealed| revealed.hidden[0].end = 9999), ExaminationError::Reveal);
+    assert_eq!(
+        changed(|revealed| revealed.hidden.push(revealed.hidden[0].clone())),
+        ExaminationError::Reveal
+    );
+    let (session, revealed) = &*HONEST;
+    let mut odd = revealed.clone();
     let place = odd.hidden[0].start;
-    odd.said[place] = b'\r';
+    odd.request_bytes[place] = b'\r';
     let found = examined(session, &odd).unwrap();
     assert_eq!(found.request_bytes[place], 0, "revealed values of hidden bytes are ignored");
 }
@@ -122,10 +134,10 @@ fn what_is_told_is_what_was_proved() {
 fn no_line_can_be_hidden_and_no_part_of_another() {
     let session = session();
     let with = |hide: fn(&[u8]) -> Vec<Range<usize>>| {
-        told(&session, hide).and_then(|told| examined(&session, &told)).unwrap_err()
+        reveal_with(&session, hide).and_then(|revealed| examined(&session, &revealed)).unwrap_err()
     };
-    let lines = with(|said| {
-        let at = said.windows(8).position(|part| part == b"\r\nCookie").unwrap();
+    let lines = with(|plaintext| {
+        let at = plaintext.windows(8).position(|part| part == b"\r\nCookie").unwrap();
         one(at..at + 20)
     });
     assert!(matches!(lines, ExaminationError::Zk(ZkError::Proof(_))), "{lines}");
@@ -134,13 +146,13 @@ fn no_line_can_be_hidden_and_no_part_of_another() {
         ExaminationError::Request(RequestError::Prefix),
         "in the target"
     );
-    let name = with(|said| {
-        let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
+    let name = with(|plaintext| {
+        let at = plaintext.windows(6).position(|part| part == b"Cookie").unwrap();
         one(at + 2..at + 20)
     });
     assert_eq!(name, ExaminationError::Request(RequestError::HiddenElsewhere));
-    let letters = with(|said| {
-        let at = said.windows(6).position(|part| part == b"Cookie").unwrap();
+    let letters = with(|plaintext| {
+        let at = plaintext.windows(6).position(|part| part == b"Cookie").unwrap();
         one(at..at + 2)
     });
     assert_eq!(letters, ExaminationError::Request(RequestError::HiddenElsewhere));
@@ -156,34 +168,35 @@ fn a_record_may_begin_with_what_is_hidden() {
         let (before, after) = whole.split_at(at);
         parts.client.splice(0..0, [Inner::new(23, before), Inner::new(23, after)]);
     });
-    let told = told(&session, find(COOKIE)).unwrap();
-    assert_eq!(told.tag_keys.len(), 3);
-    assert_eq!(examined(&session, &told).unwrap().request.hidden.len(), 1);
+    let revealed = reveal_with(&session, find(COOKIE)).unwrap();
+    assert_eq!(revealed.tag_keys.len(), 3);
+    assert_eq!(examined(&session, &revealed).unwrap().request.hidden.len(), 1);
 }
 
 /// Attack 7: a prover with another secret.
 #[test]
 fn another_secret_proves_nothing() {
-    let (session, told) = &*HONEST;
-    let witness = Witness { session, descriptor: &hiding() };
-    let statement = witness.asks(told);
+    let (session, revealed) = &*HONEST;
+    let attestor = TestAttestor { session, descriptor: &hiding() };
+    let statement = attestor.asks(revealed);
     let mut other = secret(session);
     other[5] ^= 1;
     // Such a proof can be computed; the attestor refuses it.
-    let mut told = Reveal { proof: SPARTAN.prove(&statement, &other).unwrap(), ..told.clone() };
-    let (own, honest) = (public_values(&told.proof), public_values(&HONEST.1.proof));
-    assert_ne!(told.proof[own.clone()], HONEST.1.proof[honest.clone()]);
-    assert_eq!(witness.refuses(&told), OTHER);
-    cover(&mut told.proof, &statement);
-    assert_eq!(told.proof[own], HONEST.1.proof[honest]);
-    assert_eq!(witness.refuses(&told), not_proved(ProofError::ChecksPublicValues));
+    let mut revealed =
+        Reveal { proof: SPARTAN.prove(&statement, &other).unwrap(), ..revealed.clone() };
+    let (own, honest) = (public_values(&revealed.proof), public_values(&HONEST.1.proof));
+    assert_ne!(revealed.proof[own.clone()], HONEST.1.proof[honest.clone()]);
+    assert_eq!(attestor.refuses(&revealed), OTHER);
+    cover(&mut revealed.proof, &statement);
+    assert_eq!(revealed.proof[own], HONEST.1.proof[honest]);
+    assert_eq!(attestor.refuses(&revealed), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// Attacks 31 and 32.
 #[test]
 fn a_proof_is_good_for_its_own_connection_alone() {
     let other = session();
-    let mut theirs = told(&other, find(COOKIE)).unwrap();
+    let mut theirs = reveal_with(&other, find(COOKIE)).unwrap();
     assert!(examined(&HONEST.0, &theirs).is_err());
     let mut ours = HONEST.1.clone();
     std::mem::swap(&mut ours.proof, &mut theirs.proof);
@@ -195,28 +208,28 @@ fn a_proof_is_good_for_its_own_connection_alone() {
 /// changes of a proof.
 #[test]
 fn no_bit_of_a_proof_can_be_changed() {
-    let (session, told) = &*HONEST;
-    let mut told = told.clone();
-    let bits = 8 * told.proof.len();
+    let (session, revealed) = &*HONEST;
+    let mut revealed = revealed.clone();
+    let bits = 8 * revealed.proof.len();
     // Each takes as long as a verification: 5,000 were tried once, ATTACK_FLIPS=5000.
     let flips = std::env::var("ATTACK_FLIPS").map_or(60, |flips| flips.parse().unwrap());
     for step in 0..flips {
         let bit = step * (bits / flips) + step * 7 % 8;
-        told.proof[bit / 8] ^= 1 << (bit % 8);
-        let refused = examined(session, &told);
+        revealed.proof[bit / 8] ^= 1 << (bit % 8);
+        let refused = examined(session, &revealed);
         assert!(
             matches!(refused, Err(ExaminationError::Zk(ZkError::Proof(_)))),
             "bit {bit}: {refused:?}"
         );
-        told.proof[bit / 8] ^= 1 << (bit % 8);
+        revealed.proof[bit / 8] ^= 1 << (bit % 8);
     }
     let size = not_proved(ProofError::Size);
     for proof in [vec![], vec![0; 1000], vec![0xff; 1000], vec![1; 600 * 1024]] {
-        assert_eq!(changed(|told| told.proof = proof), size);
+        assert_eq!(changed(|revealed| revealed.proof = proof), size);
     }
-    assert_eq!(changed(|told| told.proof.push(0)), size);
-    assert_eq!(changed(|told| told.proof.fill(1)), not_proved(ProofError::Option));
-    assert_eq!(changed(|told| told.proof[2..10].fill(0xff)), not_proved(ProofError::Count));
+    assert_eq!(changed(|revealed| revealed.proof.push(0)), size);
+    assert_eq!(changed(|revealed| revealed.proof.fill(1)), not_proved(ProofError::Option));
+    assert_eq!(changed(|revealed| revealed.proof[2..10].fill(0xff)), not_proved(ProofError::Count));
 }
 
 /// Secret, root certificate and both directions of a connection, for unit tests that forge a proof

@@ -7,7 +7,6 @@
     reason = "tests panic to fail"
 )]
 
-mod answered;
 mod any_certificate;
 mod bounds;
 mod changed;
@@ -16,10 +15,11 @@ mod fixed;
 mod forge;
 mod handshake;
 mod hidden;
-mod liar;
+mod lying_prover;
 mod messages;
-mod path;
+mod network_path;
 mod portable;
+mod revealed_response;
 mod selective;
 mod setup;
 mod signed;

@@ -17,7 +17,7 @@ use rustls::pki_types::UnixTime;
 use crate::{
     bounds::NoProof,
     setup::{HOST, Setup, descriptor, request_with},
-    signed::circumstances,
+    signed::context,
 };
 
 const ACCEPT: &str = "Accept: application/json\r\n";
@@ -70,15 +70,15 @@ impl<'a> Case<'a> {
         let capture = Capture { client: &session.client, server: &session.server };
         let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let told =
+        let revealed =
             reveal(capture, secret, &HidePolicy::of(&descriptor), &NoProof, HOST, &trust).unwrap();
-        let found = examine(capture, &told, &NoProof, &descriptor, &trust).unwrap();
-        let (body, disclosure) = attest(&found, capture, &descriptor, circumstances(), || [9; 16]);
+        let found = examine(capture, &revealed, &NoProof, &descriptor, &trust).unwrap();
+        let (body, disclosure) = attest(&found, capture, &descriptor, context(), || [9; 16]);
         let descriptor = serde_json::to_string(&descriptor).unwrap();
         let evidence = Evidence {
             client: session.client.clone(),
             server: session.server.clone(),
-            reveal: told,
+            reveal: revealed,
             descriptor,
         };
         (sign(&body, &SigningKey::from_bytes(&[7; 32])).unwrap(), disclosure, evidence)
@@ -169,18 +169,18 @@ fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
     };
     assert!(!case.carries(|evidence| {
         let at = evidence.reveal.hidden[0].start;
-        write(&mut evidence.reveal.said, at);
+        write(&mut evidence.reveal.request_bytes, at);
     }));
     assert!(!case.carries(|evidence| {
-        let RevealedServerData::Proved(told) = &mut evidence.reveal.server else { return };
-        let at = told.hidden[0].start;
-        write(&mut told.said, at);
+        let RevealedServerData::Proved(revealed) = &mut evidence.reveal.server else { return };
+        let at = revealed.hidden[0].start;
+        write(&mut revealed.response_bytes, at);
     }));
     // For another request or another mode, or malformed.
     assert!(!case.carries(|evidence| {
         evidence.descriptor = evidence.descriptor.replace("/api/v1/me", "/api/v1/you");
     }));
-    assert!(!case.carries(|evidence| evidence.reveal.server = RevealedServerData::Opened([0; 32])));
+    assert!(!case.carries(|evidence| evidence.reveal.server = RevealedServerData::TrafficSecret([0; 32])));
     let (attestation, disclosure, _) = case.parts();
     let (disclosure, none) = (disclosure.write().unwrap(), Some(b"canary".to_vec()));
     let portable =

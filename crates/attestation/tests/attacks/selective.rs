@@ -12,7 +12,7 @@ use rustls::pki_types::UnixTime;
 
 use crate::{
     forge::Inner,
-    liar::{SPARTAN, secret},
+    lying_prover::{SPARTAN, secret},
     setup::{HOST, Session, Setup, descriptor, request_with},
 };
 
@@ -75,17 +75,17 @@ pub(crate) fn session(response: Vec<u8>) -> Session {
     Setup { request, response, ..Setup::default() }.play()
 }
 
-pub(crate) fn told(session: &Session) -> Result<Reveal, ExaminationError> {
+pub(crate) fn reveal_with(session: &Session) -> Result<Reveal, ExaminationError> {
     let descriptor = declaring();
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     reveal(capture, &secret(session), &HidePolicy::of(&descriptor), &*SPARTAN, HOST, &trust)
 }
 
-pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, ExaminationError> {
+pub(crate) fn examined(session: &Session, revealed: &Reveal) -> Result<Findings, ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
     let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
-    examine(capture, told, &*SPARTAN, &declaring(), &trust)
+    examine(capture, revealed, &*SPARTAN, &declaring(), &trust)
 }
 
 /// Returns a ticket (RFC 8446, section 4.6.1) of the response's length, with the same bytes.
@@ -103,8 +103,9 @@ pub(crate) const FORGED: &[u8] =
 fn in_records(session: &Session) -> Session {
     session.with(|parts| {
         let data: Vec<_> = parts.server.drain(..).filter(|inner| inner.kind == 23).collect();
-        let said = data.iter().map(|inner| inner.content.as_slice()).collect::<Vec<_>>().concat();
-        let (first, second) = said.split_at(100);
+        let plaintext =
+            data.iter().map(|inner| inner.content.as_slice()).collect::<Vec<_>>().concat();
+        let (first, second) = plaintext.split_at(100);
         parts.server = vec![
             Inner::new(22, &ticket(FORGED)),
             Inner { padding: 3, ..Inner::new(23, first) },
@@ -117,8 +118,8 @@ fn in_records(session: &Session) -> Session {
 /// A connection, and its prover's reveal.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
     let session = in_records(&session(response()));
-    let told = told(&session).unwrap();
-    (session, told)
+    let revealed = reveal_with(&session).unwrap();
+    (session, revealed)
 });
 
 fn has(bytes: &[u8], text: &str) -> bool {
@@ -127,13 +128,13 @@ fn has(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn the_witness_finds_what_is_declared_and_nothing_else() {
-    let (session, told) = &*HONEST;
-    let found = examined(session, told).unwrap();
+    let (session, revealed) = &*HONEST;
+    let found = examined(session, revealed).unwrap();
     let claims: Vec<_> =
         found.claims.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(claims, [("user_id", "\"acct-829137\""), ("verified", "true"), ("n", "42")]);
     assert_eq!(found.mode, RevealMode::ZktlsFull);
-    let everything = attestation::signed::write(told).unwrap();
+    let everything = attestation::signed::write(revealed).unwrap();
     let shown = [found.response.body.clone(), found.response.lines.concat()].concat();
     for canary in CANARIES {
         assert!(!has(&everything, canary), "{canary} is revealed");
@@ -149,10 +150,10 @@ fn the_witness_finds_what_is_declared_and_nothing_else() {
 #[test]
 fn chunks_are_opened_with_their_sizes() {
     let session = session(chunked());
-    let told = told(&session).unwrap();
-    let found = examined(&session, &told).unwrap();
+    let revealed = reveal_with(&session).unwrap();
+    let found = examined(&session, &revealed).unwrap();
     assert_eq!(found.claims.len(), 3);
-    let everything = attestation::signed::write(&told).unwrap();
+    let everything = attestation::signed::write(&revealed).unwrap();
     for canary in CANARIES {
         assert!(!has(&everything, canary), "{canary} is revealed");
     }

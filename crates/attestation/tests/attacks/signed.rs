@@ -33,7 +33,7 @@ fn issuer() -> Issuer {
     }
 }
 
-pub(crate) fn circumstances() -> AttestationContext {
+pub(crate) fn context() -> AttestationContext {
     AttestationContext {
         id: [1; 16],
         issuer: key_id(key().verifying_key().as_bytes()),
@@ -61,7 +61,7 @@ fn attested() -> (Body, Disclosure, Session) {
         count += 1;
         [count; 16]
     };
-    let (body, disclosure) = attest(&found, capture, &descriptor(), circumstances(), salt);
+    let (body, disclosure) = attest(&found, capture, &descriptor(), context(), salt);
     (body, disclosure, session)
 }
 

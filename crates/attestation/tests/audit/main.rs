@@ -27,17 +27,17 @@ type Scalar = <T256HyraxEngine as Engine>::Scalar;
 type Sum = Vec<(Index, Scalar)>;
 
 /// With only the client's stream proved, and with both.
-const KINDS: [ServerData; 2] = [ServerData::Opened([0; 32]), ServerData::Proved([0; 12])];
+const KINDS: [ServerData; 2] = [ServerData::TrafficSecret([0; 32]), ServerData::Proved([0; 12])];
 
 fn statement(server: ServerData) -> Statement {
     let plain = Block {
         nonce: [3; 12],
         counter: 1,
         ciphertext: std::array::from_fn(|at| u8::try_from(at * 3).unwrap()),
-        opened: 0x0f0f_0f0f_0f0f_0f0f,
+        revealed: 0x0f0f_0f0f_0f0f_0f0f,
         ..Block::BLANK
     };
-    let tag = Block { nonce: [3; 12], opened: u64::from(u32::MAX), ..Block::BLANK };
+    let tag = Block { nonce: [3; 12], revealed: u64::from(u32::MAX), ..Block::BLANK };
     let mut blocks = vec![tag, plain.clone()];
     if let ServerData::Proved(_) = server {
         blocks.push(Block { side: Side::Server, ..plain });
@@ -62,7 +62,7 @@ fn given(record: &Record, server: ServerData) -> Vec<usize> {
     // position, one of its side if there are two, four of ciphertext, one or two of masks, four of
     // revealed bytes.
     let (first_block, values, recorded) = match server {
-        ServerData::Opened(_) => (12, 10, 6),
+        ServerData::TrafficSecret(_) => (12, 10, 6),
         ServerData::Proved(_) => (11, 12, 8),
     };
     let recorded = (1..record.inputs.len()).filter(|at| match at {

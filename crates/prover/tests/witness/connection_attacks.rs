@@ -71,7 +71,7 @@ const LIES: &[(&str, Lie)] = &[
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
-        vec![AttestorMessage::Attested(attestation::protocol::Attested {
+        vec![AttestorMessage::Attested(attestation::protocol::SignedAttestation {
             attestation,
             disclosure,
             inclusion: vec![],

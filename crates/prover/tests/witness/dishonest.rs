@@ -2,7 +2,7 @@
 
 use attestation::{
     descriptor::Descriptor,
-    protocol::{AttestorMessage, Open, RevealMessage},
+    protocol::{AttestorMessage, OpenRequest, RevealMessage},
 };
 use ports::attestor::Attestor as _;
 
@@ -97,12 +97,12 @@ async fn sessions_are_attested_once_and_unknown_descriptors_are_refused() {
         let mut descriptor = setup.descriptor();
         change(&mut descriptor);
         let mut raw = RawProver::connect(&setup).await;
-        let open = Open { descriptor: descriptor.sha256(), ..setup.open([3; 32]) };
+        let open = OpenRequest { descriptor: descriptor.sha256(), ..setup.open([3; 32]) };
         raw.send(&ProverMessage::Open(open)).await;
         assert!(raw.refusal().await.contains("descriptor is not allowed"));
     }
     let mut raw = RawProver::connect(&setup).await;
-    let open = Open { mode: 0, ..setup.open([3; 32]) };
+    let open = OpenRequest { mode: 0, ..setup.open([3; 32]) };
     raw.send(&ProverMessage::Open(open)).await;
     assert!(raw.refusal().await.contains("does not allow this mode"), "a weaker mode");
 }

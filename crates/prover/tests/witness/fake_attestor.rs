@@ -12,7 +12,7 @@ use attestation::{
     attest::capture_hash,
     full_reveal::Capture,
     protocol::{
-        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES, Opened, ProverMessage,
+        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES, ConnectionLimits, ProverMessage,
         Receipt, SignedReceipt, Welcome,
     },
 };
@@ -118,9 +118,9 @@ impl FakeAttestor {
 }
 
 /// Returns the limits that an attestor announces.
-pub(crate) const fn announced_limits(id: [u8; 16]) -> Opened {
+pub(crate) const fn announced_limits(id: [u8; 16]) -> ConnectionLimits {
     let (bytes, time) = (1 << 20, 600_000);
-    Opened { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
+    ConnectionLimits { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
 }
 
 /// Relays all bytes until the prover sends `End`, and returns both directions.

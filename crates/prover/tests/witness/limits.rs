@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::protocol::{AttestorMessage, Open, ProverMessage, RevealMessage};
+use attestation::protocol::{AttestorMessage, OpenRequest, ProverMessage, RevealMessage};
 use domain::workflow::AttestMode;
 use ports::attestor::{AttestError, Attestor as _};
 use prover::AttestorAddress;
@@ -83,7 +83,7 @@ async fn a_client_cannot_use_all_permits() {
     });
     let setup = setup.await;
     let order =
-        |session: u8, token: &str| Open { token: token.into(), ..setup.open([session; 32]) };
+        |session: u8, token: &str| OpenRequest { token: token.into(), ..setup.open([session; 32]) };
     let [mut first, mut second] =
         [RawProver::connect(&setup).await, RawProver::connect(&setup).await];
     first.open(order(1, "one")).await;
@@ -122,8 +122,8 @@ async fn waiting_examinations_are_limited_in_number_and_time() {
     assert_eq!(why, "failed to examine the recording: it took longer than 3 s");
 }
 
-fn open(setup: &Setup, session: [u8; 32]) -> Open {
-    Open { mode: 0, ..setup.open(session) }
+fn open(setup: &Setup, session: [u8; 32]) -> OpenRequest {
+    OpenRequest { mode: 0, ..setup.open(session) }
 }
 
 /// Starts a conversation that waits for its examination.

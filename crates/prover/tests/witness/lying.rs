@@ -8,7 +8,7 @@ use attestation::{
     body::{AttestationTimes, AttestorBuild, Body, LogPosition},
     full_reveal::{Capture, Findings, examine},
     protocol::{
-        Attested, AttestorMessage, EXPORTER_LABEL, Open, Opened, ProverMessage, Receipt,
+        SignedAttestation, AttestorMessage, EXPORTER_LABEL, OpenRequest, ConnectionLimits, ProverMessage, Receipt,
         RevealMessage, SignedReceipt, Welcome,
     },
     signed::{self, key_id},
@@ -32,7 +32,7 @@ use crate::{
 pub(crate) struct Lies {
     /// The validity period of its key.
     pub(crate) valid: (u64, u64),
-    pub(crate) opened: fn(&mut Opened),
+    pub(crate) opened: fn(&mut ConnectionLimits),
     /// Whether it sends the receipt at once, before any byte was relayed.
     pub(crate) early: bool,
     pub(crate) receipt: fn(&mut Receipt),
@@ -181,11 +181,11 @@ impl AttestorTask {
 
     fn attested(
         &self,
-        open: &Open,
+        open: &OpenRequest,
         receipt: &Receipt,
         capture: Capture<'_>,
         found: &Findings,
-    ) -> Attested {
+    ) -> SignedAttestation {
         let signing = key(self.lies.key);
         let circumstances = AttestationContext {
             id: receipt.id,
@@ -220,7 +220,7 @@ impl AttestorTask {
         let checkpoint = SignedCheckpoint::sign(&checkpoint, &[&signing]).unwrap();
         let inclusion = LogProof { index: 0, path: vec![], checkpoint }.write().into_bytes();
         let inclusion = (self.lies.inclusion)(inclusion);
-        Attested { attestation, disclosure: disclosure.write().unwrap(), inclusion }
+        SignedAttestation { attestation, disclosure: disclosure.write().unwrap(), inclusion }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use attestation::protocol::{
-    ALPN, AttestorMessage, MAX_ATTESTOR_MESSAGE_BYTES, Open, ProverMessage,
+    ALPN, AttestorMessage, MAX_ATTESTOR_MESSAGE_BYTES, OpenRequest, ProverMessage,
 };
 use jobs::frames;
 use prover::AttestorAddress;
@@ -53,7 +53,7 @@ impl RawProver {
     }
 
     /// Opens the connection to the server.
-    pub(crate) async fn open(&mut self, open: Open) {
+    pub(crate) async fn open(&mut self, open: OpenRequest) {
         assert!(matches!(self.receive().await, Some(AttestorMessage::Welcome(_))));
         self.send(&ProverMessage::Open(open)).await;
         assert!(matches!(self.receive().await, Some(AttestorMessage::Opened(_))));

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use attestation::{descriptor::Descriptor, protocol::Open};
+use attestation::{descriptor::Descriptor, protocol::OpenRequest};
 use attestor::{
     AllowedClients, Attestor, AttestorLimits, Settings, list_keys, new_key, now, revoke_key,
 };
@@ -188,10 +188,10 @@ impl Setup {
         descriptor(&self.definition).unwrap()
     }
 
-    pub(crate) fn open(&self, session: [u8; 32]) -> Open {
+    pub(crate) fn open(&self, session: [u8; 32]) -> OpenRequest {
         let (descriptor, token) = (self.descriptor().sha256(), String::new());
         let (partner, challenge) = ([0; 32], vec![]);
-        Open { descriptor, mode: 1, session, partner, challenge, token }
+        OpenRequest { descriptor, mode: 1, session, partner, challenge, token }
     }
 
     pub(crate) fn order(&self) -> AttestOrder {

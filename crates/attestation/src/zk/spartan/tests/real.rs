@@ -41,7 +41,7 @@ struct Recorded {
     roots: Vec<TrustAnchor<'static>>,
     descriptor: Descriptor,
     /// The reveal message without a proof.
-    told: Reveal,
+    revealed: Reveal,
 }
 
 static CONNECTION: LazyLock<Recorded> = LazyLock::new(|| {
@@ -59,11 +59,11 @@ static CONNECTION: LazyLock<Recorded> = LazyLock::new(|| {
     let descriptor = descriptor();
     let capture = Capture { client: &client, server: &server };
     let (hide, trust) = (HidePolicy::of(&descriptor), trust(&roots));
-    let told =
+    let revealed =
         reveal(capture, &secret, &hide, &StatementRecorder::default(), &descriptor.host, &trust);
-    let told = told.unwrap();
+    let revealed = revealed.unwrap();
     drop(hide);
-    Recorded { secret, client, server, roots, descriptor, told }
+    Recorded { secret, client, server, roots, descriptor, revealed }
 });
 
 fn descriptor() -> Descriptor {
@@ -116,37 +116,40 @@ impl Recorded {
 
     fn examined(
         &self,
-        told: &Reveal,
+        revealed: &Reveal,
         backend: &dyn ZkBackend,
     ) -> Result<Findings, ExaminationError> {
-        examine(self.capture(), told, backend, &self.descriptor, &trust(&self.roots))
+        examine(self.capture(), revealed, backend, &self.descriptor, &trust(&self.roots))
     }
 
-    fn statement(&self, told: &Reveal) -> Statement {
+    fn statement(&self, revealed: &Reveal) -> Statement {
         let asked = StatementRecorder::default();
-        self.examined(told, &asked).unwrap();
+        self.examined(revealed, &asked).unwrap();
         asked.0.into_inner().unwrap().unwrap()
     }
 
     /// Returns another request than the sent one, with a change in a visible header.
     fn lie(&self) -> Reveal {
-        let mut told = self.told.clone();
-        let at = told.said.windows(16).position(|part| part == b"application/json").unwrap();
-        told.said[at..at + 16].copy_from_slice(b"text/x-forgeries");
-        told
+        let mut revealed = self.revealed.clone();
+        let at = revealed
+            .request_bytes
+            .windows(16)
+            .position(|part| part == b"application/json")
+            .unwrap();
+        revealed.request_bytes[at..at + 16].copy_from_slice(b"text/x-forgeries");
+        revealed
     }
 
     /// Returns why this proof is refused, by the attestor and by a verifier of the evidence.
-    fn refuses(&self, told: &Reveal, proof: Vec<u8>) -> ProofError {
-        let told = Reveal { proof, ..told.clone() };
-        let refused = self.examined(&told, &*SPARTAN).unwrap_err();
-        let found = self.examined(&told, &StatementRecorder::default()).unwrap();
-        let (body, _) =
-            attest(&found, self.capture(), &self.descriptor, circumstances(), || [0; 16]);
+    fn refuses(&self, revealed: &Reveal, proof: Vec<u8>) -> ProofError {
+        let revealed = Reveal { proof, ..revealed.clone() };
+        let refused = self.examined(&revealed, &*SPARTAN).unwrap_err();
+        let found = self.examined(&revealed, &StatementRecorder::default()).unwrap();
+        let (body, _) = attest(&found, self.capture(), &self.descriptor, context(), || [0; 16]);
         let evidence = Evidence {
             client: self.client.clone(),
             server: self.server.clone(),
-            reveal: told,
+            reveal: revealed,
             descriptor: serde_json::to_string(&self.descriptor).unwrap(),
         };
         let again = evidence.verify(&body, None, &*SPARTAN, &self.roots);
@@ -156,7 +159,7 @@ impl Recorded {
     }
 }
 
-fn circumstances() -> AttestationContext {
+fn context() -> AttestationContext {
     let now = NOW * 1000;
     AttestationContext {
         id: [1; 16],
@@ -212,7 +215,7 @@ fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
 
 /// Two honest proofs of one statement.
 static HONEST: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
-    let statement = CONNECTION.statement(&CONNECTION.told);
+    let statement = CONNECTION.statement(&CONNECTION.revealed);
     [0; 2].map(|_| SPARTAN.prove(&statement, &CONNECTION.secret).unwrap())
 });
 
@@ -222,9 +225,9 @@ static HONEST: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
 fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
     let mutants = std::env::var("ATTACK_MUTANTS").map_or(100, |count| count.parse().unwrap());
     let sources = Sources::of(HONEST.clone());
-    let (told, statement) = (&CONNECTION.told, CONNECTION.statement(&CONNECTION.told));
+    let (revealed, statement) = (&CONNECTION.revealed, CONNECTION.statement(&CONNECTION.revealed));
     for proof in &*HONEST {
-        let honest = Reveal { proof: proof.clone(), ..told.clone() };
+        let honest = Reveal { proof: proof.clone(), ..revealed.clone() };
         assert!(CONNECTION.examined(&honest, &*SPARTAN).is_ok());
     }
     // In sequence: a verification uses all cores itself.
@@ -257,7 +260,7 @@ fn unequal_lengths_of_a_real_proof_are_errors_and_no_panic() {
     *proof.parts().swap_remove(2).parts().swap_remove(0) = Node::List(fewer);
     let proof = proof.bytes();
     assert!(catch_unwind(AssertUnwindSafe(|| spartan2(&proof))).is_err(), "spartan2 panics");
-    assert_eq!(CONNECTION.refuses(&CONNECTION.told, proof), ProofError::Size);
+    assert_eq!(CONNECTION.refuses(&CONNECTION.revealed, proof), ProofError::Size);
 }
 
 /// An honest proof is accepted for each circuit, and only for its own statement and circuit. The
@@ -265,7 +268,7 @@ fn unequal_lengths_of_a_real_proof_are_errors_and_no_panic() {
 #[test]
 fn an_honest_proof_of_each_circuit_is_accepted() {
     let large = std::env::var("ATTACK_LARGE").is_ok();
-    let statement = CONNECTION.statement(&CONNECTION.told);
+    let statement = CONNECTION.statement(&CONNECTION.revealed);
     for (kind, _) in super::super::CIRCUITS {
         if kind == REAL || kind.blocks > 64 && !large {
             continue;

@@ -71,44 +71,44 @@ impl ZkBackend for Asked {
 
 /// An attestor that examines a connection under a descriptor.
 #[derive(Clone, Copy)]
-pub(crate) struct Witness<'a> {
+pub(crate) struct TestAttestor<'a> {
     pub(crate) session: &'a Session,
     pub(crate) descriptor: &'a Descriptor,
 }
 
-impl Witness<'_> {
-    fn examined(self, told: &Reveal, backend: &dyn ZkBackend) -> Result<(), ExaminationError> {
+impl TestAttestor<'_> {
+    fn examined(self, revealed: &Reveal, backend: &dyn ZkBackend) -> Result<(), ExaminationError> {
         let capture = Capture { client: &self.session.client, server: &self.session.server };
         let trust = CertificateTrust { roots: &self.session.roots, now: UnixTime::now() };
-        examine(capture, told, backend, self.descriptor, &trust).map(drop)
+        examine(capture, revealed, backend, self.descriptor, &trust).map(drop)
     }
 
     /// Returns why a reveal with its proof is refused.
-    pub(crate) fn refuses(self, told: &Reveal) -> ExaminationError {
-        self.examined(told, &*SPARTAN).unwrap_err()
+    pub(crate) fn refuses(self, revealed: &Reveal) -> ExaminationError {
+        self.examined(revealed, &*SPARTAN).unwrap_err()
     }
 
     /// Returns the statement to be proved. With a proof of it the reveal would be accepted.
-    pub(crate) fn asks(self, told: &Reveal) -> Statement {
+    pub(crate) fn asks(self, revealed: &Reveal) -> Statement {
         let asked = Asked::default();
-        assert_eq!(self.examined(told, &asked), Ok(()), "only the proof is missing");
+        assert_eq!(self.examined(revealed, &asked), Ok(()), "only the proof is missing");
         asked.0.into_inner().unwrap().unwrap()
     }
 
     /// Returns why the reveal is refused with a proof for it, computed according to the protocol
     /// with the handshake secret, and with the expected public values.
-    pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> ExaminationError {
-        let statement = self.asks(told);
+    pub(crate) fn refuses_a_proof_of(self, revealed: &Reveal) -> ExaminationError {
+        let statement = self.asks(revealed);
         let mut proof = SPARTAN.prove(&statement, &secret(self.session)).unwrap();
         cover(&mut proof, &statement);
-        self.refuses(&Reveal { proof, ..told.clone() })
+        self.refuses(&Reveal { proof, ..revealed.clone() })
     }
 
     /// The same with the proof of another connection or another statement, with the expected public
     /// values.
-    pub(crate) fn refuses_covered(self, told: &Reveal) -> ExaminationError {
-        let mut covered = told.clone();
-        cover(&mut covered.proof, &self.asks(told));
+    pub(crate) fn refuses_covered(self, revealed: &Reveal) -> ExaminationError {
+        let mut covered = revealed.clone();
+        cover(&mut covered.proof, &self.asks(revealed));
         self.refuses(&covered)
     }
 }
@@ -151,13 +151,13 @@ fn public(statement: &Statement) -> Vec<Vec<u8>> {
         statement.server_handshake.to_vec(),
         statement.client_handshake.to_vec(),
         match statement.server {
-            ServerData::Opened(secret) => secret.to_vec(),
+            ServerData::TrafficSecret(secret) => secret.to_vec(),
             ServerData::Proved(iv) => iv.to_vec(),
         },
         statement.client_iv.to_vec(),
     ];
     for block in &statement.blocks {
-        let Block { nonce, counter, opened, printable, text, scalar, .. } = block;
+        let Block { nonce, counter, revealed: opened, printable, text, scalar, .. } = block;
         let masks = [opened, printable, text, scalar].map(|mask| mask.to_le_bytes());
         fields.push([nonce.as_slice(), &counter.to_le_bytes()].concat());
         if proves_server {

@@ -6,7 +6,7 @@ use attestation::{ExaminationError, zk::ProofError, zktls::RevealedServerData};
 use crate::{
     forge::{Inner, iv_and_tag_keys},
     hidden::{HONEST, examined, hiding},
-    liar::{Witness, not_proved},
+    lying_prover::{TestAttestor, not_proved},
     setup::{RESPONSE, Setup},
 };
 
@@ -18,8 +18,8 @@ use crate::{
 fn who_controls_the_way_together_with_the_prover_can_forge_an_answer() {
     let forged = Setup::default().play().with(|parts| {
         let answer = String::from_utf8(RESPONSE.to_vec()).unwrap().replace("829137", "000001");
-        let said = parts.server.iter_mut().find(|inner| inner.kind == 23).unwrap();
-        *said = Inner::new(23, answer.as_bytes());
+        let plaintext = parts.server.iter_mut().find(|inner| inner.kind == 23).unwrap();
+        *plaintext = Inner::new(23, answer.as_bytes());
     });
     let found = forged.examine().unwrap();
     assert_eq!(found.claims[0].1, "\"acct-000001\"");
@@ -30,47 +30,47 @@ fn who_controls_the_way_together_with_the_prover_can_forge_an_answer() {
 /// secret. An examination that trusted the prover's secret would accept it.
 #[test]
 fn data_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
-    let (honest, told) = &*HONEST;
+    let (honest, revealed) = &*HONEST;
     let chosen = [7; 32];
     let forged = honest.with(|parts| {
         parts.server_data = Some(chosen);
         let answer = String::from_utf8(RESPONSE.to_vec()).unwrap().replace("829137", "000001");
-        let said = parts.server.iter_mut().find(|inner| inner.kind == 23).unwrap();
-        *said = Inner::new(23, answer.as_bytes());
+        let plaintext = parts.server.iter_mut().find(|inner| inner.kind == 23).unwrap();
+        *plaintext = Inner::new(23, answer.as_bytes());
     });
     assert_eq!(forged.client, honest.client, "nothing else differs");
-    let mut told = told.clone();
+    let mut revealed = revealed.clone();
     assert_eq!(
-        examined(&forged, &told),
+        examined(&forged, &revealed),
         Err(ExaminationError::Tag(0)),
         "under the handshake's own secret"
     );
-    told.server = RevealedServerData::Opened(chosen);
-    assert_eq!(examined(&forged, &told), Err(not_proved(ProofError::PublicValues)));
-    let witness = Witness { session: &forged, descriptor: &hiding() };
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
+    revealed.server = RevealedServerData::TrafficSecret(chosen);
+    assert_eq!(examined(&forged, &revealed), Err(not_proved(ProofError::PublicValues)));
+    let attestor = TestAttestor { session: &forged, descriptor: &hiding() };
+    assert_eq!(attestor.refuses_a_proof_of(&revealed), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// The same for the client's data: another request, under a key that the prover chose.
 #[test]
 fn a_request_under_a_key_of_the_provers_choice_is_refused_by_the_proof() {
-    let (honest, told) = &*HONEST;
+    let (honest, revealed) = &*HONEST;
     let chosen = [9; 32];
     let forged = honest.with(|parts| {
         parts.client_data = Some(chosen);
     });
-    let mut told = told.clone();
+    let mut revealed = revealed.clone();
     assert_eq!(
-        examined(&forged, &told),
+        examined(&forged, &revealed),
         Err(ExaminationError::Tag(0)),
         "under the handshake's own secret"
     );
-    let (iv, keys) = iv_and_tag_keys(&chosen, told.tag_keys.len());
-    told.client_iv = iv;
-    told.tag_keys = keys.into_iter().map(Into::into).collect();
-    assert_eq!(examined(&forged, &told), Err(not_proved(ProofError::PublicValues)));
-    let witness = Witness { session: &forged, descriptor: &hiding() };
-    assert_eq!(witness.refuses_a_proof_of(&told), not_proved(ProofError::ChecksPublicValues));
+    let (iv, keys) = iv_and_tag_keys(&chosen, revealed.tag_keys.len());
+    revealed.client_iv = iv;
+    revealed.tag_keys = keys.into_iter().map(Into::into).collect();
+    assert_eq!(examined(&forged, &revealed), Err(not_proved(ProofError::PublicValues)));
+    let attestor = TestAttestor { session: &forged, descriptor: &hiding() };
+    assert_eq!(attestor.refuses_a_proof_of(&revealed), not_proved(ProofError::ChecksPublicValues));
 }
 
 /// Attack 45 with full reveal: the keys are derived from the revealed secret, which must be that of
