@@ -19,8 +19,8 @@ mod trial;
 mod witness;
 
 pub use application::keys::ApiKeyText;
-pub use attestor::EXAMINE;
-pub use prover::PROVE;
+pub use attestor::EXAMINER_ARGUMENT;
+pub use prover::PROVER_ARGUMENT;
 
 pub use self::{
     jail::JAIL,

@@ -9,7 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use attestor::{
-    Attestor as Embedded, Bounds, Clients, LogError, Settings, StartError, new_key, now,
+    AllowedClients, Attestor as Embedded, AttestorLimits, LogError, Settings, StartError, new_key,
+    now,
 };
 use domain::{
     egress::Egress,
@@ -19,7 +20,7 @@ use ports::{
     attestor::{AttestError, AttestOrder, Attested, Attestor, Reached},
     clock::Clock,
 };
-use prover::{Address, Prover, descriptor};
+use prover::{AttestorAddress, Prover, descriptor};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -74,7 +75,7 @@ async fn embedded(
     site: &SandboxSite,
     stop: CancellationToken,
     tasks: &TaskTracker,
-) -> Result<Address, Failure> {
+) -> Result<AttestorAddress, Failure> {
     let folder = config.data_dir.join("attestor");
     private_folder(&folder)?;
     let keys = folder.join("keys");
@@ -92,9 +93,12 @@ async fn embedded(
         hosts: vec![(sandbox::HOST.to_owned(), address)],
         egress: Egress::default(),
         // It listens on the loopback interface alone.
-        clients: Clients::Everyone,
+        clients: AllowedClients::Everyone,
         // As many as proofs are made at once.
-        bounds: Bounds { examinations: config.attesting.proofs, ..Bounds::default() },
+        limits: AttestorLimits {
+            examinations: config.attesting.proofs,
+            ..AttestorLimits::default()
+        },
         program: program.to_owned(),
     };
     // Each process that shares the folder has a log of its own.
@@ -102,7 +106,7 @@ async fn embedded(
     let attestor = loop {
         let log = logs.next().ok_or("too many processes share the data folder")?;
         match Embedded::new(settings(log)) {
-            Err(StartError::Log(LogError::Taken(_))) => (),
+            Err(StartError::Log(LogError::Locked(_))) => (),
             made => break made?,
         }
     };
@@ -110,7 +114,7 @@ async fn embedded(
     let port = listener.local_addr()?.port();
     let keys = attestor.public_keys()?;
     tasks.spawn(attestor.serve(listener, stop));
-    Ok(Address { host: "127.0.0.1".into(), port, token: String::new(), keys })
+    Ok(AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys })
 }
 
 fn has_any(keys: &PathBuf) -> bool {

@@ -1,7 +1,7 @@
-//! What an attestation takes: proving, verifying, bytes and memory, by mode and the length of the
-//! cookie and of the response. Beside each: the same GET over TLS 1.3 without any of that.
+//! Measures attestations: proving, verifying, bytes and memory, by mode and by the lengths of the
+//! cookie and of the response. Compares each with the same GET over TLS 1.3 without attestation.
 //!
-//! Each case runs in a process of its own, so that its memory is its own.
+//! Each case runs in a separate process, so that its memory is measured separately.
 #![expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
@@ -10,39 +10,39 @@
     reason = "a benchmark panics to fail"
 )]
 
-#[path = "../tests/attacks/anybody.rs"]
-mod anybody;
+#[path = "../tests/attacks/any_certificate.rs"]
+mod any_certificate;
 mod peers;
-#[expect(dead_code, reason = "the attacks use the rest")]
-#[path = "../tests/attacks/scene.rs"]
-mod scene;
+#[expect(dead_code, reason = "the attacks use the other items")]
+#[path = "../tests/attacks/setup.rs"]
+mod setup;
 
 use std::{fs, path::Path, process::Command, time::Instant};
 
 use attestation::{
-    Trust,
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    descriptor::{Descriptor, RevealMode},
     full_reveal::Capture,
     zk::Spartan,
-    zktls::{Hide, examine, reveal},
+    zktls::{HidePolicy, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 use serde_json::{Value, json};
 
-use self::scene::{HOST, Scene, descriptor, request_with};
+use self::setup::{HOST, Setup, descriptor, request_with};
 
-/// The mode, bytes of the cookie, and of the response's body. With `zktls-full` all but some 60
-/// bytes of the body are hidden.
-const CASES: &[(Mode, usize, usize)] = &[
-    (Mode::ZktlsRequest, 300, 1024),
-    (Mode::ZktlsRequest, 700, 1024),
-    (Mode::ZktlsRequest, 700, 16 * 1024),
-    (Mode::ZktlsRequest, 700, 64 * 1024),
-    (Mode::ZktlsRequest, 1600, 1024),
-    (Mode::ZktlsRequest, 4096, 1024),
-    (Mode::ZktlsFull, 300, 1024),
-    (Mode::ZktlsFull, 700, 1024),
-    (Mode::ZktlsFull, 700, 4 * 1024),
+/// The mode, and the lengths of the cookie and of the response's body in bytes. With `zktls-full`
+/// all but some 60 bytes of the body are hidden.
+const CASES: &[(RevealMode, usize, usize)] = &[
+    (RevealMode::ZktlsRequest, 300, 1024),
+    (RevealMode::ZktlsRequest, 700, 1024),
+    (RevealMode::ZktlsRequest, 700, 16 * 1024),
+    (RevealMode::ZktlsRequest, 700, 64 * 1024),
+    (RevealMode::ZktlsRequest, 1600, 1024),
+    (RevealMode::ZktlsRequest, 4096, 1024),
+    (RevealMode::ZktlsFull, 300, 1024),
+    (RevealMode::ZktlsFull, 700, 1024),
+    (RevealMode::ZktlsFull, 700, 4 * 1024),
 ];
 const ROUNDS: usize = 3;
 
@@ -61,7 +61,7 @@ fn main() {
         let output = command.args([cookie, body].map(ToString::to_string)).output();
         let mut figure: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
         println!("{}", line(&figure));
-        // The length of the response is nothing to the one, and minutes to the other.
+        // The length of the response does not affect the one, and takes minutes with the other.
         if (*mode, *body) == (CASES[0].0, CASES[0].2) {
             figure["reclaim"] = peers::reclaim(*cookie);
             println!("{}", peers::beside_reclaim(&figure));
@@ -95,7 +95,7 @@ fn line(figure: &Value) -> String {
     )
 }
 
-fn case(mode: Mode, cookie: usize, body: usize) -> Value {
+fn case(mode: RevealMode, cookie: usize, body: usize) -> Value {
     let text = "x".repeat(body.saturating_sub(60));
     let json = format!("{{\"user\":{{\"id\":\"a\",\"verified\":true}},\"text\":\"{text}\"}}");
     let length = json.len();
@@ -105,27 +105,27 @@ fn case(mode: Mode, cookie: usize, body: usize) -> Value {
     let headers = format!("Accept: application/json\r\nCookie: {}\r\n", "c".repeat(cookie));
     let descriptor = Descriptor { modes: vec![mode], ..descriptor() };
     let (request, response) = (request_with(&headers), response.into_bytes());
-    let scene = Scene { request, response, ..Scene::default() };
+    let setup = Setup { request, response, ..Setup::default() };
     let backend = Spartan::default();
     let (mut prove, mut verify, mut plain) = (vec![], vec![], vec![]);
     let mut sizes = (0, 0);
-    // The first one makes the keys of its size, which are kept.
+    // The first round creates the keys of its size, which are cached.
     for round in 0..=ROUNDS {
         let began = Instant::now();
-        let session = scene.play();
+        let session = setup.play();
         let played = began.elapsed().as_secs_f64();
         let capture = Capture { client: &session.client, server: &session.server };
-        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let hide = Hide::of(&descriptor);
+        let hide = HidePolicy::of(&descriptor);
         let began = Instant::now();
-        let told = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
+        let revealed = reveal(capture, secret, &hide, &backend, HOST, &trust).unwrap();
         let proved = began.elapsed().as_secs_f64();
         let began = Instant::now();
-        examine(capture, &told, &backend, &descriptor, &trust).unwrap();
+        examine(capture, &revealed, &backend, &descriptor, &trust).unwrap();
         let verified = began.elapsed().as_secs_f64();
-        let telling = attestation::signed::write(&told).unwrap().len();
-        sizes = (told.proof.len(), session.client.len() + session.server.len() + telling);
+        let telling = attestation::signed::write(&revealed).unwrap().len();
+        sizes = (revealed.proof.len(), session.client.len() + session.server.len() + telling);
         if round > 0 {
             prove.push(proved);
             verify.push(verified);
@@ -145,7 +145,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The most that this process had at once.
+/// Returns the peak memory of this process.
 fn memory() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,5 @@
-//! From what was found in a connection to what is signed of it, and what opens it later.
+//! Builds the signed body of an attestation from the findings about a connection, and the
+//! disclosure that opens its commitments.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +7,29 @@ use minicbor::{Decode, Encode};
 
 use crate::{
     body::{
-        Body, Build, CaptureHash, Claim, ED25519, Hidden, LogPlace, Request, Response, Server,
-        Time, Tls, VERSION,
+        AttestationTimes, AttestedClaim, AttestedRequest, AttestedResponse, AttestedServer,
+        AttestedTls, AttestorBuild, Body, CaptureHash, ED25519, HiddenHeaderPart, LogPosition,
+        VERSION,
     },
-    commitment::{Kind, Opening, root},
+    commitment::{Opening, OpeningKind, merkle_root},
     descriptor::Descriptor,
     full_reveal::{Capture, Findings},
-    signed::{self, BadAttestation},
+    signed::{self, AttestationError},
     tls::flight::sha256,
 };
 
-const CAPTURE: &[u8] = b"avouch/attestation-capture/v1\0";
-const SESSION: &[u8] = b"avouch/attestation-session/v1\0";
-const PARTNER: &[u8] = b"avouch/attestation-partner/v1\0";
+const CAPTURE_LABEL: &[u8] = b"avouch/attestation-capture/v1\0";
+const SESSION_LABEL: &[u8] = b"avouch/attestation-session/v1\0";
+const PARTNER_LABEL: &[u8] = b"avouch/attestation-partner/v1\0";
 const TLS13: u16 = 0x0304;
-/// Bytes of the response's body that are committed to together.
-const PART: usize = 64;
-/// The longest disclosure.
-pub const LONGEST_DISCLOSURE: usize = 8 * 1024 * 1024;
+/// Length of the parts of the response's body that have one commitment each.
+const BODY_PART_BYTES: usize = 64;
+/// Maximum length of a disclosure.
+pub const MAX_DISCLOSURE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What only the attestor knows of an attestation.
+/// The values of an attestation that only the attestor knows.
 #[derive(Debug, Clone)]
-pub struct Circumstances {
+pub struct AttestationContext {
     pub id: [u8; 16],
     pub issuer: [u8; 32],
     pub session: [u8; 32],
@@ -38,17 +40,17 @@ pub struct Circumstances {
     pub egress: u8,
     pub resolver: u8,
     pub roots_sha256: [u8; 32],
-    pub time: Time,
-    pub attestor: Build,
-    pub log: LogPlace,
+    pub time: AttestationTimes,
+    pub attestor: AttestorBuild,
+    pub log: LogPosition,
     pub blind: [u8; 32],
 }
 
-/// What opens an attestation, as far as somebody is to be shown it.
+/// Openings of an attestation's commitments, as far as the recipient may see the values.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Disclosure {
-    /// The commitments to the request's opened lines, in their order.
+    /// The commitments to the request's revealed lines, in their order.
     #[n(0)]
     pub request: Vec<Leaf>,
     /// The commitments to the lines of the response's head and to the parts of its body.
@@ -58,115 +60,119 @@ pub struct Disclosure {
     pub openings: Vec<Opening>,
 }
 
-/// A commitment in a tree.
+/// A commitment in a Merkle tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Leaf(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
 
-/// Why a disclosure does not open an attestation.
+/// Why a disclosure does not match an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadDisclosure {
-    #[error("it is longer than {LONGEST_DISCLOSURE} bytes")]
-    Long,
-    #[error("it cannot be read: {0}")]
-    Form(#[from] BadAttestation),
-    #[error("its commitments are not those that were signed")]
+pub enum DisclosureError {
+    #[error("it is longer than {MAX_DISCLOSURE_BYTES} bytes")]
+    TooLong,
+    #[error("failed to decode it: {0}")]
+    Malformed(#[from] AttestationError),
+    #[error("its commitments do not match the signed roots")]
     Root,
-    #[error("what it opens at {1} as {0:?} was not committed to there")]
-    Opening(Kind, u32),
+    #[error("the value of {0:?} {1} does not match its commitment")]
+    Opening(OpeningKind, u32),
 }
 
-/// The name of what was recorded of a connection.
+/// Returns the hash that identifies a recorded connection.
 #[must_use]
 pub fn capture_hash(id: &[u8; 16], capture: Capture<'_>) -> [u8; 32] {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes();
     let (client, server) = (capture.client, capture.server);
-    sha256(&[CAPTURE, id, &length(client), client, &length(server), server].concat())
+    sha256(&[CAPTURE_LABEL, id, &length(client), client, &length(server), server].concat())
 }
 
-/// What a body says of what was recorded.
-pub(crate) fn recorded(id: &[u8; 16], capture: Capture<'_>) -> CaptureHash {
+/// Returns the lengths and the hash of a recorded connection, as a body states them.
+pub(crate) fn capture_summary(id: &[u8; 16], capture: Capture<'_>) -> CaptureHash {
     CaptureHash {
-        client_length: number(capture.client.len()),
-        server_length: number(capture.server.len()),
+        client_length: to_u32(capture.client.len()),
+        server_length: to_u32(capture.server.len()),
         sha256: capture_hash(id, capture),
     }
 }
 
-/// The name that a session has in an attestation; only who has the salt can tell which it is.
+/// Returns the salted hash of a session in an attestation; only the holder of the salt can tell
+/// which session it is.
 #[must_use]
-pub fn session_name(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
-    sha256(&[SESSION, salt, session].concat())
+pub fn session_hash(salt: &[u8; 32], session: &[u8; 16]) -> [u8; 32] {
+    sha256(&[SESSION_LABEL, salt, session].concat())
 }
 
-/// The name that a partner has in an attestation, by the identifier of its team and the session's
-/// salt: without the salt nobody can tell which partner it is, nor link two of its attestations.
+/// Returns the salted hash of a partner in an attestation, from its team's identifier and the
+/// session's salt: without the salt it reveals neither the partner, nor that two attestations
+/// belong to the same one.
 #[must_use]
-pub fn partner_name(salt: &[u8; 32], team: &[u8; 16]) -> [u8; 32] {
-    sha256(&[PARTNER, salt, team].concat())
+pub fn partner_hash(salt: &[u8; 32], team: &[u8; 16]) -> [u8; 32] {
+    sha256(&[PARTNER_LABEL, salt, team].concat())
 }
 
-/// What is to be signed of what was found in a connection. `salt` answers random bytes.
+/// Builds the body to be signed, and its disclosure, from the findings about a connection. `salt`
+/// returns random bytes.
 pub fn attest(
-    found: &Findings,
+    findings: &Findings,
     capture: Capture<'_>,
     descriptor: &Descriptor,
-    circumstances: Circumstances,
+    context: AttestationContext,
     salt: impl FnMut() -> [u8; 16],
 ) -> (Body, Disclosure) {
-    let Openings { asked, answered, claimed } = Openings::of(found, salt);
+    let Openings { request: asked, response: answered, claims: claimed } =
+        Openings::of(findings, salt);
     let leaves = |openings: &[Opening]| {
         openings.iter().map(|opening| Leaf(opening.commitment())).collect::<Vec<_>>()
     };
     let (asked_leaves, answered_leaves) = (leaves(&asked), leaves(&answered));
     let claims = descriptor.claims.iter().zip(&claimed);
-    let claims = claims.map(|(claim, opening)| Claim {
+    let claims = claims.map(|(claim, opening)| AttestedClaim {
         field: claim.field.clone(),
         pointer: claim.pointer.clone(),
         commitment: opening.commitment(),
     });
     let body = Body {
         version: VERSION,
-        id: circumstances.id,
-        issuer: circumstances.issuer,
+        id: context.id,
+        issuer: context.issuer,
         algorithm: ED25519,
-        mode: found.mode.number(),
-        session: circumstances.session,
-        partner: circumstances.partner,
-        attempt: circumstances.attempt,
-        challenge: circumstances.challenge,
-        descriptor: descriptor.name(),
-        server: Server {
+        mode: findings.mode.number(),
+        session: context.session,
+        partner: context.partner,
+        attempt: context.attempt,
+        challenge: context.challenge,
+        descriptor: descriptor.reference(),
+        server: AttestedServer {
             name: descriptor.host.clone(),
             port: 443,
-            address: circumstances.server_address,
-            egress: circumstances.egress,
-            resolver: circumstances.resolver,
+            address: context.server_address,
+            egress: context.egress,
+            resolver: context.resolver,
         },
-        tls: tls(found, circumstances.roots_sha256),
-        time: circumstances.time,
-        capture: recorded(&circumstances.id, capture),
-        request: asked_for(found, descriptor, tree(&asked_leaves)),
-        response: answered_with(found, descriptor, tree(&answered_leaves)),
+        tls: tls(findings, context.roots_sha256),
+        time: context.time,
+        capture: capture_summary(&context.id, capture),
+        request: request_statement(findings, descriptor, tree_root(&asked_leaves)),
+        response: response_statement(findings, descriptor, tree_root(&answered_leaves)),
         claims: claims.collect(),
-        proof: found.proof.clone().unwrap_or_default(),
-        attestor: circumstances.attestor,
-        log: circumstances.log,
-        blind: circumstances.blind,
+        proof: findings.proof.clone().unwrap_or_default(),
+        attestor: context.attestor,
+        log: context.log,
+        blinding: context.blind,
     };
     let openings = asked.into_iter().chain(answered).chain(claimed).collect();
     (body, Disclosure { request: asked_leaves, response: answered_leaves, openings })
 }
 
-/// Everything that is committed to.
+/// The openings of all commitments.
 struct Openings {
-    asked: Vec<Opening>,
-    answered: Vec<Opening>,
-    claimed: Vec<Opening>,
+    request: Vec<Opening>,
+    response: Vec<Opening>,
+    claims: Vec<Opening>,
 }
 
 impl Openings {
-    fn of(found: &Findings, mut salt: impl FnMut() -> [u8; 16]) -> Self {
+    fn of(findings: &Findings, mut salt: impl FnMut() -> [u8; 16]) -> Self {
         let mut open = |kind, values: Vec<&[u8]>, first: u32| -> Vec<Opening> {
             let places = first..;
             let opening = |(index, value): (u32, &[u8])| Opening {
@@ -177,21 +183,27 @@ impl Openings {
             };
             places.zip(values).map(opening).collect()
         };
-        let asked = found.request.opened.iter();
-        let asked = asked.map(|line| found.said.get(line.clone()).unwrap_or_default()).collect();
-        let head: Vec<_> = found.response.lines.iter().map(Vec::as_slice).collect();
-        let lines = number(head.len());
-        let asked = open(Kind::RequestLine, asked, 0);
-        let mut answered = open(Kind::ResponseLine, head, 0);
-        answered.extend(open(Kind::BodyPart, found.response.body.chunks(PART).collect(), lines));
-        let values = found.claims.iter().map(|(_, value)| value.as_bytes()).collect();
-        Self { asked, answered, claimed: open(Kind::Claim, values, 0) }
+        let asked = findings.request.revealed_lines.iter();
+        let asked = asked
+            .map(|line| findings.request_bytes.get(line.clone()).unwrap_or_default())
+            .collect();
+        let head: Vec<_> = findings.response.lines.iter().map(Vec::as_slice).collect();
+        let lines = to_u32(head.len());
+        let asked = open(OpeningKind::RequestLine, asked, 0);
+        let mut answered = open(OpeningKind::ResponseLine, head, 0);
+        answered.extend(open(
+            OpeningKind::BodyPart,
+            findings.response.body.chunks(BODY_PART_BYTES).collect(),
+            lines,
+        ));
+        let values = findings.claims.iter().map(|(_, value)| value.as_bytes()).collect();
+        Self { request: asked, response: answered, claims: open(OpeningKind::Claim, values, 0) }
     }
 }
 
-fn tls(found: &Findings, roots_sha256: [u8; 32]) -> Tls {
-    let connection = &found.connection;
-    Tls {
+fn tls(findings: &Findings, roots_sha256: [u8; 32]) -> AttestedTls {
+    let connection = &findings.connection;
+    AttestedTls {
         version: TLS13,
         suite: connection.suite.number(),
         group: connection.group,
@@ -203,98 +215,111 @@ fn tls(found: &Findings, roots_sha256: [u8; 32]) -> Tls {
     }
 }
 
-fn asked_for(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> Request {
-    let hidden = found.request.hidden.iter().map(|hidden| Hidden {
-        start: number(hidden.range.start),
-        length: number(hidden.range.len()),
+fn request_statement(
+    findings: &Findings,
+    descriptor: &Descriptor,
+    root: [u8; 32],
+) -> AttestedRequest {
+    let hidden = findings.request.hidden.iter().map(|hidden| HiddenHeaderPart {
+        start: to_u32(hidden.range.start),
+        length: to_u32(hidden.range.len()),
         header: hidden.header.clone(),
     });
-    Request {
+    AttestedRequest {
         method: "GET".into(),
         target: descriptor.target.clone(),
-        length: number(found.said.len()),
+        length: to_u32(findings.request_bytes.len()),
         hidden: hidden.collect(),
         root,
     }
 }
 
-fn answered_with(found: &Findings, descriptor: &Descriptor, root: [u8; 32]) -> Response {
-    Response {
+fn response_statement(
+    findings: &Findings,
+    descriptor: &Descriptor,
+    root: [u8; 32],
+) -> AttestedResponse {
+    AttestedResponse {
         status: 200,
         content_type: descriptor.content_type.clone(),
-        head_length: number(found.response.head_length),
-        body_length: number(found.response.body.len()),
+        head_length: to_u32(findings.response.head_length),
+        body_length: to_u32(findings.response.body.len()),
         root,
-        hidden: number(found.hidden_response),
+        hidden: to_u32(findings.hidden_response),
     }
 }
 
 impl Disclosure {
-    /// Reads one; holding it against an attestation is [`Self::opens`].
-    pub fn read(bytes: &[u8]) -> Result<Self, BadDisclosure> {
-        if bytes.len() > LONGEST_DISCLOSURE {
-            return Err(BadDisclosure::Long);
+    /// Decodes a disclosure; [`Self::verify`] compares it with an attestation.
+    pub fn read(bytes: &[u8]) -> Result<Self, DisclosureError> {
+        if bytes.len() > MAX_DISCLOSURE_BYTES {
+            return Err(DisclosureError::TooLong);
         }
         Ok(signed::read(bytes)?)
     }
 
-    pub fn write(&self) -> Result<Vec<u8>, BadDisclosure> {
+    pub fn write(&self) -> Result<Vec<u8>, DisclosureError> {
         Ok(signed::write(self)?)
     }
 
-    /// Whether all that it tells is what a body committed to.
-    pub fn opens(&self, body: &Body) -> Result<(), BadDisclosure> {
-        if tree(&self.request) != body.request.root || tree(&self.response) != body.response.root {
-            return Err(BadDisclosure::Root);
+    /// Checks that all disclosed values match the body's commitments.
+    pub fn verify(&self, body: &Body) -> Result<(), DisclosureError> {
+        if tree_root(&self.request) != body.request.root
+            || tree_root(&self.response) != body.response.root
+        {
+            return Err(DisclosureError::Root);
         }
         for opening in &self.openings {
             let at = usize::try_from(opening.index).unwrap_or(usize::MAX);
             let committed = match opening.kind {
-                Kind::RequestLine => self.request.get(at).map(|leaf| leaf.0),
-                Kind::ResponseLine | Kind::BodyPart => self.response.get(at).map(|leaf| leaf.0),
-                Kind::Claim => body.claims.get(at).map(|claim| claim.commitment),
+                OpeningKind::RequestLine => self.request.get(at).map(|leaf| leaf.0),
+                OpeningKind::ResponseLine | OpeningKind::BodyPart => {
+                    self.response.get(at).map(|leaf| leaf.0)
+                }
+                OpeningKind::Claim => body.claims.get(at).map(|claim| claim.commitment),
             };
             if committed != Some(opening.commitment()) {
-                return Err(BadDisclosure::Opening(opening.kind, opening.index));
+                return Err(DisclosureError::Opening(opening.kind, opening.index));
             }
         }
         Ok(())
     }
 
-    /// The claimed values by field, of a body that it [opens](Self::opens); none where one of them
-    /// is left out. Numbers are as a browser reads them, rounded to doubles: for comparing with what
-    /// a browser was shown, and nothing else.
+    /// Returns the claimed values by field, of a body that it [matches](Self::verify), or `None` if
+    /// one of them is missing. Numbers are rounded to doubles as in a browser: use them only for
+    /// comparison with values that a browser displayed.
     #[must_use]
     pub fn claims(&self, body: &Body) -> Option<serde_json::Map<String, serde_json::Value>> {
-        let value = |(at, claim): (u32, &Claim)| {
+        let value = |(at, claim): (u32, &AttestedClaim)| {
             Some((claim.field.clone(), serde_json::from_str(self.claim(at)?).ok()?))
         };
         (0..).zip(&body.claims).map(value).collect()
     }
 
-    /// The claimed values by field, each as the JSON text that was attested, of a body that it
-    /// [opens](Self::opens); none where one of them is left out.
+    /// Returns the claimed values by field, each as the attested JSON text, of a body that it
+    /// [matches](Self::verify), or `None` if one of them is missing.
     #[must_use]
     pub fn claim_texts(&self, body: &Body) -> Option<BTreeMap<String, String>> {
-        let text =
-            |(at, claim): (u32, &Claim)| Some((claim.field.clone(), self.claim(at)?.to_owned()));
+        let text = |(at, claim): (u32, &AttestedClaim)| {
+            Some((claim.field.clone(), self.claim(at)?.to_owned()))
+        };
         (0..).zip(&body.claims).map(text).collect()
     }
 
-    /// A claim's value as JSON text, where it opens it.
+    /// Returns a claim's value as JSON text, if it is disclosed.
     #[must_use]
     pub fn claim(&self, at: u32) -> Option<&str> {
-        let mut claims = self.openings.iter().filter(|opening| opening.kind == Kind::Claim);
+        let mut claims = self.openings.iter().filter(|opening| opening.kind == OpeningKind::Claim);
         let opening = claims.find(|opening| opening.index == at)?;
         std::str::from_utf8(&opening.value).ok()
     }
 }
 
-fn tree(leaves: &[Leaf]) -> [u8; 32] {
-    root(&leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())
+fn tree_root(leaves: &[Leaf]) -> [u8; 32] {
+    merkle_root(&leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())
 }
 
-/// Everything that is counted here was bounded where it was read.
-fn number(count: usize) -> u32 {
+/// Converts a count. All counts were limited when their values were parsed.
+fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,13 +1,13 @@
-//! What is signed: an array of a fixed order in the one CBOR form that it can have (RFC 8949,
-//! section 4.2), so that its hash names it.
+//! The signed part of an attestation: an array of a fixed order in deterministic CBOR (RFC 8949,
+//! section 4.2), so that its hash identifies it.
 
 use minicbor::{Decode, Encode};
 
-/// The version of this form.
+/// The version of this format.
 pub const VERSION: u8 = 2;
-/// The longest challenge, in bytes.
+/// Maximum length of a challenge.
 pub const MAX_CHALLENGE_BYTES: usize = 64;
-/// The number of Ed25519 (RFC 8032).
+/// The algorithm number of Ed25519 (RFC 8032).
 pub const ED25519: u8 = 1;
 
 /// An attestation without its signature.
@@ -29,48 +29,48 @@ pub struct Body {
     /// A hash of the session's identifier with a salt that the service keeps.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub session: [u8; 32],
-    /// [`crate::attest::partner_name`]: a hash of the partner's identifier with the same salt.
+    /// [`crate::attest::partner_hash`]: a hash of the partner's identifier with the same salt.
     #[cbor(n(6), with = "minicbor::bytes")]
     pub partner: [u8; 32],
-    /// How many connections the attestor has opened for this challenge, or for this session name
-    /// where the challenge is empty, this one included. The attestor counts them.
+    /// Number of connections that the attestor opened for this challenge, or for this session if
+    /// the challenge is empty, including this one. The attestor counts them.
     #[n(7)]
     pub attempt: u32,
-    /// What the partner asked to find here, up to [`MAX_CHALLENGE_BYTES`]; empty if it did not.
+    /// The partner's challenge, up to [`MAX_CHALLENGE_BYTES`]; empty if it set none.
     #[cbor(n(8), with = "minicbor::bytes")]
     pub challenge: Vec<u8>,
     #[n(9)]
-    pub descriptor: DescriptorName,
+    pub descriptor: DescriptorReference,
     #[n(10)]
-    pub server: Server,
+    pub server: AttestedServer,
     #[n(11)]
-    pub tls: Tls,
+    pub tls: AttestedTls,
     #[n(12)]
-    pub time: Time,
+    pub time: AttestationTimes,
     #[n(13)]
     pub capture: CaptureHash,
     #[n(14)]
-    pub request: Request,
+    pub request: AttestedRequest,
     #[n(15)]
-    pub response: Response,
+    pub response: AttestedResponse,
     /// In the order of the descriptor.
     #[n(16)]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<AttestedClaim>,
     #[n(17)]
-    pub proof: Proof,
+    pub proof: ProofSummary,
     #[n(18)]
-    pub attestor: Build,
+    pub attestor: AttestorBuild,
     #[n(19)]
-    pub log: LogPlace,
-    /// Random, so that the hash of what can be guessed cannot be.
+    pub log: LogPosition,
+    /// Random bytes, which prevent guessing the content from the hash.
     #[cbor(n(20), with = "minicbor::bytes")]
-    pub blind: [u8; 32],
+    pub blinding: [u8; 32],
 }
 
-/// Which descriptor the request was held against.
+/// The descriptor of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct DescriptorName {
+pub struct DescriptorReference {
     #[n(0)]
     pub platform: u32,
     #[n(1)]
@@ -79,10 +79,10 @@ pub struct DescriptorName {
     pub sha256: [u8; 32],
 }
 
-/// Where the attestor connected to, and how.
+/// The server that the attestor connected to, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Server {
+pub struct AttestedServer {
     #[n(0)]
     pub name: String,
     #[n(1)]
@@ -98,10 +98,10 @@ pub struct Server {
     pub resolver: u8,
 }
 
-/// What the two sides of the connection agreed on, and who the server proved to be.
+/// The negotiated parameters of the connection, and the server's authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Tls {
+pub struct AttestedTls {
     #[n(0)]
     pub version: u16,
     #[n(1)]
@@ -123,7 +123,7 @@ pub struct Tls {
 /// The attestor's clock, in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Time {
+pub struct AttestationTimes {
     #[n(0)]
     pub opened: u64,
     #[n(1)]
@@ -132,7 +132,7 @@ pub struct Time {
     pub signed: u64,
 }
 
-/// What was recorded of the connection.
+/// Lengths and hash of the recorded connection.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct CaptureHash {
@@ -144,10 +144,10 @@ pub struct CaptureHash {
     pub sha256: [u8; 32],
 }
 
-/// What was asked.
+/// The request.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Request {
+pub struct AttestedRequest {
     #[n(0)]
     pub method: String,
     #[n(1)]
@@ -155,15 +155,15 @@ pub struct Request {
     #[n(2)]
     pub length: u32,
     #[n(3)]
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenHeaderPart>,
     #[cbor(n(4), with = "minicbor::bytes")]
     pub root: [u8; 32],
 }
 
-/// A part of the request that the attestor did not see.
+/// A part of the request that is hidden from the attestor.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Hidden {
+pub struct HiddenHeaderPart {
     #[n(0)]
     pub start: u32,
     #[n(1)]
@@ -172,30 +172,30 @@ pub struct Hidden {
     pub header: String,
 }
 
-/// What was answered.
+/// The response.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Response {
+pub struct AttestedResponse {
     #[n(0)]
     pub status: u16,
     #[n(1)]
     pub content_type: String,
     #[n(2)]
     pub head_length: u32,
-    /// Without the framing of chunks.
+    /// Without the chunk framing.
     #[n(3)]
     pub body_length: u32,
     #[cbor(n(4), with = "minicbor::bytes")]
     pub root: [u8; 32],
-    /// Bytes of head and body that the attestor did not see.
+    /// Number of bytes of head and body that are hidden from the attestor.
     #[n(5)]
     pub hidden: u32,
 }
 
-/// A value that the response holds.
+/// A value of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Claim {
+pub struct AttestedClaim {
     #[n(0)]
     pub field: String,
     #[n(1)]
@@ -204,11 +204,10 @@ pub struct Claim {
     pub commitment: [u8; 32],
 }
 
-/// The zero-knowledge proof that the hidden parts are what they have to be; empty where nothing
-/// was hidden.
+/// The zero-knowledge proof about the hidden parts; empty if nothing is hidden.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Proof {
+pub struct ProofSummary {
     #[n(0)]
     pub system: String,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -219,22 +218,22 @@ pub struct Proof {
     pub public_sha256: [u8; 32],
 }
 
-/// The program that attested.
+/// The attestor's program.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Build {
+pub struct AttestorBuild {
     #[n(0)]
     pub version: String,
     #[cbor(n(1), with = "minicbor::bytes")]
     pub sha256: [u8; 32],
 }
 
-/// The place in the attestor's log, which is a chain of hashes.
+/// The position in the attestor's log, which is a hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct LogPlace {
+pub struct LogPosition {
     #[n(0)]
     pub index: u64,
     #[cbor(n(1), with = "minicbor::bytes")]
-    pub before: [u8; 32],
+    pub previous_hash: [u8; 32],
 }

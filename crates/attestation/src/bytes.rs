@@ -1,11 +1,11 @@
-//! Reading bytes that may be anything, a piece after another.
+//! A reader of untrusted bytes, from front to back.
 
-/// What is left to read. Each read takes what it answers; one that answers nothing has taken
-/// nothing that its caller may go on with.
+/// The remaining bytes. Each read consumes the bytes that it returns. After a read that returns
+/// `None` the caller must not continue.
 #[derive(Clone, Copy)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -35,7 +35,7 @@ impl<'a> Bytes<'a> {
         usize::try_from(u32::from_be_bytes([0, high, middle, low])).ok()
     }
 
-    /// A vector with its length in one byte, two or three (RFC 8446, section 3.4).
+    /// Reads a vector with a length of one, two or three bytes (RFC 8446, section 3.4).
     pub(crate) fn vector8(&mut self) -> Option<&'a [u8]> {
         let length = self.u8()?;
         self.take(length.into())

@@ -1,15 +1,16 @@
-//! Commitments: what a value was, told later or never, and to whom one wants.
+//! Commitments to values, which can be opened later, selectively and to chosen recipients.
 
 use minicbor::{Decode, Encode};
 
 use crate::tls::flight::sha256;
 
-const LEAF: &[u8] = b"avouch/attestation-leaf/v1\0";
+const LEAF_LABEL: &[u8] = b"avouch/attestation-leaf/v1\0";
 
-/// What a commitment is to; part of it, so that none stands for another.
+/// The kind of a committed value. It is part of the commitment, so that no commitment can stand for
+/// another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub enum Kind {
+pub enum OpeningKind {
     /// A line of the request, without its CRLF.
     #[n(0)]
     RequestLine,
@@ -24,13 +25,13 @@ pub enum Kind {
     Claim,
 }
 
-/// A value with the random bytes that keep it from being guessed.
+/// A value with its salt, which prevents guessing the value.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Opening {
     #[n(0)]
-    pub kind: Kind,
-    /// Its place among those of its tree, or among the claims.
+    pub kind: OpeningKind,
+    /// Index among the leaves of its tree, or among the claims.
     #[n(1)]
     pub index: u32,
     #[cbor(n(2), with = "minicbor::bytes")]
@@ -40,30 +41,31 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// What is attested of it.
+    /// Returns the commitment that is attested.
     #[must_use]
     pub fn commitment(&self) -> [u8; 32] {
         let kind = match self.kind {
-            Kind::RequestLine => 0,
-            Kind::ResponseLine => 1,
-            Kind::BodyPart => 2,
-            Kind::Claim => 3,
+            OpeningKind::RequestLine => 0,
+            OpeningKind::ResponseLine => 1,
+            OpeningKind::BodyPart => 2,
+            OpeningKind::Claim => 3,
         };
         let index = self.index.to_be_bytes();
-        sha256(&[LEAF, &[kind], &index, &self.salt, &self.value].concat())
+        sha256(&[LEAF_LABEL, &[kind], &index, &self.salt, &self.value].concat())
     }
 }
 
-/// The root of a Merkle tree (RFC 9162, section 2.1.1): leaves and nodes are hashed apart.
+/// Returns the root of a Merkle tree (RFC 9162, section 2.1.1), with separate hashes for leaves and
+/// nodes.
 #[must_use]
-pub fn root(leaves: &[[u8; 32]]) -> [u8; 32] {
+pub fn merkle_root(leaves: &[[u8; 32]]) -> [u8; 32] {
     match leaves {
         [] => sha256(&[]),
         [leaf] => sha256(&[&[0], leaf.as_slice()].concat()),
         leaves => {
             let half = leaves.len().next_power_of_two() / 2;
             let (left, right) = leaves.split_at_checked(half).unwrap_or((leaves, &[]));
-            sha256(&[&[1], root(left).as_slice(), &root(right)].concat())
+            sha256(&[&[1], merkle_root(left).as_slice(), &merkle_root(right)].concat())
         }
     }
 }
@@ -73,23 +75,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_tells_leaves_from_nodes_and_their_order() {
+    fn a_root_depends_on_leaf_order_and_on_node_kind() {
         let leaves = [[1; 32], [2; 32], [3; 32]];
-        let whole = root(&leaves);
-        let node = root(&leaves[..2]);
-        assert_ne!(root(&[node, [3; 32]]), whole, "a node is no leaf");
-        assert_ne!(root(&[[2; 32], [1; 32], [3; 32]]), whole);
-        assert_ne!(root(&leaves[..2]), whole);
-        // RFC 9162, section 2.1.5: the tree of three is that of two beside the third.
+        let whole = merkle_root(&leaves);
+        let node = merkle_root(&leaves[..2]);
+        assert_ne!(merkle_root(&[node, [3; 32]]), whole, "a node is not a leaf");
+        assert_ne!(merkle_root(&[[2; 32], [1; 32], [3; 32]]), whole);
+        assert_ne!(merkle_root(&leaves[..2]), whole);
+        // RFC 9162, section 2.1.5: the tree of three leaves joins the tree of two with the third.
         let right = sha256(&[&[0], leaves[2].as_slice()].concat());
         assert_eq!(whole, sha256(&[&[1], node.as_slice(), &right].concat()));
     }
 
     #[test]
-    fn everything_of_an_opening_counts() {
-        let one = Opening { kind: Kind::Claim, index: 1, salt: [2; 16], value: b"v".to_vec() };
+    fn a_commitment_depends_on_every_field() {
+        let one =
+            Opening { kind: OpeningKind::Claim, index: 1, salt: [2; 16], value: b"v".to_vec() };
         let others = [
-            Opening { kind: Kind::BodyPart, ..one.clone() },
+            Opening { kind: OpeningKind::BodyPart, ..one.clone() },
             Opening { index: 2, ..one.clone() },
             Opening { salt: [3; 16], ..one.clone() },
             Opening { value: b"w".to_vec(), ..one.clone() },

@@ -1,18 +1,19 @@
-//! What a witness is willing to attest: one request to one host, and which values of its answer.
+//! Descriptors of what an attestor may attest: one request to one host, and the claimed values of
+//! its response.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{body::DescriptorName, http::is_token, tls::flight::sha256};
+use crate::{body::DescriptorReference, http::is_token, tls::flight::sha256};
 
-const LONGEST_TEXT: usize = 2000;
-const MOST_HEADERS: usize = 32;
-const MOST_CLAIMS: usize = 32;
+const MAX_TEXT_BYTES: usize = 2000;
+const MAX_HEADERS: usize = 32;
+const MAX_CLAIMS: usize = 32;
 
-/// Header names that no descriptor may allow: they are in the fixed beginning of every request,
-/// say where it ends, change what is asked for, or claim to come from somebody else.
-const NEVER: &[&str] = &[
+/// Header names that no descriptor may allow: they belong to the fixed prefix of every request,
+/// determine its length, change the requested resource, or claim another origin.
+const FORBIDDEN_HEADERS: &[&str] = &[
     "accept-encoding",
     "connection",
     "content-encoding",
@@ -29,24 +30,24 @@ const NEVER: &[&str] = &[
     "upgrade",
     "via",
 ];
-const NEVER_BEGINNING: &[&str] =
+const FORBIDDEN_PREFIXES: &[&str] =
     &["if-", "x-forwarded-", "x-http-method", "x-method", "x-original-", "x-rewrite-"];
 
-/// How much of a connection is opened to the witness.
+/// How much of a connection is revealed to the attestor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Everything, credentials too. This is no zkTLS: nothing is hidden.
+pub enum RevealMode {
+    /// Everything, including credentials. This is not zkTLS: nothing is hidden.
     FullReveal,
-    /// Everything but the credentials in the request.
+    /// Everything except the credentials in the request.
     ZktlsRequest,
-    /// What is declared: of the request everything but the credentials, of the response its
-    /// structure and the claimed values.
+    /// The declared parts: the request without credentials, and of the response its structure and
+    /// the claimed values.
     ZktlsFull,
 }
 
-impl Mode {
-    /// Its number in an attestation.
+impl RevealMode {
+    /// Returns the mode's number in an attestation.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -57,7 +58,8 @@ impl Mode {
     }
 }
 
-/// One request that may be attested. It is named by its hash: whoever verifies needs the same one.
+/// One request that may be attested. It is identified by its hash, so verifiers need the same
+/// descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Descriptor {
@@ -65,40 +67,40 @@ pub struct Descriptor {
     pub version: u32,
     /// Lower case, as in the certificate; the port is 443.
     pub host: String,
-    /// Path and query, exactly: `/api/me?fields=id`.
+    /// Exact path and query: `/api/me?fields=id`.
     pub target: String,
-    /// Names of headers that the request may have, in lower case.
+    /// Names of the headers that the request may have, in lower case.
     pub headers: Vec<String>,
-    /// Those of them whose values the witness must not see.
+    /// Headers whose values are hidden from the attestor.
     #[serde(default)]
     pub hidden: Vec<String>,
-    /// What the values of others of them are, by name: such a header has to be in the request, with
-    /// exactly this value. What is neither hidden nor named here is the prover's choice.
+    /// Fixed values of other headers, by name: such a header must be in the request with exactly
+    /// this value. The prover chooses the values of headers that are neither hidden nor fixed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     /// Of the response, without parameters: `application/json`.
     pub content_type: String,
-    /// Exactly one. A prover cannot choose, and no failure leads to a mode that opens more.
-    pub modes: Vec<Mode>,
-    pub claims: Vec<Claim>,
+    /// Exactly one mode. A prover cannot choose, and no failure leads to a mode that reveals more.
+    pub modes: Vec<RevealMode>,
+    pub claims: Vec<ClaimDescriptor>,
 }
 
 /// A value that is taken from the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct ClaimDescriptor {
     pub field: String,
     /// A JSON pointer (RFC 6901) to a string, number, boolean or null.
     pub pointer: String,
 }
 
-/// Why a descriptor is not one that a witness takes.
+/// Why a descriptor is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadDescriptor {
+pub enum DescriptorError {
     #[error("the host must be a DNS name in lower case")]
     Host,
     #[error(
-        "the target must be a path with visible ASCII, without `//`, dots or escapes that climb"
+        "the target must be a path with visible ASCII, without `//`, dot segments or their escapes"
     )]
     Target,
     #[error("header `{0}` cannot be allowed")]
@@ -109,7 +111,7 @@ pub enum BadDescriptor {
     Value(String),
     #[error("the content type must be application/json")]
     ContentType,
-    #[error("claim `{0}` is empty, twice there, or its pointer is none")]
+    #[error("claim `{0}` is empty or a duplicate, or its pointer is malformed")]
     Claim(String),
     #[error("there are too many headers or claims, or no claim")]
     Count,
@@ -118,22 +120,23 @@ pub enum BadDescriptor {
 }
 
 impl Descriptor {
-    /// What it is named by: the hash of its JSON in the order of the fields above, without spaces.
+    /// Returns its identifier: the hash of its JSON in the order of the fields above, without
+    /// spaces.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
-        // A structure of texts and numbers is always written.
+        // Serializing a structure of texts and numbers cannot fail.
         sha256(&serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// How an attestation names it.
+    /// Returns the reference to it in an attestation.
     #[must_use]
-    pub fn name(&self) -> DescriptorName {
+    pub fn reference(&self) -> DescriptorReference {
         let (platform, version, sha256) = (self.platform, self.version, self.sha256());
-        DescriptorName { platform, version, sha256 }
+        DescriptorReference { platform, version, sha256 }
     }
 
-    /// Checks everything that its types leave open.
-    pub fn check(&self) -> Result<(), BadDescriptor> {
+    /// Checks every rule that its types do not enforce.
+    pub fn check(&self) -> Result<(), DescriptorError> {
         let label = |label: &str| {
             (1..=63).contains(&label.len())
                 && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -141,74 +144,77 @@ impl Descriptor {
                 && !label.ends_with('-')
         };
         if self.host.len() > 253 || !self.host.contains('.') || !self.host.split('.').all(label) {
-            return Err(BadDescriptor::Host);
+            return Err(DescriptorError::Host);
         }
-        if !is_plain_target(&self.target) {
-            return Err(BadDescriptor::Target);
+        if !is_unambiguous_target(&self.target) {
+            return Err(DescriptorError::Target);
         }
-        let counts = [self.headers.len() <= MOST_HEADERS, self.claims.len() <= MOST_CLAIMS];
+        let counts = [self.headers.len() <= MAX_HEADERS, self.claims.len() <= MAX_CLAIMS];
         if counts.contains(&false) || self.claims.is_empty() {
-            return Err(BadDescriptor::Count);
+            return Err(DescriptorError::Count);
         }
         if self.modes.len() != 1 {
-            return Err(BadDescriptor::Modes);
+            return Err(DescriptorError::Modes);
         }
         for (at, name) in self.headers.iter().enumerate() {
-            let plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
-            let never = NEVER.contains(&name.as_str())
-                || NEVER_BEGINNING.iter().any(|beginning| name.starts_with(beginning));
-            let twice = self.headers.iter().take(at).any(|other| other == name);
-            if name.is_empty() || name.len() > 64 || !plain || never || twice {
-                return Err(BadDescriptor::Header(name.clone()));
+            let is_plain = name.bytes().all(|b| is_token(b) && !b.is_ascii_uppercase());
+            let forbidden = FORBIDDEN_HEADERS.contains(&name.as_str())
+                || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+            let duplicate = self.headers.iter().take(at).any(|other| other == name);
+            if name.is_empty() || name.len() > 64 || !is_plain || forbidden || duplicate {
+                return Err(DescriptorError::Header(name.clone()));
             }
         }
         if let Some(name) = self.hidden.iter().find(|name| !self.headers.contains(name)) {
-            return Err(BadDescriptor::Hidden(name.clone()));
+            return Err(DescriptorError::Hidden(name.clone()));
         }
         if let Some((name, _)) = self.values.iter().find(|(name, value)| {
-            self.hidden.contains(name) || !self.headers.contains(name) || !is_plain_value(value)
+            self.hidden.contains(name)
+                || !self.headers.contains(name)
+                || !is_unambiguous_value(value)
         }) {
-            return Err(BadDescriptor::Value(name.clone()));
+            return Err(DescriptorError::Value(name.clone()));
         }
         if self.content_type != "application/json" {
-            return Err(BadDescriptor::ContentType);
+            return Err(DescriptorError::ContentType);
         }
-        for (at, Claim { field, pointer }) in self.claims.iter().enumerate() {
-            let twice = self.claims.iter().take(at).any(|other| other.field == *field);
-            let bounds = (1..=100).contains(&field.len()) && pointer.len() <= LONGEST_TEXT;
-            if !bounds || twice || !pointer.starts_with('/') {
-                return Err(BadDescriptor::Claim(field.clone()));
+        for (at, ClaimDescriptor { field, pointer }) in self.claims.iter().enumerate() {
+            let duplicate = self.claims.iter().take(at).any(|other| other.field == *field);
+            let bounds = (1..=100).contains(&field.len()) && pointer.len() <= MAX_TEXT_BYTES;
+            if !bounds || duplicate || !pointer.starts_with('/') {
+                return Err(DescriptorError::Claim(field.clone()));
             }
         }
         Ok(())
     }
 }
 
-/// A header's value that every server reads alike: not empty, without control characters, and without
-/// spaces at its ends, which do not count (RFC 9110, section 5.5).
-fn is_plain_value(value: &str) -> bool {
-    (1..=LONGEST_TEXT).contains(&value.len())
+/// Returns whether all servers interpret a header's value in the same way: not empty, without
+/// control characters, and without leading or trailing spaces, which do not count (RFC 9110,
+/// section 5.5).
+fn is_unambiguous_value(value: &str) -> bool {
+    (1..=MAX_TEXT_BYTES).contains(&value.len())
         && value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim_matches(' ') == value
 }
 
-/// A target that every server reads alike: no empty or dotted segment, nothing escaped that would
-/// be one, no parameters of segments, no fragment.
-fn is_plain_target(target: &str) -> bool {
+/// Returns whether all servers interpret a target in the same way: no empty segment, no dot
+/// segment, no escape for one, no segment parameters, no fragment.
+fn is_unambiguous_target(target: &str) -> bool {
     let visible = target.bytes().all(|byte| byte.is_ascii_graphic());
     let (path, _) = target.split_once('?').unwrap_or((target, ""));
     let Some(path) = path.strip_prefix('/') else { return false };
     let lower = path.to_ascii_lowercase();
     let escapes = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|escape| lower.contains(escape));
     let mut segments = path.split('/').peekable();
-    let plain = path.is_empty()
+    let is_plain = path.is_empty()
         || std::iter::from_fn(|| {
             segments.next().map(|segment| (segment, segments.peek().is_none()))
         })
         .all(|(segment, last)| (last || !segment.is_empty()) && !matches!(segment, "." | ".."));
     visible
-        && plain
+        && is_plain
         && !escapes
         && !target.contains(['\\', ';', '#'])
-        && target.len() <= LONGEST_TEXT
+        && target.len() <= MAX_TEXT_BYTES
 }

@@ -1,29 +1,29 @@
-//! What convinces somebody who believes the attestor's recording, but not its reading: the
-//! recorded bytes and all that the attestor was told, so that everything can be examined again.
-//! Credentials are not in it; there is none for attestations in which they were opened.
+//! Evidence for a verifier that trusts the attestor's recording but not its examination: the
+//! recorded bytes and everything that was revealed to the attestor, so that all checks can be
+//! repeated. It contains no credentials; attestations that reveal credentials have no evidence.
 
 use minicbor::{Decode, Encode};
 use rustls_pki_types::{TrustAnchor, UnixTime};
 
 use crate::{
-    attest::{Circumstances, Disclosure, Leaf, attest, recorded},
+    attest::{AttestationContext, Disclosure, Leaf, attest, capture_summary},
     body::Body,
     descriptor::Descriptor,
+    error::ExaminationError,
     full_reveal::{Capture, Findings},
-    refusal::Refusal,
-    signed::{self, BadAttestation},
-    tls::flight::Trust,
+    signed::{self, AttestationError},
+    tls::flight::CertificateTrust,
     zk::ZkBackend,
     zktls::{Reveal, examine},
 };
 
-/// The longest evidence.
-pub const LONGEST: usize = 4 * 1024 * 1024;
+/// Maximum length of evidence.
+pub const MAX_EVIDENCE_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Evidence {
-    /// From the client to the server, and back, as recorded.
+    /// The recorded bytes from the client to the server, and back.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub client: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
@@ -35,34 +35,38 @@ pub struct Evidence {
     pub descriptor: String,
 }
 
-/// Why evidence does not bear an attestation out.
+/// Why evidence does not support an attestation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadEvidence {
-    #[error("it is longer than {LONGEST} bytes")]
-    Long,
-    #[error("it cannot be read: {0}")]
-    Form(#[from] BadAttestation),
-    #[error("its descriptor is not the one that was attested")]
+pub enum EvidenceError {
+    #[error("it is longer than {MAX_EVIDENCE_BYTES} bytes")]
+    TooLong,
+    #[error("failed to decode it: {0}")]
+    Malformed(#[from] AttestationError),
+    #[error("its descriptor is not the attested one")]
     Descriptor,
-    #[error("what it shows is refused: {0}")]
-    Refused(#[from] Refusal),
-    #[error("what it shows is not what was signed")]
-    Another,
-    #[error("what was disclosed is not what it shows")]
+    #[error("its content is refused: {0}")]
+    Refused(#[from] ExaminationError),
+    #[error("its content differs from the signed body")]
+    Mismatch,
+    #[error("the disclosed values differ from its content")]
     Disclosure,
 }
 
 impl Evidence {
-    /// Reads some; whether it bears anything out is [`Self::bears_out`].
-    pub fn read(bytes: &[u8]) -> Result<Self, BadEvidence> {
-        if bytes.len() > LONGEST { Err(BadEvidence::Long) } else { Ok(signed::read(bytes)?) }
+    /// Decodes evidence; [`Self::verify`] checks whether it supports an attestation.
+    pub fn read(bytes: &[u8]) -> Result<Self, EvidenceError> {
+        if bytes.len() > MAX_EVIDENCE_BYTES {
+            Err(EvidenceError::TooLong)
+        } else {
+            Ok(signed::read(bytes)?)
+        }
     }
 
-    pub fn write(&self) -> Result<Vec<u8>, BadEvidence> {
+    pub fn write(&self) -> Result<Vec<u8>, EvidenceError> {
         Ok(signed::write(self)?)
     }
 
-    /// Its descriptor, where that is a sound one.
+    /// Returns its descriptor if it is valid.
     #[must_use]
     pub fn descriptor(&self) -> Option<Descriptor> {
         let descriptor: Descriptor = serde_json::from_str(&self.descriptor).ok()?;
@@ -74,64 +78,64 @@ impl Evidence {
         Capture { client: &self.client, server: &self.server }
     }
 
-    /// Examines everything again, by the clock of the attestor, and holds what is found against
-    /// what was signed and disclosed. Seconds.
+    /// Examines everything again, by the attestor's clock, and compares the findings with the
+    /// signed and the disclosed values. Takes seconds.
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn bears_out(
+    pub fn verify(
         &self,
         body: &Body,
         disclosure: Option<&Disclosure>,
         backend: &dyn ZkBackend,
         roots: &[TrustAnchor<'_>],
-    ) -> Result<Findings, BadEvidence> {
+    ) -> Result<Findings, EvidenceError> {
         let descriptor =
-            self.descriptor().filter(|descriptor| descriptor.name() == body.descriptor);
-        let descriptor = descriptor.ok_or(BadEvidence::Descriptor)?;
+            self.descriptor().filter(|descriptor| descriptor.reference() == body.descriptor);
+        let descriptor = descriptor.ok_or(EvidenceError::Descriptor)?;
         let capture = self.capture();
-        // Before anything that takes longer.
-        if recorded(&body.id, capture) != body.capture {
-            return Err(BadEvidence::Another);
+        // The cheapest check comes first.
+        if capture_summary(&body.id, capture) != body.capture {
+            return Err(EvidenceError::Mismatch);
         }
         let now = std::time::Duration::from_millis(body.time.opened);
-        let trust = Trust { roots, now: UnixTime::since_unix_epoch(now) };
-        let found = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
-        agrees(&found, capture, &descriptor, body, disclosure)?;
-        Ok(found)
+        let trust = CertificateTrust { roots, now: UnixTime::since_unix_epoch(now) };
+        let findings = examine(capture, &self.reveal, backend, &descriptor, &trust)?;
+        verify_findings(&findings, capture, &descriptor, body, disclosure)?;
+        Ok(findings)
     }
 }
 
-/// Whether what was signed and disclosed of a connection is what was found in it. What the attestor
-/// alone knows (times, names, numbers of attempts) is taken as it is signed.
+/// Checks that the signed and disclosed values of a connection match the findings. Values that only
+/// the attestor knows (times, names, attempt numbers) are accepted as signed.
 ///
 /// # Errors
-/// It is not.
-pub fn agrees(
-    found: &Findings,
+/// They do not match.
+pub fn verify_findings(
+    findings: &Findings,
     capture: Capture<'_>,
     descriptor: &Descriptor,
     body: &Body,
     disclosure: Option<&Disclosure>,
-) -> Result<(), BadEvidence> {
-    let (again, opened) = attest(found, capture, descriptor, Circumstances::of(body), || [0; 16]);
-    if bare(again) != bare(body.clone()) {
-        return Err(BadEvidence::Another);
+) -> Result<(), EvidenceError> {
+    let (recomputed, opened) =
+        attest(findings, capture, descriptor, AttestationContext::of(body), || [0; 16]);
+    if without_commitments(recomputed) != without_commitments(body.clone()) {
+        return Err(EvidenceError::Mismatch);
     }
-    let shown = |told: &crate::commitment::Opening| {
-        opened
-            .openings
-            .iter()
-            .any(|own| (own.kind, own.index, &own.value) == (told.kind, told.index, &told.value))
+    let shown = |revealed: &crate::commitment::Opening| {
+        opened.openings.iter().any(|own| {
+            (own.kind, own.index, &own.value) == (revealed.kind, revealed.index, &revealed.value)
+        })
     };
     if disclosure.is_some_and(|disclosure| !disclosure.openings.iter().all(shown)) {
-        return Err(BadEvidence::Disclosure);
+        return Err(EvidenceError::Disclosure);
     }
     Ok(())
 }
 
-/// A body without the commitments, which only a disclosure can be held against.
-fn bare(body: Body) -> Body {
+/// Returns a body without the commitments, which can be compared only with a disclosure.
+fn without_commitments(body: Body) -> Body {
     let none = Leaf([0; 32]).0;
     let mut body = body;
     body.request.root = none;
@@ -142,7 +146,7 @@ fn bare(body: Body) -> Body {
     body
 }
 
-impl Circumstances {
+impl AttestationContext {
     fn of(body: &Body) -> Self {
         Self {
             id: body.id,
@@ -158,7 +162,7 @@ impl Circumstances {
             time: body.time.clone(),
             attestor: body.attestor.clone(),
             log: body.log.clone(),
-            blind: body.blind,
+            blind: body.blinding,
         }
     }
 }

@@ -1,35 +1,36 @@
-//! Everything opened: the witness is given the handshake secret, after the connection is over, and
-//! reads both directions with it. Nothing is hidden from it, credentials neither; this is no zkTLS.
+//! Full reveal: the attestor receives the handshake secret after the connection is closed, and
+//! decrypts both directions with it. Nothing is hidden from it, including credentials; this is not
+//! zkTLS.
 //!
-//! **Why a wrong secret cannot work.** The hellos are seen in clear. Under the secret the server's
-//! flight has to open, its signature has to cover exactly what was said, and its Finished has to
-//! be right; another secret would have to give the same keystream over kilobytes. The handshake
-//! secret is fixed with it, since HMAC has no two keys for one result that anybody could find, and
+//! **Why a wrong secret is rejected.** The hellos are plaintext. Under the secret the server's
+//! flight must decrypt, its signature must cover exactly the transcript, and its Finished must be
+//! correct; a different secret would have to yield the same keystream over kilobytes. This also
+//! fixes the handshake secret, because finding two HMAC keys with one result is infeasible, and
 //! every later key is a function of it and of public hashes.
 
 use std::ops::Range;
 
 use crate::{
-    body::Proof,
-    descriptor::{Descriptor, Mode},
+    body::ProofSummary,
+    descriptor::{Descriptor, RevealMode},
+    error::ExaminationError,
     http::{
-        Seen,
-        request::{self, Request},
-        response::{self, Response},
-        selective::Selective,
+        RedactedBytes,
+        request::{self, ParsedRequest},
+        response::{self, ParsedResponse},
+        selective::SelectiveResponse,
     },
     json,
-    refusal::Refusal,
     tls::{
-        flight::{self, Trust},
-        hello::{self, Agreed},
-        open::{client_data, server_data},
-        schedule::Suite,
-        wire::Wire,
+        decrypt::{client_data, server_data},
+        flight::{self, CertificateTrust},
+        hello::{self, NegotiatedParameters},
+        key_schedule::Suite,
+        records::RecordStreams,
     },
 };
 
-/// The bytes of a connection, as they passed the witness.
+/// The bytes of a connection, as the attestor relayed them.
 #[derive(Debug, Clone, Copy)]
 pub struct Capture<'a> {
     /// From the client to the server, and back.
@@ -37,41 +38,41 @@ pub struct Capture<'a> {
     pub server: &'a [u8],
 }
 
-/// What is known of a connection's TLS.
+/// The verified TLS parameters of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
+pub struct VerifiedConnection {
     pub suite: Suite,
     pub group: u16,
     pub scheme: u16,
     pub leaf_key_sha256: [u8; 32],
-    /// Over each certificate with its length before it, in 4 bytes.
+    /// Over each certificate, preceded by its length in 4 bytes.
     pub chain_sha256: [u8; 32],
-    /// The hash of all up to the server's Finished.
+    /// The transcript hash up to the server's Finished.
     pub transcript: Vec<u8>,
 }
 
-/// What a witness found in a connection.
+/// The findings of an examination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    pub connection: Connection,
-    pub request: Request,
-    /// What the client sent.
-    pub said: Vec<u8>,
-    pub response: Response,
-    /// Bytes of the response that stay hidden.
+    pub connection: VerifiedConnection,
+    pub request: ParsedRequest,
+    /// The bytes that the client sent.
+    pub request_bytes: Vec<u8>,
+    pub response: ParsedResponse,
+    /// Number of hidden bytes of the response.
     pub hidden_response: usize,
-    /// By claim of the descriptor: the value as JSON text.
+    /// The value of each claim of the descriptor, as JSON text.
     pub claims: Vec<(String, String)>,
-    pub mode: Mode,
-    /// Of what was hidden; none where everything was opened.
-    pub proof: Option<Proof>,
+    pub mode: RevealMode,
+    /// The proof about the hidden parts; `None` if everything is revealed.
+    pub proof: Option<ProofSummary>,
 }
 
-/// The suites that are read where everything is opened.
-const SUITES: &[Suite] =
+/// The suites that are allowed with full reveal.
+const ALLOWED_SUITES: &[Suite] =
     &[Suite::ChaCha20Poly1305Sha256, Suite::Aes128GcmSha256, Suite::Aes256GcmSha384];
 
-/// Examines a connection that is over, with its handshake secret.
+/// Examines a closed connection with its handshake secret.
 ///
 /// # Errors
 /// The first check that fails.
@@ -79,76 +80,89 @@ pub fn examine(
     capture: Capture<'_>,
     handshake_secret: &[u8],
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    if !descriptor.modes.contains(&Mode::FullReveal) {
-        return Err(Refusal::Mode);
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    if !descriptor.modes.contains(&RevealMode::FullReveal) {
+        return Err(ExaminationError::Mode);
     }
-    let wire = Wire::read(capture.client, capture.server)?;
-    let agreed = hello::agreed(wire.client.hello, wire.server.hello, &descriptor.host, SUITES)?;
-    let suite = agreed.suite;
+    let wire = RecordStreams::read(capture.client, capture.server)?;
+    let negotiated =
+        hello::read_hellos(wire.client.hello, wire.server.hello, &descriptor.host, ALLOWED_SUITES)?;
+    let suite = negotiated.suite;
     if handshake_secret.len() != suite.hash_length() {
-        return Err(Refusal::SecretLength);
+        return Err(ExaminationError::SecretLength);
     }
     let hellos = suite.hash(&[wire.client.hello, wire.server.hello]);
     let handshake = suite.handshake_traffic(handshake_secret, &hellos);
-    let server = flight::server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
-    let sealed = &wire.client.sealed;
-    flight::client_finished(suite, &handshake.client, sealed, &server.transcript)?;
+    let server = flight::verify_server(&wire, suite, &handshake.server, &descriptor.host, trust)?;
+    let encrypted = &wire.client.encrypted;
+    flight::verify_client_finished(suite, &handshake.client, encrypted, &server.transcript)?;
     let data = suite.application_traffic(handshake_secret, &server.transcript);
-    let said = client_data(suite, &data.client, sealed.get(1..).unwrap_or_default())?;
-    let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
-    let answered = server_data(suite, &data.server, rest)?;
-    Findings::of((agreed, server), said, &[], Answer::Opened(answered), descriptor)
+    let plaintext = client_data(suite, &data.client, encrypted.get(1..).unwrap_or_default())?;
+    let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
+    let response = server_data(suite, &data.server, rest)?;
+    Findings::of((negotiated, server), plaintext, &[], RevealedResponse::Full(response), descriptor)
 }
 
-/// What is known of what the server said.
-pub(crate) enum Answer {
-    /// Everything.
-    Opened(Vec<u8>),
-    /// What is declared.
-    Selective(Box<Selective>),
+/// The known part of the server's application data.
+pub(crate) enum RevealedResponse {
+    /// All of it.
+    Full(Vec<u8>),
+    /// The declared parts.
+    Selective(Box<SelectiveResponse>),
 }
 
 impl Findings {
-    /// What both sides said, of which this was hidden, held against the descriptor.
+    /// Compares the data of both directions, with these parts hidden, with the descriptor.
     pub(crate) fn of(
-        (agreed, server): (Agreed, flight::Server),
-        said: Vec<u8>,
+        (negotiated, server): (NegotiatedParameters, flight::AuthenticatedServer),
+        plaintext: Vec<u8>,
         hidden: &[Range<usize>],
-        answer: Answer,
+        answer: RevealedResponse,
         descriptor: &Descriptor,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ExaminationError> {
         let mode = match &answer {
-            Answer::Selective(_) => Mode::ZktlsFull,
-            Answer::Opened(_) => Mode::FullReveal,
+            RevealedResponse::Selective(_) => RevealMode::ZktlsFull,
+            RevealedResponse::Full(_) => RevealMode::FullReveal,
         };
-        let request = request::read(Seen { bytes: &said, hidden }, descriptor)?;
+        let request = request::read(RedactedBytes { bytes: &plaintext, hidden }, descriptor)?;
         let (response, hidden, claims) = match answer {
-            Answer::Opened(said) => {
-                // What is no credential is opened in every mode that comes here.
-                let response = response::read(&said, &descriptor.content_type, Mode::ZktlsRequest)?;
+            RevealedResponse::Full(plaintext) => {
+                // Both modes that get here reveal everything except credentials.
+                let response =
+                    response::read(&plaintext, &descriptor.content_type, RevealMode::ZktlsRequest)?;
                 let claims = claims(&response.body, descriptor)?;
                 (response, 0, claims)
             }
-            Answer::Selective(read) => {
+            RevealedResponse::Selective(read) => {
                 let hidden = read.hidden.iter().map(|hidden| hidden.range.len()).sum();
                 (read.response, hidden, read.claims)
             }
         };
-        let Agreed { suite, group } = agreed;
-        let flight::Server { scheme, leaf_key_sha256, chain_sha256, transcript, .. } = server;
+        let NegotiatedParameters { suite, group } = negotiated;
+        let flight::AuthenticatedServer {
+            scheme, leaf_key_sha256, chain_sha256, transcript, ..
+        } = server;
         let connection =
-            Connection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
+            VerifiedConnection { suite, group, scheme, leaf_key_sha256, chain_sha256, transcript };
         let hidden_response = hidden;
-        Ok(Self { connection, request, said, response, hidden_response, claims, mode, proof: None })
+        Ok(Self {
+            connection,
+            request,
+            request_bytes: plaintext,
+            response,
+            hidden_response,
+            claims,
+            mode,
+            proof: None,
+        })
     }
 }
 
-/// The values that a descriptor claims, in its order.
-fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, Refusal> {
+/// Returns the values that a descriptor claims, in its order.
+fn claims(body: &[u8], descriptor: &Descriptor) -> Result<Vec<(String, String)>, ExaminationError> {
     let whole = json::read(body)?;
-    let claim = |claim: &crate::descriptor::Claim| {
+    let claim = |claim: &crate::descriptor::ClaimDescriptor| {
         Ok((claim.field.clone(), json::value(body, &whole, &claim.pointer)?))
     };
     descriptor.claims.iter().map(claim).collect()

@@ -1,4 +1,4 @@
-//! JSON (RFC 8259), in the one form that cannot be read in two ways.
+//! JSON (RFC 8259), restricted to unambiguous texts.
 
 mod literal;
 mod number;
@@ -13,44 +13,43 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 use self::literal::literal;
-pub use self::number::is_same;
+pub use self::number::same_value;
 pub(crate) use self::outline::{Outline, outline};
 
-/// Objects and arrays within one another.
-const DEEPEST: usize = 64;
+/// Maximum nesting of objects and arrays.
+const MAX_DEPTH: usize = 64;
 
-/// Why a text is no JSON that is read, or has no such value.
+/// Why a JSON text is refused, or does not have the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadJson {
-    #[error("it is not JSON that can be read in one way alone: {0}")]
+pub enum JsonError {
+    #[error("it is not unambiguous JSON: {0}")]
     Text(String),
     #[error("there is no value at `{0}`")]
     Missing(String),
-    #[error("what is at `{0}` is an object or an array")]
+    #[error("the value at `{0}` is an object or an array")]
     Compound(String),
 }
 
-/// Reads a text, its numbers as 64-bit integers where they are, else as the nearest doubles (IEEE
-/// 754), as a browser does, while what is claimed of it is exact ([`value`]); refuses a number
-/// that is too large for a double, what is no UTF-8, a key that comes twice, what is too deep, and anything
-/// behind the end.
-pub fn read(text: &[u8]) -> Result<Value, BadJson> {
-    let bad = |error: serde_json::Error| BadJson::Text(error.to_string());
+/// Parses a text. Numbers become 64-bit integers if they fit, else the nearest doubles (IEEE 754),
+/// as in a browser; claimed values are exact ([`value`]). Refuses numbers that are too large for a
+/// double, invalid UTF-8, duplicate keys, excessive nesting, and bytes after the end.
+pub fn read(text: &[u8]) -> Result<Value, JsonError> {
+    let bad = |error: serde_json::Error| JsonError::Text(error.to_string());
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Strict { deeper: DEEPEST }.deserialize(&mut reader).map_err(bad)?;
+    let value = Strict { remaining_depth: MAX_DEPTH }.deserialize(&mut reader).map_err(bad)?;
     reader.end().map_err(bad)?;
     Ok(value)
 }
 
-/// The value that a pointer (RFC 6901) leads to in a text and in what was read of it, as JSON text:
-/// a number is the one that is written there, digit by digit, and never rounded.
-pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String, BadJson> {
+/// Returns the value at a pointer (RFC 6901) as JSON text, from a text and its parsed value: a
+/// number keeps its digits and is never rounded.
+pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String, JsonError> {
     match whole.pointer(pointer) {
-        None => Err(BadJson::Missing(pointer.to_owned())),
-        Some(Value::Object(_) | Value::Array(_)) => Err(BadJson::Compound(pointer.to_owned())),
+        None => Err(JsonError::Missing(pointer.to_owned())),
+        Some(Value::Object(_) | Value::Array(_)) => Err(JsonError::Compound(pointer.to_owned())),
         Some(Value::Number(_)) => {
             let written = literal(text, pointer).and_then(|text| std::str::from_utf8(text).ok());
-            written.map(str::to_owned).ok_or_else(|| BadJson::Missing(pointer.to_owned()))
+            written.map(str::to_owned).ok_or_else(|| JsonError::Missing(pointer.to_owned()))
         }
         Some(value @ (Value::Null | Value::Bool(_) | Value::String(_))) => Ok(value.to_string()),
     }
@@ -58,13 +57,16 @@ pub(crate) fn value(text: &[u8], whole: &Value, pointer: &str) -> Result<String,
 
 #[derive(Clone, Copy)]
 struct Strict {
-    deeper: usize,
+    remaining_depth: usize,
 }
 
 impl Strict {
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        let deeper = self.deeper.checked_sub(1).ok_or_else(|| E::custom("it is too deep"))?;
-        Ok(Self { deeper })
+        let remaining_depth = self
+            .remaining_depth
+            .checked_sub(1)
+            .ok_or_else(|| E::custom("it is nested too deeply"))?;
+        Ok(Self { remaining_depth: remaining_depth })
     }
 }
 
@@ -123,7 +125,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(inner)?;
             if object.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("key {key:?} comes twice")));
+                return Err(de::Error::custom(format_args!("key {key:?} occurs twice")));
             }
             object.insert(key, value);
         }

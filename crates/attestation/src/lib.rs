@@ -1,23 +1,23 @@
-//! What a witness of a TLS 1.3 connection can attest, and how that is checked: from the recorded
-//! bytes of both directions to values of the response, each step with a reason of its own to
-//! refuse.
+//! The statements that an attestor of a TLS 1.3 connection can make, and their verification: from
+//! the recorded bytes of both directions to values of the response. Every failed check has its own
+//! error.
 //!
-//! **Invariant:** no input or output, no clock, no other crate of ours. What is read may be
-//! anything and comes from somebody who wants a false attestation; it gives findings or a
-//! [`Refusal`], within the bounds of each module.
+//! **Invariant:** no input or output, no clock, no other crate of this workspace. All input is
+//! untrusted and may come from a party that wants a false attestation; it results in findings or an
+//! [`ExaminationError`], within the limits of each module.
 
 pub mod attest;
 pub mod body;
 mod bytes;
 pub mod commitment;
 pub mod descriptor;
+mod error;
 pub mod evidence;
 pub mod full_reveal;
 pub mod http;
 pub mod json;
 pub mod portable;
 pub mod protocol;
-mod refusal;
 pub mod signed;
 pub mod tlog;
 mod tls;
@@ -26,6 +26,6 @@ pub mod zk;
 pub mod zktls;
 
 pub use self::{
-    refusal::Refusal,
-    tls::{flight::Trust, schedule::Suite},
+    error::ExaminationError,
+    tls::{flight::CertificateTrust, key_schedule::Suite},
 };

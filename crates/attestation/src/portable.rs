@@ -1,5 +1,5 @@
-//! The portable form of an attestation: one file for whoever verifies it elsewhere. It lacks only
-//! what the verifier has to choose for itself: the keys and the certificates it trusts.
+//! The portable form of an attestation: one file for verifiers elsewhere. Verifiers choose only the
+//! keys and the certificates that they trust.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,29 @@ use minicbor::{Decode, Encode};
 use serde_json::Value;
 
 use crate::{
-    attest::{BadDisclosure, Disclosure, LONGEST_DISCLOSURE},
+    attest::{Disclosure, DisclosureError, MAX_DISCLOSURE_BYTES},
     body::Body,
-    commitment::Kind,
+    commitment::OpeningKind,
     descriptor::Descriptor,
     evidence::{self, Evidence},
-    http::{Seen, request, selective},
+    http::{RedactedBytes, request, selective},
     json,
-    signed::{self, BadAttestation},
-    tlog::{BadLog, LogProof, MAX_PROOF_BYTES},
-    zktls::Told,
+    signed::{self, AttestationError},
+    tlog::{LogProof, MAX_PROOF_BYTES, TlogError},
+    zktls::RevealedServerData,
 };
 
-/// The first member of the file: what it is, and in which version.
+/// The first member of the file: its format and version.
 pub const FORMAT: &str = "avouch/portable-attestation/v1";
-/// The longest file: its parts, each at its longest, and what stands around them.
-pub const MAX_BYTES: usize =
-    signed::LONGEST + LONGEST_DISCLOSURE + evidence::LONGEST + MAX_PROOF_BYTES + 1024;
+/// Maximum length of the file: its parts, each of maximum length, and their framing.
+pub const MAX_PORTABLE_BYTES: usize = signed::MAX_ATTESTATION_BYTES
+    + MAX_DISCLOSURE_BYTES
+    + evidence::MAX_EVIDENCE_BYTES
+    + MAX_PROOF_BYTES
+    + 1024;
 
-/// Response headers that say nothing of the applicant: they describe the connection, the form of the
-/// body or what a browser may do with it.
+/// Response headers that reveal nothing about the applicant: they describe the connection, the
+/// format of the body, or restrictions for browsers.
 const NEUTRAL_HEADERS: &[&str] = &[
     "cache-control",
     "connection",
@@ -51,10 +54,10 @@ const NEUTRAL_HEADERS: &[&str] = &[
     "x-xss-protection",
 ];
 
-/// An attestation with what opens it and, where that shows declared data only, its evidence.
+/// An attestation with its disclosure and, if that reveals declared data only, its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Portable {
+pub struct PortableAttestation {
     #[n(0)]
     format: String,
     #[n(1)]
@@ -65,16 +68,16 @@ pub struct Portable {
     /// Opens the claims and nothing else, as [`Disclosure::read`] reads it.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub disclosure: Vec<u8>,
-    /// As [`Evidence::read`] reads it. None where it would show more than the claims.
+    /// As [`Evidence::read`] reads it. `None` if it would reveal more than the claims.
     #[cbor(n(4), with = "minicbor::bytes")]
     pub evidence: Option<Vec<u8>>,
-    /// As [`LogProof::read`] reads it. None of an attestation that is in no log.
+    /// As [`LogProof::read`] reads it. `None` for an attestation that is in no log.
     #[cbor(n(5), with = "minicbor::bytes")]
     pub inclusion: Option<Vec<u8>>,
 }
 
-/// Whose the attestation is said to be. [`crate::attest::session_name`] and
-/// [`crate::attest::partner_name`] of these are what was signed.
+/// The subject that the file states. The signed body contains [`crate::attest::session_hash`] and
+/// [`crate::attest::partner_hash`] of these values.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Subject {
@@ -87,52 +90,52 @@ pub struct Subject {
     pub salt: [u8; 32],
 }
 
-/// Why there is no portable attestation.
+/// Why a portable attestation cannot be created or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPortable {
-    #[error("it is longer than {MAX_BYTES} bytes")]
-    Long,
-    #[error("it cannot be read: {0}")]
-    Form(#[from] BadAttestation),
-    #[error("it is not of the form `{FORMAT}`")]
-    Unknown,
+pub enum PortableError {
+    #[error("it is longer than {MAX_PORTABLE_BYTES} bytes")]
+    TooLong,
+    #[error("failed to decode it: {0}")]
+    Malformed(#[from] AttestationError),
+    #[error("it does not have the format `{FORMAT}`")]
+    UnknownFormat,
     #[error("its disclosure is refused: {0}")]
-    Disclosure(#[from] BadDisclosure),
-    #[error("its place in the log is refused: {0}")]
-    Inclusion(#[from] BadLog),
+    Disclosure(#[from] DisclosureError),
+    #[error("its inclusion proof is refused: {0}")]
+    Inclusion(#[from] TlogError),
 }
 
-impl Portable {
-    /// Makes one of an attestation's parts, and leaves out what the applicant did not agree to
-    /// share: of the disclosure everything but the claims, and the evidence unless it shows nothing
-    /// else ([`shows_declared_only`]). Signature and proof are not verified.
+impl PortableAttestation {
+    /// Creates a portable attestation from its parts, without data that the applicant did not agree
+    /// to share: of the disclosure only the claims stay, and the evidence stays only if it reveals
+    /// nothing else ([`shows_declared_only`]). Does not verify signature and proof.
     ///
     /// # Errors
-    /// Where the attestation or its disclosure cannot be read, or do not belong together.
-    pub fn of(
+    /// The attestation or its disclosure is malformed, or they do not belong together.
+    pub fn from_parts(
         subject: Subject,
         attestation: Vec<u8>,
         disclosure: &[u8],
         evidence: Option<Vec<u8>>,
         inclusion: Option<Vec<u8>>,
-    ) -> Result<Self, BadPortable> {
-        let (body, _) = signed::unverified(&attestation)?;
+    ) -> Result<Self, PortableError> {
+        let (body, _) = signed::decode_unverified(&attestation)?;
         let mut disclosure = Disclosure::read(disclosure)?;
-        disclosure.opens(&body)?;
+        disclosure.verify(&body)?;
         inclusion.as_deref().map(LogProof::read).transpose()?;
         let evidence =
             evidence.filter(|evidence| shows_declared_only(evidence, &disclosure, &body));
-        disclosure.openings.retain(|opening| opening.kind == Kind::Claim);
+        disclosure.openings.retain(|opening| opening.kind == OpeningKind::Claim);
         let disclosure = disclosure.write()?;
         let format = FORMAT.to_owned();
         Ok(Self { format, subject, attestation, disclosure, evidence, inclusion })
     }
 
-    /// Whether a file is meant to be one, by its first bytes; it may still be a broken one.
+    /// Returns whether a file starts like a portable attestation; it may still be malformed.
     #[must_use]
-    pub fn is_meant_by(bytes: &[u8]) -> bool {
-        // An array of four to six (RFC 8949, section 3), since what is left out at the end is not
-        // written; the first of them is a text of 24 to 255 bytes.
+    pub fn has_format_prefix(bytes: &[u8]) -> bool {
+        // An array of four to six elements (RFC 8949, section 3), because absent elements at the
+        // end are not encoded; the first one is a text of 24 to 255 bytes.
         let text = match bytes {
             [0x84..=0x86, 0x78, _, text @ ..] => Some(text),
             _ => None,
@@ -140,59 +143,60 @@ impl Portable {
         text.is_some_and(|text| text.starts_with(FORMAT.as_bytes()))
     }
 
-    /// Reads one; its parts are still to be verified.
+    /// Decodes a portable attestation; its parts are not verified.
     ///
     /// # Errors
-    /// Where it is too long, of another form, or not in the one CBOR form that it can have.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadPortable> {
-        if bytes.len() > MAX_BYTES {
-            return Err(BadPortable::Long);
+    /// It is too long, of another format, or not in deterministic CBOR.
+    pub fn read(bytes: &[u8]) -> Result<Self, PortableError> {
+        if bytes.len() > MAX_PORTABLE_BYTES {
+            return Err(PortableError::TooLong);
         }
         let read: Self = signed::read(bytes)?;
-        if read.format == FORMAT { Ok(read) } else { Err(BadPortable::Unknown) }
+        if read.format == FORMAT { Ok(read) } else { Err(PortableError::UnknownFormat) }
     }
 
     /// # Errors
-    /// Where it cannot be written, which each of a finite size can.
-    pub fn write(&self) -> Result<Vec<u8>, BadPortable> {
+    /// Encoding fails, which does not happen for finite values.
+    pub fn write(&self) -> Result<Vec<u8>, PortableError> {
         Ok(signed::write(self)?)
     }
 }
 
-/// Whether evidence shows nothing but what is declared: of the request only headers whose values the
-/// descriptor fixes, of the response only the claims. What is hidden stands there as zeros.
+/// Returns whether evidence reveals declared data only: of the request only headers whose values
+/// the descriptor fixes, of the response only the claims, with zeros for hidden bytes.
 fn shows_declared_only(evidence: &[u8], disclosure: &Disclosure, body: &Body) -> bool {
     let Ok(Evidence { reveal, descriptor, .. }) = Evidence::read(evidence) else { return false };
     let Ok(descriptor) = serde_json::from_str::<Descriptor>(&descriptor) else { return false };
-    if descriptor.name() != body.descriptor || reveal.mode().number() != body.mode {
+    if descriptor.reference() != body.descriptor || reveal.mode().number() != body.mode {
         return false;
     }
-    let request = Seen { bytes: &reveal.said, hidden: &reveal.hidden };
+    let request = RedactedBytes { bytes: &reveal.request_bytes, hidden: &reveal.hidden };
     let fixed = request::read(request, &descriptor).is_ok_and(|read| read.chosen.is_empty());
     let response = match &reveal.server {
-        Told::Opened(_) => shows_claims_only(disclosure, body),
-        Told::Proved(told) => {
-            let response = Seen { bytes: &told.said, hidden: &told.hidden };
-            selective::read(response, &descriptor).is_ok() && is_blank(response)
+        RevealedServerData::TrafficSecret(_) => shows_claims_only(disclosure, body),
+        RevealedServerData::Proved(revealed) => {
+            let response =
+                RedactedBytes { bytes: &revealed.response_bytes, hidden: &revealed.hidden };
+            selective::read(response, &descriptor).is_ok() && hidden_bytes_are_zero(response)
         }
     };
-    fixed && is_blank(request) && response
+    fixed && hidden_bytes_are_zero(request) && response
 }
 
-/// Whether zeros stand in the place of what is hidden.
-fn is_blank(seen: Seen<'_>) -> bool {
+/// Returns whether all hidden bytes are zeros.
+fn hidden_bytes_are_zero(seen: RedactedBytes<'_>) -> bool {
     let mut hidden = seen.hidden.iter().map(|hidden| seen.bytes.get(hidden.clone()));
     hidden.all(|bytes| bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)))
 }
 
-/// Whether the response, as a disclosure opens it, has no value but the claims, and no header but
-/// those that say nothing of the applicant. What is not opened in full counts as having more.
+/// Returns whether the disclosed response has no value except the claims, and no header except
+/// neutral ones. An incompletely disclosed response counts as having more.
 fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
-    let of = |kind: Kind| {
+    let of = |kind: OpeningKind| {
         let openings = disclosure.openings.iter().filter(move |opening| opening.kind == kind);
         openings.map(|it| (it.index, it.value.as_slice())).collect::<BTreeMap<_, _>>()
     };
-    let (lines, parts) = (of(Kind::ResponseLine), of(Kind::BodyPart));
+    let (lines, parts) = (of(OpeningKind::ResponseLine), of(OpeningKind::BodyPart));
     let opened = lines.keys().chain(parts.keys()).collect::<BTreeSet<_>>();
     if opened.len() != disclosure.response.len() {
         return false;
@@ -201,7 +205,7 @@ fn shows_claims_only(disclosure: &Disclosure, body: &Body) -> bool {
     let neutral = lines.values().skip(1).all(|line| is_neutral(line));
     let text = parts.into_values().flatten().copied().collect::<Vec<_>>();
     let claims = body.claims.iter().map(|claim| claim.pointer.as_str()).collect();
-    neutral && json::read(&text).is_ok_and(|value| is_claimed(&value, "", &claims))
+    neutral && json::read(&text).is_ok_and(|value| all_values_claimed(&value, "", &claims))
 }
 
 fn is_neutral(line: &[u8]) -> bool {
@@ -209,18 +213,18 @@ fn is_neutral(line: &[u8]) -> bool {
     NEUTRAL_HEADERS.iter().any(|neutral| name.eq_ignore_ascii_case(neutral.as_bytes()))
 }
 
-/// Whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An empty object
-/// or array is a value that none claims.
-fn is_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
+/// Returns whether each value within this one, which is at `pointer` (RFC 6901), is a claim. An
+/// empty object or array is a value that no claim covers.
+fn all_values_claimed(value: &Value, pointer: &str, claims: &BTreeSet<&str>) -> bool {
     match value {
         Value::Object(members) if !members.is_empty() => members.iter().all(|(name, value)| {
             let name = name.replace('~', "~0").replace('/', "~1");
-            is_claimed(value, &format!("{pointer}/{name}"), claims)
+            all_values_claimed(value, &format!("{pointer}/{name}"), claims)
         }),
         Value::Array(items) if !items.is_empty() => items
             .iter()
             .enumerate()
-            .all(|(index, item)| is_claimed(item, &format!("{pointer}/{index}"), claims)),
+            .all(|(index, item)| all_values_claimed(item, &format!("{pointer}/{index}"), claims)),
         Value::Object(_)
         | Value::Array(_)
         | Value::Null

@@ -1,4 +1,4 @@
-//! Attestations as they travel: the body's bytes and a signature (Ed25519, RFC 8032) over them.
+//! Encoded attestations: the body's bytes and a signature (Ed25519, RFC 8032) over them.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use crate::{
     tls::flight::sha256,
 };
 
-const SIGNED: &[u8] = b"avouch/zktls-attestation/v1\0";
-const KEY: &[u8] = b"avouch/attestation-key/v1\0";
-/// The longest attestation.
-pub const LONGEST: usize = 256 * 1024;
-/// The most listings of keys that one verification reads.
+const SIGNATURE_LABEL: &[u8] = b"avouch/zktls-attestation/v1\0";
+const KEY_ID_LABEL: &[u8] = b"avouch/attestation-key/v1\0";
+/// Maximum length of an attestation.
+pub const MAX_ATTESTATION_BYTES: usize = 256 * 1024;
+/// Maximum number of listed keys in one verification.
 pub const MAX_ISSUERS: usize = 1000;
 
 /// The bytes of a body with their signature.
@@ -28,90 +28,90 @@ struct Envelope {
     signature: [u8; 64],
 }
 
-/// An attestation whose signature was verified.
+/// An attestation with a verified signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attestation {
     pub body: Body,
-    /// SHA-256 of exactly what is signed, in lower case: 64 digits.
+    /// SHA-256 of exactly the signed bytes, in lower case: 64 digits.
     pub proof_hash: String,
 }
 
-/// A key that attestations may be signed with, and when.
+/// A key that may sign attestations, with its validity period.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Issuer {
-    /// Of whom, for people.
+    /// Name of the key's owner, for people.
     pub name: String,
     /// 32 bytes in lower-case hexadecimal.
     pub public_key: String,
-    /// Milliseconds since 1970. It may sign from then on.
+    /// Start of the validity period, in milliseconds since 1970.
     pub valid_from: u64,
-    /// Milliseconds since 1970. It may not sign any more from then on.
+    /// End of the validity period (exclusive), in milliseconds since 1970.
     pub valid_to: u64,
-    /// Milliseconds since 1970; none where it was not revoked.
+    /// Milliseconds since 1970; `None` if the key is not revoked.
     #[serde(default)]
     pub revoked_at: Option<u64>,
 }
 
-/// What is done with an attestation whose key was revoked.
+/// Treatment of attestations whose key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevokedKeys {
-    /// It is refused, whenever it says that it was signed: whoever stole the key can write any time.
+    /// They are refused regardless of their stated signing time: a thief of the key can state any
+    /// time.
     Refuse,
-    /// It is accepted if it says that it was signed before the revocation. That time is the word of
-    /// whoever held the key: for keys that were withdrawn without having been stolen.
+    /// They are accepted if they state a signing time before the revocation. Only the key's holder
+    /// asserts that time: for keys that were withdrawn without having been stolen.
     AcceptSignedBefore,
 }
 
-/// Why an attestation is none.
+/// Why an attestation is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadAttestation {
-    #[error("it is longer than {LONGEST} bytes")]
-    Long,
-    #[error("it cannot be read: {0}")]
-    Form(String),
-    #[error("it is not in the one form that it can have")]
+pub enum AttestationError {
+    #[error("it is longer than {MAX_ATTESTATION_BYTES} bytes")]
+    TooLong,
+    #[error("failed to decode it: {0}")]
+    Malformed(String),
+    #[error("it is not in deterministic CBOR")]
     NotCanonical,
-    #[error("it is of version {0}, signed with algorithm {1}; neither is known here")]
-    Unknown(u8, u8),
+    #[error("it has version {0} and signature algorithm {1}, which are not supported")]
+    UnsupportedVersion(u8, u8),
     #[error("more than {MAX_ISSUERS} keys are listed")]
     TooManyIssuers,
-    #[error("its key is none of those that are believed")]
+    #[error("its key is not trusted")]
     Issuer,
     #[error("its key was not valid when it was signed")]
     NotValid,
     #[error("its key was revoked")]
     Revoked,
-    #[error("its signature is wrong")]
+    #[error("its signature is invalid")]
     Signature,
 }
 
-/// The name of a key.
+/// Returns the identifier of a key.
 #[must_use]
 pub fn key_id(public_key: &[u8; 32]) -> [u8; 32] {
-    sha256(&[KEY, public_key].concat())
+    sha256(&[KEY_ID_LABEL, public_key].concat())
 }
 
 /// Signs a body.
 ///
 /// # Errors
-/// Where it cannot be written, which no body of a finite size is.
-pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, BadAttestation> {
+/// Encoding fails, which does not happen for finite values.
+pub fn sign(body: &Body, key: &SigningKey) -> Result<Vec<u8>, AttestationError> {
     let body = write(body)?;
-    let signature = key.sign(&signed_part(&body)).to_bytes();
+    let signature = key.sign(&signed_message(&body)).to_bytes();
     write(&Envelope { body, signature })
 }
 
-/// Reads an attestation and verifies its signature with one of these keys. One that was signed
-/// with a revoked key is refused.
+/// Decodes an attestation and verifies its signature with one of these keys. Refuses revoked keys.
 ///
 /// # Errors
 /// The first check that fails.
-pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, BadAttestation> {
+pub fn verify(bytes: &[u8], issuers: &[Issuer]) -> Result<Attestation, AttestationError> {
     verify_with(bytes, issuers, RevokedKeys::Refuse)
 }
 
-/// [`verify`], with a choice for what a revoked key signed.
+/// Works like [`verify`], with a choice for revoked keys.
 ///
 /// # Errors
 /// The first check that fails.
@@ -119,51 +119,51 @@ pub fn verify_with(
     bytes: &[u8],
     issuers: &[Issuer],
     revoked_keys: RevokedKeys,
-) -> Result<Attestation, BadAttestation> {
-    if bytes.len() > LONGEST {
-        return Err(BadAttestation::Long);
+) -> Result<Attestation, AttestationError> {
+    if bytes.len() > MAX_ATTESTATION_BYTES {
+        return Err(AttestationError::TooLong);
     }
     let envelope: Envelope = read(bytes)?;
     let body = read_body(&envelope.body)?;
     if (body.version, body.algorithm) != (VERSION, ED25519) {
-        return Err(BadAttestation::Unknown(body.version, body.algorithm));
+        return Err(AttestationError::UnsupportedVersion(body.version, body.algorithm));
     }
     if issuers.len() > MAX_ISSUERS {
-        return Err(BadAttestation::TooManyIssuers);
+        return Err(AttestationError::TooManyIssuers);
     }
-    let issuer = Issuer::find(issuers, &body.issuer).ok_or(BadAttestation::Issuer)?;
-    let key = issuer.key().ok_or(BadAttestation::Issuer)?;
+    let issuer = Issuer::find(issuers, &body.issuer).ok_or(AttestationError::Issuer)?;
+    let key = issuer.key().ok_or(AttestationError::Issuer)?;
     let signed = body.time.signed;
     let refused = |revoked_at| match revoked_keys {
         RevokedKeys::Refuse => true,
         RevokedKeys::AcceptSignedBefore => signed >= revoked_at,
     };
     if issuer.revoked_at.is_some_and(refused) {
-        return Err(BadAttestation::Revoked);
+        return Err(AttestationError::Revoked);
     }
     if !(issuer.valid_from..issuer.valid_to).contains(&signed) {
-        return Err(BadAttestation::NotValid);
+        return Err(AttestationError::NotValid);
     }
-    let message = signed_part(&envelope.body);
-    let key = VerifyingKey::from_bytes(&key).map_err(|_| BadAttestation::Signature)?;
+    let message = signed_message(&envelope.body);
+    let key = VerifyingKey::from_bytes(&key).map_err(|_| AttestationError::Signature)?;
     key.verify_strict(&message, &Signature::from_bytes(&envelope.signature))
-        .map_err(|_| BadAttestation::Signature)?;
+        .map_err(|_| AttestationError::Signature)?;
     Ok(Attestation { body, proof_hash: hex(&sha256(&message)) })
 }
 
-/// Reads an attestation without asking who signed it: its body, and the bytes of its
-/// [`Attestation::proof_hash`]. For whoever wrote it.
+/// Decodes an attestation without verifying its signature. Returns its body and the bytes of its
+/// [`Attestation::proof_hash`]. For the program that wrote it.
 ///
 /// # Errors
-/// Where it is none.
-pub fn unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), BadAttestation> {
+/// It is malformed.
+pub fn decode_unverified(bytes: &[u8]) -> Result<(Body, [u8; 32]), AttestationError> {
     let envelope: Envelope = read(bytes)?;
-    Ok((read_body(&envelope.body)?, sha256(&signed_part(&envelope.body))))
+    Ok((read_body(&envelope.body)?, sha256(&signed_message(&envelope.body))))
 }
 
-/// Reads a body. Those of other versions have other fields, and are told by what all of them begin
-/// with: version, identifier, key and algorithm.
-fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
+/// Decodes a body. Bodies of other versions have other fields and are recognized by their common
+/// prefix: version, identifier, key and algorithm.
+fn read_body(bytes: &[u8]) -> Result<Body, AttestationError> {
     let mut decoder = minicbor::Decoder::new(bytes);
     let mut begin = || {
         decoder.array()?;
@@ -174,22 +174,22 @@ fn read_body(bytes: &[u8]) -> Result<Body, BadAttestation> {
     };
     match begin() {
         Ok((version, algorithm)) if version != VERSION => {
-            Err(BadAttestation::Unknown(version, algorithm))
+            Err(AttestationError::UnsupportedVersion(version, algorithm))
         }
         Ok(_) | Err(_) => read(bytes),
     }
 }
 
 impl Issuer {
-    /// Its bytes; none where they are not told as they have to be.
+    /// Returns its bytes, or `None` if they are malformed.
     #[must_use]
     pub fn key(&self) -> Option<[u8; 32]> {
         unhex(&self.public_key)?.try_into().ok()
     }
 
-    /// What all listings of a key say together, by its [`key_id`]: valid while each of them says so,
-    /// and revoked at the earliest time that any of them names. Its name is that of the first.
-    /// None where the key is not listed.
+    /// Merges all listed entries of a key, by its [`key_id`]: it is valid while all of them are
+    /// valid, and revoked at the earliest time that one of them states. The name is that of the
+    /// first. Returns `None` if the key is not listed.
     #[must_use]
     pub fn find(issuers: &[Self], id: &[u8; 32]) -> Option<Self> {
         let of_key = |issuer: &&Self| issuer.key().is_some_and(|key| key_id(&key) == *id);
@@ -202,11 +202,11 @@ impl Issuer {
     }
 }
 
-fn signed_part(body: &[u8]) -> Vec<u8> {
-    [SIGNED, body].concat()
+fn signed_message(body: &[u8]) -> Vec<u8> {
+    [SIGNATURE_LABEL, body].concat()
 }
 
-/// Lower-case hexadecimal.
+/// Encodes bytes as lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
@@ -215,7 +215,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of lower-case hexadecimal; none where it is not that.
+/// Decodes lower-case hexadecimal, or returns `None` for any other text.
 #[must_use]
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
@@ -230,20 +230,20 @@ pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Writes a value in its one form (RFC 8949, section 4.2).
+/// Encodes a value in deterministic CBOR (RFC 8949, section 4.2).
 ///
 /// # Errors
-/// Where it cannot be written; each of this crate's can.
-pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, BadAttestation> {
-    minicbor::to_vec(value).map_err(|error| BadAttestation::Form(error.to_string()))
+/// Encoding fails, which does not happen for the types of this crate.
+pub fn write<T: Encode<()>>(value: &T) -> Result<Vec<u8>, AttestationError> {
+    minicbor::to_vec(value).map_err(|error| AttestationError::Malformed(error.to_string()))
 }
 
-/// Reads what has one form alone: written again, it is the same bytes.
+/// Decodes deterministic CBOR: encoding the value again must give the same bytes.
 ///
 /// # Errors
-/// Where it is none, or not in that form.
-pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, BadAttestation> {
+/// It is malformed, or not in deterministic CBOR.
+pub fn read<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> Result<T, AttestationError> {
     let value: T =
-        minicbor::decode(bytes).map_err(|error| BadAttestation::Form(error.to_string()))?;
-    if write(&value)? == bytes { Ok(value) } else { Err(BadAttestation::NotCanonical) }
+        minicbor::decode(bytes).map_err(|error| AttestationError::Malformed(error.to_string()))?;
+    if write(&value)? == bytes { Ok(value) } else { Err(AttestationError::NotCanonical) }
 }

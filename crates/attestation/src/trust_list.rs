@@ -1,62 +1,63 @@
-//! Reads a list of attestors' keys, `{"issuers": [Issuer …]}`, as `avouch-attestor issuers` prints it.
-//! A list is taken as a whole or not at all: an entry that were skipped could be a revocation.
+//! Parses a list of attestors' keys, `{"issuers": [Issuer …]}`, as `avouch-attestor issuers` prints
+//! it. A list is accepted completely or not at all, because a skipped entry could be a revocation.
 
 use serde::Deserialize;
 
 use crate::signed::{Issuer, MAX_ISSUERS};
 
-/// The longest list, in bytes.
+/// Maximum length of a list.
 pub const MAX_TRUST_LIST_BYTES: usize = 1024 * 1024;
-/// The longest name of a key's owner, in bytes.
+/// Maximum length of the name of a key's owner.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Why a list of keys is not used.
+/// Why a list of keys is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadTrustList {
+pub enum TrustListError {
     #[error("it is longer than {MAX_TRUST_LIST_BYTES} bytes")]
-    Long,
+    TooLong,
     #[error("{0}")]
-    Form(String),
+    Malformed(String),
     #[error("it lists no key, or more than {MAX_ISSUERS}")]
     Count,
     #[error("entry {0}: {1}")]
     Entry(usize, &'static str),
 }
 
-/// As the file has it.
+/// The list as the file contains it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct TrustListFile {
     issuers: Vec<Issuer>,
 }
 
-/// The listings of a file, in its order. A key may be listed more than once: [`Issuer::find`].
+/// Returns the entries of a file, in its order. A key may be listed more than once:
+/// [`Issuer::find`].
 ///
 /// # Errors
-/// Anything that is not known, missing, twice there, or out of its bounds.
-pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, BadTrustList> {
+/// A member is unknown, missing, duplicate, or out of its limits.
+pub fn parse_trust_list(json: &[u8]) -> Result<Vec<Issuer>, TrustListError> {
     if json.len() > MAX_TRUST_LIST_BYTES {
-        return Err(BadTrustList::Long);
+        return Err(TrustListError::TooLong);
     }
-    let list: List =
-        serde_json::from_slice(json).map_err(|error| BadTrustList::Form(error.to_string()))?;
+    let list: TrustListFile = serde_json::from_slice(json)
+        .map_err(|error| TrustListError::Malformed(error.to_string()))?;
     if !(1..=MAX_ISSUERS).contains(&list.issuers.len()) {
-        return Err(BadTrustList::Count);
+        return Err(TrustListError::Count);
     }
     for (at, issuer) in list.issuers.iter().enumerate() {
-        check(issuer).map_err(|why| BadTrustList::Entry(at, why))?;
+        check(issuer).map_err(|why| TrustListError::Entry(at, why))?;
     }
     Ok(list.issuers)
 }
 
-/// Whether a list can have this name of a key's owner: up to 200 bytes, no control characters.
+/// Returns whether the name of a key's owner is valid: up to 200 bytes, no control characters.
 #[must_use]
-pub fn is_name(name: &str) -> bool {
+pub fn is_valid_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
 }
 
 fn check(issuer: &Issuer) -> Result<(), &'static str> {
-    if !is_name(&issuer.name) {
+    if !is_valid_name(&issuer.name) {
         return Err("the name is longer than 200 bytes, or has control characters");
     }
     if issuer.key().is_none() {
@@ -83,12 +84,12 @@ mod tests {
         entry
     }
 
-    fn parsed(list: &Value) -> Result<Vec<Issuer>, BadTrustList> {
+    fn parsed(list: &Value) -> Result<Vec<Issuer>, TrustListError> {
         parse_trust_list(list.to_string().as_bytes())
     }
 
     #[test]
-    fn a_list_is_read_as_it_stands() {
+    fn a_list_keeps_its_entries() {
         let list = json!({ "issuers": [entry(json!({})), entry(json!({ "revokedAt": 7 }))] });
         let issuers = parsed(&list).unwrap();
         assert_eq!(issuers.iter().map(|one| one.revoked_at).collect::<Vec<_>>(), [None, Some(7)]);
@@ -97,9 +98,9 @@ mod tests {
         assert_eq!(parsed(&json!({ "issuers": full })).unwrap().len(), MAX_ISSUERS);
     }
 
-    /// A verifier that skipped what it cannot read would skip revocations.
+    /// A verifier that skipped malformed entries would skip revocations.
     #[test]
-    fn one_bad_entry_spoils_the_list() {
+    fn a_malformed_entry_invalidates_the_list() {
         let bad = |changes: Value| {
             let list = json!({ "issuers": [entry(json!({})), entry(changes.clone())] });
             assert!(parsed(&list).is_err(), "{changes}");
@@ -120,23 +121,23 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_bounds_and_one_meaning() {
-        assert_eq!(parsed(&json!({ "issuers": [] })), Err(BadTrustList::Count));
+    fn lists_are_limited_and_unambiguous() {
+        assert_eq!(parsed(&json!({ "issuers": [] })), Err(TrustListError::Count));
         let many = vec![entry(json!({})); MAX_ISSUERS + 1];
-        assert_eq!(parsed(&json!({ "issuers": many })), Err(BadTrustList::Count));
+        assert_eq!(parsed(&json!({ "issuers": many })), Err(TrustListError::Count));
         assert_eq!(
             parse_trust_list(&vec![b' '; MAX_TRUST_LIST_BYTES + 1]),
-            Err(BadTrustList::Long)
+            Err(TrustListError::TooLong)
         );
         for text in ["", "[]", "{}", "null", "{\"issuers\":null}", "{\"issuers\":[]} x"] {
             assert!(parse_trust_list(text.as_bytes()).is_err(), "{text}");
         }
-        // Which of two values counts would be up to the reader.
+        // Parsers would differ in which of two values counts.
         let twice = format!(
             "{{\"issuers\":[{{\"name\":\"a\",\"publicKey\":\"{}\",\"validFrom\":1,\"validTo\":2,\
              \"revokedAt\":5,\"revokedAt\":null}}]}}",
             "07".repeat(32)
         );
-        assert!(matches!(parse_trust_list(twice.as_bytes()), Err(BadTrustList::Form(_))));
+        assert!(matches!(parse_trust_list(twice.as_bytes()), Err(TrustListError::Malformed(_))));
     }
 }

@@ -1,41 +1,41 @@
-//! Parts of a connection hidden by a proof in zero knowledge: the credentials in the request, and in
-//! `zktls-full` what no claim names in the response, too.
+//! Hides parts of a connection with a zero-knowledge proof: the credentials in the request, and in
+//! `zktls-full` also the parts of the response that no claim names.
 //!
-//! **What the witness does not get:** the handshake secret itself, the master secret, the client's
-//! traffic secret and key; in `zktls-full` those of the server's data neither. None of them follows
-//! from what it gets, since HKDF runs one way.
+//! **The attestor does not receive** the handshake secret itself, the master secret, and the
+//! client's traffic secret and key; in `zktls-full` also not those of the server's data. None of
+//! them can be computed from the values that it receives, because HKDF is one-way.
 
+mod prover;
 mod statement;
 mod stream;
-mod tell;
 
 use std::ops::Range;
 
 use minicbor::{Decode, Encode, bytes::ByteArray};
 
 use crate::{
-    body::Proof,
-    descriptor::{Descriptor, Mode},
-    full_reveal::{Answer, Capture, Findings},
-    http::{Seen, selective},
-    refusal::Refusal,
+    body::ProofSummary,
+    descriptor::{Descriptor, RevealMode},
+    error::ExaminationError,
+    full_reveal::{Capture, Findings, RevealedResponse},
+    http::{RedactedBytes, selective},
     tls::{
-        flight::{self, Trust, sha256},
-        hello::{self, Agreed},
-        open::server_data,
-        schedule::Suite,
-        wire::Wire,
+        decrypt::server_data,
+        flight::{self, CertificateTrust, sha256},
+        hello::{self, NegotiatedParameters},
+        key_schedule::Suite,
+        records::RecordStreams,
     },
     zk::{Statement, ZkBackend},
 };
 
-use self::statement::{is_short, ordered, statement_of};
-pub use self::tell::{Hide, HideRequest, HideResponse, reveal};
+pub use self::prover::{HidePolicy, HideRequest, HideResponse, reveal};
+use self::statement::{check_length, check_order, statement_of};
 
 /// The only suite whose stream is proved.
 const SUITE: Suite = Suite::ChaCha20Poly1305Sha256;
 
-/// What a prover tells once the connection is over.
+/// The values that a prover reveals once the connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Reveal {
@@ -44,77 +44,78 @@ pub struct Reveal {
     #[cbor(n(1), with = "minicbor::bytes")]
     pub client_handshake: [u8; 32],
     #[n(2)]
-    pub server: Told,
+    pub server: RevealedServerData,
     #[cbor(n(3), with = "minicbor::bytes")]
     pub client_iv: [u8; 12],
-    /// By record of the client's data: the key of its tag, the beginning of its stream.
+    /// By record of the client's data: the one-time key of its tag, which is the start of its key
+    /// stream.
     #[n(4)]
     pub tag_keys: Vec<ByteArray<32>>,
-    /// What the client said, with anything in the place of what is hidden.
+    /// The bytes that the client sent, with arbitrary bytes for hidden ones.
     #[cbor(n(5), with = "minicbor::bytes")]
-    pub said: Vec<u8>,
-    /// In their order, none empty, none touching another.
+    pub request_bytes: Vec<u8>,
+    /// In order, not empty, not adjacent.
     #[n(6)]
     pub hidden: Vec<Range<usize>>,
     #[cbor(n(7), with = "minicbor::bytes")]
     pub proof: Vec<u8>,
 }
 
-/// What is told of what the server said.
+/// The revealed part of the server's data.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub enum Told {
-    /// The traffic secret: everything.
+pub enum RevealedServerData {
+    /// The traffic secret, which reveals everything.
     #[n(0)]
-    Opened(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
+    TrafficSecret(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]),
     /// Parts, by proof.
     #[n(1)]
-    Proved(#[n(0)] Box<Answered>),
+    Proved(#[n(0)] Box<PartialResponse>),
 }
 
-/// What is told of a response of which parts are hidden.
+/// The revealed part of a response with hidden parts.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Answered {
+pub struct PartialResponse {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub iv: [u8; 12],
-    /// By record of the server's after its flight.
+    /// By record of the server after its flight.
     #[n(1)]
-    pub records: Vec<Inner>,
-    /// What the server said, with anything in the place of what is hidden.
+    pub records: Vec<RevealedRecord>,
+    /// The bytes that the server sent, with arbitrary bytes for hidden ones.
     #[cbor(n(2), with = "minicbor::bytes")]
-    pub said: Vec<u8>,
-    /// In their order, none empty, none touching another.
+    pub response_bytes: Vec<u8>,
+    /// In order, not empty, not adjacent.
     #[n(3)]
     pub hidden: Vec<Range<usize>>,
 }
 
-/// What is told of a record of the server's.
+/// The revealed metadata of a record of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct Inner {
-    /// The type of what it holds.
+pub struct RevealedRecord {
+    /// The type of its content.
     #[n(0)]
     pub kind: u8,
-    /// Zeros behind that (RFC 8446, section 5.4).
+    /// Number of zeros after the content (RFC 8446, section 5.4).
     #[n(1)]
     pub padding: u16,
-    /// The key of its tag, the beginning of its stream.
+    /// The one-time key of its tag, which is the start of its key stream.
     #[cbor(n(2), with = "minicbor::bytes")]
     pub tag_key: [u8; 32],
 }
 
 impl Reveal {
-    /// How much it hides.
+    /// Returns the mode, which states how much it hides.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
+    pub const fn mode(&self) -> RevealMode {
         match self.server {
-            Told::Opened(_) => Mode::ZktlsRequest,
-            Told::Proved(_) => Mode::ZktlsFull,
+            RevealedServerData::TrafficSecret(_) => RevealMode::ZktlsRequest,
+            RevealedServerData::Proved(_) => RevealMode::ZktlsFull,
         }
     }
 }
 
-/// Examines a connection that is over.
+/// Examines a closed connection.
 ///
 /// # Errors
 /// The first check that fails.
@@ -123,65 +124,74 @@ pub fn examine(
     reveal: &Reveal,
     backend: &dyn ZkBackend,
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    let stated = Stated::of(capture, reveal, descriptor, trust)?;
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    let stated = StatedConnection::of(capture, reveal, descriptor, trust)?;
     backend.verify(&stated.statement, &reveal.proof)?;
     stated.found(reveal, backend, descriptor)
 }
 
-/// [`examine`] without the proof, which is not verified: for the prover who made it, or is about to.
+/// Works like [`examine`] without verifying the proof: for the prover, before or after it computes
+/// the proof.
 ///
 /// # Errors
 /// The first check that fails.
-pub fn examine_own(
+pub fn examine_unproved(
     capture: Capture<'_>,
     reveal: &Reveal,
     backend: &dyn ZkBackend,
     descriptor: &Descriptor,
-    trust: &Trust<'_>,
-) -> Result<Findings, Refusal> {
-    Stated::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
+    trust: &CertificateTrust<'_>,
+) -> Result<Findings, ExaminationError> {
+    StatedConnection::of(capture, reveal, descriptor, trust)?.found(reveal, backend, descriptor)
 }
 
-/// A connection that is what its prover tells, if the statement is proved.
-struct Stated {
-    agreed: Agreed,
-    server: flight::Server,
-    answer: Answer,
+/// A connection that agrees with the revealed values, provided that the statement is proved.
+struct StatedConnection {
+    negotiated: NegotiatedParameters,
+    server: flight::AuthenticatedServer,
+    answer: RevealedResponse,
     statement: Statement,
 }
 
-impl Stated {
+impl StatedConnection {
     fn of(
         capture: Capture<'_>,
         reveal: &Reveal,
         descriptor: &Descriptor,
-        trust: &Trust<'_>,
-    ) -> Result<Self, Refusal> {
+        trust: &CertificateTrust<'_>,
+    ) -> Result<Self, ExaminationError> {
         if !descriptor.modes.contains(&reveal.mode()) {
-            return Err(Refusal::Mode);
+            return Err(ExaminationError::Mode);
         }
-        let wire = Wire::read(capture.client, capture.server)?;
+        let wire = RecordStreams::read(capture.client, capture.server)?;
         let host = &descriptor.host;
-        let agreed = hello::agreed(wire.client.hello, wire.server.hello, host, &[SUITE])?;
-        let server = flight::server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
-        let sealed = &wire.client.sealed;
-        flight::client_finished(SUITE, &reveal.client_handshake, sealed, &server.transcript)?;
-        let rest = wire.server.sealed.get(server.records..).unwrap_or_default();
-        is_short(&wire, rest, reveal)?;
+        let negotiated = hello::read_hellos(wire.client.hello, wire.server.hello, host, &[SUITE])?;
+        let server = flight::verify_server(&wire, SUITE, &reveal.server_handshake, host, trust)?;
+        let encrypted = &wire.client.encrypted;
+        flight::verify_client_finished(
+            SUITE,
+            &reveal.client_handshake,
+            encrypted,
+            &server.transcript,
+        )?;
+        let rest = wire.server.encrypted.get(server.records..).unwrap_or_default();
+        check_length(&wire, rest, reveal)?;
         let (answer, hidden) = match &reveal.server {
-            Told::Opened(secret) => (Answer::Opened(server_data(SUITE, secret, rest)?), vec![]),
-            Told::Proved(told) => {
-                ordered(&told.hidden, told.said.len())?;
-                let seen = Seen { bytes: &told.said, hidden: &told.hidden };
+            RevealedServerData::TrafficSecret(secret) => {
+                (RevealedResponse::Full(server_data(SUITE, secret, rest)?), vec![])
+            }
+            RevealedServerData::Proved(revealed) => {
+                check_order(&revealed.hidden, revealed.response_bytes.len())?;
+                let seen =
+                    RedactedBytes { bytes: &revealed.response_bytes, hidden: &revealed.hidden };
                 let read = selective::read(seen, descriptor)?;
                 let hidden = read.hidden.clone();
-                (Answer::Selective(Box::new(read)), hidden)
+                (RevealedResponse::Selective(Box::new(read)), hidden)
             }
         };
         let statement = statement_of(&wire, rest, reveal, &hidden, &server.transcript)?;
-        Ok(Self { agreed, server, answer, statement })
+        Ok(Self { negotiated, server, answer, statement })
     }
 
     fn found(
@@ -189,11 +199,12 @@ impl Stated {
         reveal: &Reveal,
         backend: &dyn ZkBackend,
         descriptor: &Descriptor,
-    ) -> Result<Findings, Refusal> {
-        let Self { agreed, server, answer, statement } = self;
-        let said = shown(&reveal.said, &reveal.hidden);
-        let found = Findings::of((agreed, server), said, &reveal.hidden, answer, descriptor)?;
-        let proof = Proof {
+    ) -> Result<Findings, ExaminationError> {
+        let Self { negotiated, server, answer, statement } = self;
+        let plaintext = masked(&reveal.request_bytes, &reveal.hidden);
+        let found =
+            Findings::of((negotiated, server), plaintext, &reveal.hidden, answer, descriptor)?;
+        let proof = ProofSummary {
             system: backend.name().to_owned(),
             circuit: backend.circuit(&statement)?,
             sha256: sha256(&reveal.proof),
@@ -203,15 +214,15 @@ impl Stated {
     }
 }
 
-/// What is shown of what somebody said: zeros where it is hidden, whatever was told.
-fn shown(said: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
-    let mut said = said.to_vec();
+/// Returns the bytes with zeros for hidden ones, regardless of the prover's values for them.
+fn masked(plaintext: &[u8], hidden: &[Range<usize>]) -> Vec<u8> {
+    let mut plaintext = plaintext.to_vec();
     for hidden in hidden {
-        said.get_mut(hidden.clone()).unwrap_or_default().fill(0);
+        plaintext.get_mut(hidden.clone()).unwrap_or_default().fill(0);
     }
-    said
+    plaintext
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Refusal> {
-    bytes.try_into().map_err(|_| Refusal::SecretLength)
+fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ExaminationError> {
+    bytes.try_into().map_err(|_| ExaminationError::SecretLength)
 }

@@ -1,4 +1,5 @@
-//! Who may have something attested, and how much of it at once: no client can take all places.
+//! Clients that an attestor serves, and how many conversations each may have at once, so that no
+//! client can use all of the capacity.
 
 use std::{
     collections::HashMap,
@@ -9,16 +10,16 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// Whom an attestor serves.
+/// The clients that an attestor serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Clients {
-    /// Who has one of these tokens, by their SHA-256.
-    Known(Vec<[u8; 32]>),
-    /// Everybody: an explicit decision of the operator, never a default.
+pub enum AllowedClients {
+    /// Clients that hold one of these tokens, given by their SHA-256.
+    Tokens(Vec<[u8; 32]>),
+    /// All clients: an explicit decision of the operator, never a default.
     Everyone,
 }
 
-/// A client, as far as limits are concerned.
+/// A client, as limits distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     /// By the SHA-256 of its token.
@@ -27,8 +28,9 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// By its address; of IPv6 by the 64 bits that one customer of a network is usually given.
-    pub(crate) fn at(address: IpAddr) -> Self {
+    /// Returns the client of an address. For IPv6 only the upper 64 bits count, which is what a
+    /// network usually assigns to one customer.
+    pub(crate) fn from_address(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
@@ -39,12 +41,13 @@ impl Client {
     }
 }
 
-impl Clients {
-    /// The client that shows this token from this address; none that is not to be served.
-    pub(crate) fn find(&self, token: &str, address: IpAddr) -> Option<Client> {
+impl AllowedClients {
+    /// Returns the client that presents this token from this address, or `None` if it is not
+    /// served.
+    pub(crate) fn authenticate(&self, token: &str, address: IpAddr) -> Option<Client> {
         match self {
-            Self::Everyone => Some(Client::at(address)),
-            Self::Known(tokens) => {
+            Self::Everyone => Some(Client::from_address(address)),
+            Self::Tokens(tokens) => {
                 let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
                 let mut tokens = tokens.iter();
                 let known = tokens.find(|known| bool::from(known.ct_eq(&shown)));
@@ -54,31 +57,31 @@ impl Clients {
     }
 }
 
-/// How many places each client has taken. Holds as many entries as there are places taken.
+/// Counts the permits that each client holds. Has no more entries than there are permits.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(Mutex<HashMap<Client, usize>>);
+pub(crate) struct ConcurrencyLimiter(Mutex<HashMap<Client, usize>>);
 
-/// One that is taken until this is dropped.
+/// A permit of a client, released when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a>(&'a Tally, Client);
+pub(crate) struct Permit<'a>(&'a ConcurrencyLimiter, Client);
 
-impl Place<'_> {
-    /// Whose it is.
+impl Permit<'_> {
+    /// Returns the client that holds the permit.
     pub(crate) const fn client(&self) -> Client {
         self.1
     }
 }
 
-impl Tally {
-    /// Takes a place, where the client has fewer than `most`.
-    pub(crate) fn take(&self, client: Client, most: usize) -> Option<Place<'_>> {
+impl ConcurrencyLimiter {
+    /// Takes a permit if the client holds fewer than `limit`.
+    pub(crate) fn try_acquire(&self, client: Client, most: usize) -> Option<Permit<'_>> {
         let mut counts = self.counts();
         let count = counts.get(&client).copied().unwrap_or_default();
         if count >= most {
             return None;
         }
         counts.insert(client, count + 1);
-        Some(Place(self, client))
+        Some(Permit(self, client))
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
@@ -86,7 +89,7 @@ impl Tally {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut counts = self.0.counts();
         if let Some(count) = counts.get_mut(&self.1) {
@@ -103,29 +106,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_has_so_many_places_and_gives_them_back() {
-        let tally = Tally::default();
+    fn permits_are_limited_per_client_and_released_on_drop() {
+        let tally = ConcurrencyLimiter::default();
         let [one, other] = [Client::Token([1; 32]), Client::Token([2; 32])];
-        let first = tally.take(one, 2).unwrap();
-        let second = tally.take(one, 2).unwrap();
-        assert!(tally.take(one, 2).is_none());
-        let third = tally.take(other, 2).unwrap();
+        let first = tally.try_acquire(one, 2).unwrap();
+        let second = tally.try_acquire(one, 2).unwrap();
+        assert!(tally.try_acquire(one, 2).is_none());
+        let third = tally.try_acquire(other, 2).unwrap();
         drop(first);
-        let again = tally.take(one, 2).unwrap();
+        let again = tally.try_acquire(one, 2).unwrap();
         drop((second, third, again));
-        assert!(tally.counts().is_empty(), "nothing is kept of those who left");
+        assert!(tally.counts().is_empty(), "released permits leave no entry behind");
     }
 
     #[test]
-    fn clients_are_told_apart() {
+    fn clients_are_distinguished_by_token_or_network() {
         let token: [u8; 32] = Sha256::digest(b"known").into();
-        let known = Clients::Known(vec![[0; 32], token]);
+        let known = AllowedClients::Tokens(vec![[0; 32], token]);
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let here = address("192.0.2.1");
-        assert_eq!(known.find("known", here), Some(Client::Token(token)));
-        assert_eq!(known.find("other", here), None);
-        assert_eq!(Clients::Known(vec![]).find("", here), None);
-        let everyone = |text: &str| Clients::Everyone.find("any", address(text)).unwrap();
+        assert_eq!(known.authenticate("known", here), Some(Client::Token(token)));
+        assert_eq!(known.authenticate("other", here), None);
+        assert_eq!(AllowedClients::Tokens(vec![]).authenticate("", here), None);
+        let everyone =
+            |text: &str| AllowedClients::Everyone.authenticate("any", address(text)).unwrap();
         assert_eq!(everyone("2001:db8::1"), everyone("2001:db8::2:0:0:0"));
         assert_ne!(everyone("2001:db8::1"), everyone("2001:db8:0:1::1"));
         assert_eq!(everyone("::ffff:192.0.2.1"), everyone("192.0.2.1"));

@@ -1,4 +1,4 @@
-//! One conversation with a prover, from its order to its attestation.
+//! One conversation with a prover, from its open message to its attestation.
 
 mod channel;
 mod refused;
@@ -11,11 +11,11 @@ use std::{
 
 use attestation::{
     attest::capture_hash,
-    body::{MAX_CHALLENGE_BYTES, Time},
-    descriptor::{Descriptor, Mode},
+    body::{AttestationTimes, MAX_CHALLENGE_BYTES},
+    descriptor::{Descriptor, RevealMode},
     protocol::{
-        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
-        Telling, Welcome,
+        AttestorMessage, ConnectionLimits, EXPORTER_LABEL, OpenRequest, ProverMessage, Receipt,
+        RevealMessage, SignedAttestation, SignedReceipt, Welcome,
     },
     signed::key_id,
 };
@@ -23,221 +23,252 @@ use jobs::JobError;
 use tokio::{io::split, net::TcpStream, time::timeout};
 
 use self::{
-    channel::{Channel, WRITING},
-    refused::Refused,
+    channel::{ProverChannel, WRITE_TIMEOUT},
+    refused::ConversationError,
 };
 use crate::{
-    Attestor, Bounds, KeyError,
-    clients::{Client, Place},
-    examine::{Job, Result as Examined, random},
-    keys::{Key, current, read_keys},
-    log::Logged,
+    Attestor, AttestorLimits, KeyError,
+    clients::{Client, Permit},
+    examine::{ExaminationJob, ExaminationResult, random_bytes},
+    keys::{NotaryKey, current, read_keys},
+    log::LoggedAttestation,
     now,
-    relay::{MOST_DOWN, MOST_UP, Recording, Relay},
+    relay::{MAX_CLIENT_BYTES, MAX_SERVER_BYTES, Relay, TlsRecording},
 };
 
-const HANDSHAKE: Duration = Duration::from_secs(10);
-const ORDER: Duration = Duration::from_secs(10);
-/// Characters of why there is no attestation.
-const LONGEST_REASON: usize = 300;
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum length of the reason for a refusal, in characters.
+const MAX_REASON_CHARS: usize = 300;
 
-/// A session's name, for as long as it is being attested.
-struct UnderWay<'a>(&'a Attestor, [u8; 32]);
+/// Marks a session as being attested until it is dropped.
+struct ActiveSession<'a>(&'a Attestor, [u8; 32]);
 
-impl Drop for UnderWay<'_> {
+impl Drop for ActiveSession<'_> {
     fn drop(&mut self) {
-        self.0.under_way().retain(|session| *session != self.1);
+        self.0.active_sessions().retain(|session| *session != self.1);
     }
 }
 
 impl Attestor {
-    pub(crate) async fn receive(self: Arc<Self>, stream: TcpStream, from: SocketAddr) {
+    pub(crate) async fn handle_connection(self: Arc<Self>, stream: TcpStream, from: SocketAddr) {
         let _ = stream.set_nodelay(true);
-        let Ok(Ok(stream)) = timeout(HANDSHAKE, self.acceptor.accept(stream)).await else { return };
-        let exported = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None);
-        let Ok(channel) = exported else { return };
+        let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await else {
+            return;
+        };
+        let exported = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None);
+        let Ok(binding) = exported else { return };
         let (read, write) = split(stream);
-        let mut ends = Channel { read, write };
-        match self.converse(&mut ends, &channel, from.ip()).await {
+        let mut channel = ProverChannel { read, write };
+        match self.run_conversation(&mut channel, &binding, from.ip()).await {
             Ok(()) => tracing::info!("attested for {from}"),
             Err(refused) => {
-                // Some of the words may be the prover's.
-                let why: String = refused.to_string().chars().take(LONGEST_REASON).collect();
-                tracing::info!("refused {from}: {why}");
-                let last = if refused.is_temporary() {
-                    FromAttestor::Busy(why)
+                // The text may contain words of the prover.
+                let reason: String = refused.to_string().chars().take(MAX_REASON_CHARS).collect();
+                tracing::info!("refused to attest for {from}: {reason}");
+                let reply = if refused.is_temporary() {
+                    AttestorMessage::Busy(reason)
                 } else {
-                    FromAttestor::Refused(why)
+                    AttestorMessage::Refused(reason)
                 };
-                ends.say(&last).await.ok();
+                channel.send(&reply).await.ok();
             }
         }
-        let _ = timeout(WRITING, tokio::io::AsyncWriteExt::shutdown(&mut ends.write)).await;
+        let _ =
+            timeout(WRITE_TIMEOUT, tokio::io::AsyncWriteExt::shutdown(&mut channel.write)).await;
     }
 
-    async fn converse(
+    async fn run_conversation(
         &self,
-        ends: &mut Channel,
-        channel: &[u8; 32],
+        channel: &mut ProverChannel,
+        binding: &[u8; 32],
         from: IpAddr,
-    ) -> Result<(), Refused> {
-        let per_client = self.settings.bounds.per_client;
-        let newcomer = self.newcomers.take(Client::at(from), per_client);
-        let newcomer = newcomer.ok_or(Refused::BusyClient)?;
+    ) -> Result<(), ConversationError> {
+        let per_client = self.settings.limits.per_client;
+        let pending = self.pending_connections.try_acquire(Client::from_address(from), per_client);
+        let pending = pending.ok_or(ConversationError::TooManyOfClient)?;
         let keys = read_keys(&self.settings.keys)?;
         let key = current(&keys, now());
-        let key = key.ok_or_else(|| KeyError::None(self.settings.keys.clone()))?;
+        let key = key.ok_or_else(|| KeyError::NoValidKey(self.settings.keys.clone()))?;
         let valid = (key.valid_from, key.valid_to);
-        ends.say(&FromAttestor::Welcome(Welcome::new(&key.signing, valid, channel))).await?;
-        let FromProver::Open(order) = ends.hear(ORDER).await? else {
-            return Err(Refused::OutOfPlace);
+        channel.send(&AttestorMessage::Welcome(Welcome::new(&key.signing, valid, binding))).await?;
+        let ProverMessage::Open(request) = channel.receive(OPEN_TIMEOUT).await? else {
+            return Err(ConversationError::UnexpectedMessage);
         };
-        let (place, descriptor, mode) = self.ordered(&order, from)?;
-        drop(newcomer);
-        let _room = self.room.try_acquire().map_err(|_| Refused::Busy)?;
-        let _under_way = self.begin(order.session)?;
+        let (permit, descriptor, mode) = self.validate_open(&request, from)?;
+        drop(pending);
+        let _conversation = self
+            .conversation_permits
+            .try_acquire()
+            .map_err(|_| ConversationError::TooManyConversations)?;
+        let _active = self.begin_session(request.session)?;
         let mut relay = Relay::open(&self.settings, &descriptor.host).await?;
-        // A connection counts from here on, whatever comes of it.
-        let (client, Open { challenge, session, .. }) = (place.client(), &order);
+        // From here on the attempt counts, regardless of its result.
+        let (client, OpenRequest { challenge, session, .. }) = (permit.client(), &request);
         let attempt = self.attempts().count(client, challenge, session, now());
-        let attempt = attempt.ok_or(Refused::Challenges)?;
-        let (id, bound) = (random(), self.settings.bounds.relay);
-        ends.say(&FromAttestor::Opened(self.opened(id))).await?;
-        let passed = timeout(bound, ends.pass_on(&mut relay)).await;
+        let attempt = attempt.ok_or(ConversationError::TooManyChallenges)?;
+        let (id, bound) = (random_bytes(), self.settings.limits.relay_timeout);
+        channel.send(&AttestorMessage::Opened(self.opened_message(id))).await?;
+        let relayed = timeout(bound, channel.relay_to_server(&mut relay)).await;
         let recording = relay.close();
-        passed.map_err(|_| Refused::TooSlow(bound))??;
-        ends.say(&FromAttestor::Receipt(receipt(id, &recording, key)?)).await?;
-        let FromProver::Reveal(telling) = ends.hear(self.settings.bounds.proving).await? else {
-            return Err(Refused::OutOfPlace);
+        relayed.map_err(|_| ConversationError::RelayTimeout(bound))??;
+        channel.send(&AttestorMessage::Receipt(receipt(id, &recording, key)?)).await?;
+        let ProverMessage::Reveal(reveal) =
+            channel.receive(self.settings.limits.proving_timeout).await?
+        else {
+            return Err(ConversationError::UnexpectedMessage);
         };
-        let told = match &telling {
-            Telling::FullReveal(_) => Mode::FullReveal,
-            Telling::Proved(reveal) => reveal.mode(),
+        let revealed = match &reveal {
+            RevealMessage::FullReveal(_) => RevealMode::FullReveal,
+            RevealMessage::Proved(reveal) => reveal.mode(),
         };
-        if told != mode {
-            return Err(Refused::OtherMode);
+        if revealed != mode {
+            return Err(ConversationError::ModeMismatch);
         }
         let attested =
-            self.attest((id, attempt), &order, descriptor, key, recording, telling).await?;
-        ends.say(&FromAttestor::Attested(attested)).await
+            self.attest((id, attempt), &request, descriptor, key, recording, reveal).await?;
+        channel.send(&AttestorMessage::Attested(attested)).await
     }
 
-    /// What a conversation is told of its bounds.
-    fn opened(&self, id: [u8; 16]) -> Opened {
-        let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        let Bounds { relay, proving, waiting, examining, .. } = self.settings.bounds;
-        Opened {
+    /// Returns the message that tells the prover the limits of the conversation.
+    fn opened_message(&self, id: [u8; 16]) -> ConnectionLimits {
+        let to_millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        let AttestorLimits {
+            relay_timeout: relay,
+            proving_timeout: proving,
+            queue_timeout: waiting,
+            examination_timeout: examining,
+            ..
+        } = self.settings.limits;
+        ConnectionLimits {
             id,
-            time: milliseconds(relay),
-            up: u32::try_from(MOST_UP).unwrap_or(u32::MAX),
-            down: u32::try_from(MOST_DOWN).unwrap_or(u32::MAX),
-            proving: milliseconds(proving),
-            examining: milliseconds(waiting.saturating_add(examining)),
+            time: to_millis(relay),
+            up: u32::try_from(MAX_CLIENT_BYTES).unwrap_or(u32::MAX),
+            down: u32::try_from(MAX_SERVER_BYTES).unwrap_or(u32::MAX),
+            proving: to_millis(proving),
+            examining: to_millis(waiting.saturating_add(examining)),
         }
     }
 
-    /// What is ordered, where it may be.
-    fn ordered(
+    /// Checks an open message and returns the client's permit, the descriptor and the mode.
+    fn validate_open(
         &self,
-        order: &Open,
+        request: &OpenRequest,
         from: IpAddr,
-    ) -> Result<(Place<'_>, &Descriptor, Mode), Refused> {
-        let client = self.settings.clients.find(&order.token, from).ok_or(Refused::Client)?;
-        if order.challenge.len() > MAX_CHALLENGE_BYTES {
-            return Err(Refused::Challenge);
+    ) -> Result<(Permit<'_>, &Descriptor, RevealMode), ConversationError> {
+        let client = self
+            .settings
+            .clients
+            .authenticate(&request.token, from)
+            .ok_or(ConversationError::UnknownClient)?;
+        if request.challenge.len() > MAX_CHALLENGE_BYTES {
+            return Err(ConversationError::ChallengeTooLong);
         }
         let mut descriptors = self.settings.descriptors.iter();
-        let descriptor = descriptors.find(|descriptor| descriptor.sha256() == order.descriptor);
-        let descriptor = descriptor.ok_or(Refused::Descriptor)?;
+        let descriptor = descriptors.find(|descriptor| descriptor.sha256() == request.descriptor);
+        let descriptor = descriptor.ok_or(ConversationError::UnknownDescriptor)?;
         let mut modes = descriptor.modes.iter();
-        let mode = modes.find(|mode| mode.number() == order.mode).ok_or(Refused::Mode)?;
-        let place = self.conversations.take(client, self.settings.bounds.per_client);
-        Ok((place.ok_or(Refused::BusyClient)?, descriptor, *mode))
+        let mode = modes
+            .find(|mode| mode.number() == request.mode)
+            .ok_or(ConversationError::ModeNotAllowed)?;
+        let permit = self.client_conversations.try_acquire(client, self.settings.limits.per_client);
+        Ok((permit.ok_or(ConversationError::TooManyOfClient)?, descriptor, *mode))
     }
 
-    /// Notes that a session is being attested, which none is twice.
-    fn begin(&self, session: [u8; 32]) -> Result<UnderWay<'_>, Refused> {
-        if self.log().has(&session) {
-            return Err(Refused::Session);
+    /// Marks a session as being attested. No session is attested twice.
+    fn begin_session(&self, session: [u8; 32]) -> Result<ActiveSession<'_>, ConversationError> {
+        if self.log().contains(&session) {
+            return Err(ConversationError::DuplicateSession);
         }
-        let mut under_way = self.under_way();
-        if under_way.contains(&session) {
-            return Err(Refused::Session);
+        let mut active_sessions = self.active_sessions();
+        if active_sessions.contains(&session) {
+            return Err(ConversationError::DuplicateSession);
         }
-        under_way.push(session);
-        Ok(UnderWay(self, session))
+        active_sessions.push(session);
+        Ok(ActiveSession(self, session))
     }
 
     async fn attest(
         &self,
         (id, attempt): ([u8; 16], u32),
-        order: &Open,
+        request: &OpenRequest,
         descriptor: &Descriptor,
-        key: &Key,
-        recording: Recording,
-        telling: Telling,
-    ) -> Result<Attested, Refused> {
-        let Recording { client, server, address, resolver, opened, closed } = recording;
-        let job = Job {
+        key: &NotaryKey,
+        recording: TlsRecording,
+        reveal: RevealMessage,
+    ) -> Result<SignedAttestation, ConversationError> {
+        let TlsRecording { client, server, address, resolver, opened, closed } = recording;
+        let job = ExaminationJob {
             client,
             server,
-            telling,
+            reveal,
             descriptor: serde_json::to_string(descriptor).unwrap_or_default(),
             roots: self.roots.clone(),
             roots_sha256: self.roots_sha256,
             id,
             issuer: key_id(&key.signing.verifying_key().to_bytes()),
-            session: order.session,
-            partner: order.partner,
+            session: request.session,
+            partner: request.partner,
             attempt,
-            challenge: order.challenge.clone(),
+            challenge: request.challenge.clone(),
             address,
             resolver,
-            time: Time { opened, closed, signed: 0 },
+            time: AttestationTimes { opened, closed, signed: 0 },
             build: self.build.clone(),
         };
-        let result = self.examined(&job.write().ok_or(Refused::Broken)?).await?;
-        match Examined::read(&result) {
-            Some(Examined::Found(body, disclosure)) => {
-                // The examiner reads what others wrote: its word on what we know is not taken.
-                if !job.is_answered_by(&body, descriptor) {
-                    return Err(Refused::Examiner);
+        let result =
+            self.run_examination(&job.write().ok_or(ConversationError::BrokenChannel)?).await?;
+        match ExaminationResult::read(&result) {
+            Some(ExaminationResult::Accepted(body, disclosure)) => {
+                // The examiner process parses untrusted input, so values that are known here are
+                // checked.
+                if !job.agrees_with(&body, descriptor) {
+                    return Err(ConversationError::ResultMismatch);
                 }
-                self.may_still_sign(key)?;
-                let Logged { attestation, inclusion } =
+                self.check_still_valid(key)?;
+                let LoggedAttestation { attestation, inclusion } =
                     tokio::task::block_in_place(|| self.log().sign(*body, now(), &key.signing))?;
-                Ok(Attested { attestation, disclosure, inclusion })
+                Ok(SignedAttestation { attestation, disclosure, inclusion })
             }
-            Some(Examined::Refused(why)) => Err(Refused::Recording(why)),
-            None => Err(Refused::Job(JobError::Died)),
+            Some(ExaminationResult::Refused(reason)) => {
+                Err(ConversationError::RecordingRefused(reason))
+            }
+            None => Err(ConversationError::Job(JobError::Died)),
         }
     }
 }
 
 impl Attestor {
-    /// Whether a key may sign at this moment: it may have ended, or been revoked, since the
-    /// conversation began, and what it signed then would be refused by whoever verifies it.
-    fn may_still_sign(&self, key: &Key) -> Result<(), Refused> {
+    /// Checks that a key may still sign: it may have expired or been revoked since the conversation
+    /// began, and verifiers would refuse a signature made after that.
+    fn check_still_valid(&self, key: &NotaryKey) -> Result<(), ConversationError> {
         let (public, now) = (key.signing.verifying_key(), now());
         let keys = read_keys(&self.settings.keys)?;
         let may = keys.iter().any(|other| {
             other.signing.verifying_key() == public
                 && (other.valid_from..other.valid_to).contains(&now)
         });
-        if may { Ok(()) } else { Err(Refused::KeyEnded) }
+        if may { Ok(()) } else { Err(ConversationError::KeyExpired) }
     }
 
-    /// Has a job done by an examiner, as soon as there is one: not every job may wait, nor for ever.
-    async fn examined(&self, job: &[u8]) -> Result<Vec<u8>, Refused> {
-        let _waiting = self.queue.try_acquire().map_err(|_| Refused::Queue)?;
-        let bound = self.settings.bounds.waiting;
-        let examiner = timeout(bound, self.examiners.acquire()).await;
-        let _examiner = examiner.ok().and_then(Result::ok).ok_or(Refused::Waited(bound))?;
+    /// Runs a job in an examiner process once one is free. The number of waiting jobs and their
+    /// waiting time are limited.
+    async fn run_examination(&self, job: &[u8]) -> Result<Vec<u8>, ConversationError> {
+        let _waiting =
+            self.queue_permits.try_acquire().map_err(|_| ConversationError::QueueFull)?;
+        let bound = self.settings.limits.queue_timeout;
+        let examiner = timeout(bound, self.examination_permits.acquire()).await;
+        let _examiner =
+            examiner.ok().and_then(Result::ok).ok_or(ConversationError::QueueTimeout(bound))?;
         Ok(self.pool.run(job).await?)
     }
 }
 
-fn receipt(id: [u8; 16], recording: &Recording, key: &Key) -> Result<SignedReceipt, Refused> {
+fn receipt(
+    id: [u8; 16],
+    recording: &TlsRecording,
+    key: &NotaryKey,
+) -> Result<SignedReceipt, ConversationError> {
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     let receipt = Receipt {
         id,
@@ -248,5 +279,5 @@ fn receipt(id: [u8; 16], recording: &Recording, key: &Key) -> Result<SignedRecei
         closed: recording.closed,
         address: recording.address.clone(),
     };
-    SignedReceipt::new(receipt, &key.signing).map_err(|error| Refused::NotSigned(error.into()))
+    SignedReceipt::new(receipt, &key.signing).map_err(|error| ConversationError::Sign(error.into()))
 }

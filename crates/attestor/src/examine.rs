@@ -1,15 +1,15 @@
-//! The examination of a recording, in a process of its own: what it reads comes from somebody who
-//! may want to harm the attestor.
+//! Examines a recording in a separate process, because the input comes from a party that may attack
+//! the attestor.
 
 use std::{process::ExitCode, time::Duration};
 
 use attestation::{
-    Trust,
-    attest::{Circumstances, attest, capture_hash},
-    body::{Body, Build, ED25519, LogPlace, Server, Time, VERSION},
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    attest::{AttestationContext, attest, capture_hash},
+    body::{AttestationTimes, AttestedServer, AttestorBuild, Body, ED25519, LogPosition, VERSION},
+    descriptor::{Descriptor, RevealMode},
     full_reveal::{self, Capture},
-    protocol::Telling,
+    protocol::RevealMessage,
     signed::{read, write},
     zk::Spartan,
     zktls,
@@ -18,20 +18,21 @@ use jobs::Bounds;
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-/// What one examination may use: 2 GB are usual, 7 for the longest requests.
-const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
+/// Resource limits of one examination: 2 GB are usual, 7 GB for the longest requests.
+const RESOURCE_LIMITS: Bounds =
+    Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
 
-/// A recording, and all that is to be written of it.
+/// A recording with everything that its attestation states.
 #[derive(Debug, Encode, Decode)]
 #[cbor(array)]
-pub(crate) struct Job {
+pub(crate) struct ExaminationJob {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(crate) client: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(crate) server: Vec<u8>,
     #[n(2)]
-    pub(crate) telling: Telling,
-    /// As JSON.
+    pub(crate) reveal: RevealMessage,
+    /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
     /// Certificates, DER.
@@ -56,36 +57,37 @@ pub(crate) struct Job {
     #[n(13)]
     pub(crate) resolver: u8,
     #[n(14)]
-    pub(crate) time: Time,
+    pub(crate) time: AttestationTimes,
     #[n(15)]
-    pub(crate) build: Build,
+    pub(crate) build: AttestorBuild,
 }
 
-/// What came of it.
+/// The result of an examination.
 #[derive(Debug, Encode, Decode)]
-pub(crate) enum Result {
-    /// The body, still without a place in the log, and what opens it.
+pub(crate) enum ExaminationResult {
+    /// The attestation body, still without its log entry, and the encoded disclosure.
     #[n(0)]
-    Found(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
+    Accepted(#[n(0)] Box<Body>, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
     #[n(1)]
     Refused(#[n(0)] String),
 }
 
-impl Job {
+impl ExaminationJob {
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         write(self).ok()
     }
 
-    /// Whether a body says of everything that is known without an examination what this job does.
-    pub(crate) fn is_answered_by(&self, body: &Body, descriptor: &Descriptor) -> bool {
-        let mode = match &self.telling {
-            Telling::FullReveal(_) => Mode::FullReveal,
-            Telling::Proved(reveal) => reveal.mode(),
+    /// Returns whether a body agrees with this job in every value that is known without an
+    /// examination.
+    pub(crate) fn agrees_with(&self, body: &Body, descriptor: &Descriptor) -> bool {
+        let mode = match &self.reveal {
+            RevealMessage::FullReveal(_) => RevealMode::FullReveal,
+            RevealMessage::Proved(reveal) => reveal.mode(),
         };
         let capture = Capture { client: &self.client, server: &self.server };
         let lengths = [body.capture.client_length, body.capture.server_length];
         let known = [capture.client.len(), capture.server.len()];
-        let server = Server {
+        let server = AttestedServer {
             name: descriptor.host.clone(),
             port: 443,
             address: self.address.clone(),
@@ -97,7 +99,7 @@ impl Job {
             && (body.id, body.issuer, body.session) == (self.id, self.issuer, self.session)
             && (body.partner, body.attempt) == (self.partner, self.attempt)
             && body.challenge == self.challenge
-            && body.descriptor == descriptor.name()
+            && body.descriptor == descriptor.reference()
             && body.server == server
             && body.request.target == descriptor.target
             && body.tls.roots_sha256 == self.roots_sha256
@@ -109,44 +111,44 @@ impl Job {
     }
 }
 
-impl Result {
+impl ExaminationResult {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         read(bytes).ok()
     }
 }
 
-/// Examines what comes on the standard input, until nothing does.
+/// Examines jobs from the standard input until it ends.
 #[must_use]
-pub fn work() -> ExitCode {
+pub fn run_worker() -> ExitCode {
     let backend = Spartan::default();
-    jobs::serve(BOUNDS, |job| {
-        let result = match read::<Job>(job) {
+    jobs::serve(RESOURCE_LIMITS, |job| {
+        let result = match read::<ExaminationJob>(job) {
             Ok(job) => job.examine(&backend),
             Err(error) => Err(error.to_string()),
         };
-        write(&result.unwrap_or_else(Result::Refused)).unwrap_or_default()
+        write(&result.unwrap_or_else(ExaminationResult::Refused)).unwrap_or_default()
     })
 }
 
-impl Job {
-    fn examine(self, backend: &Spartan) -> std::result::Result<Result, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
+impl ExaminationJob {
+    fn examine(self, backend: &Spartan) -> std::result::Result<ExaminationResult, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
         let descriptor: Descriptor =
-            serde_json::from_str(&self.descriptor).map_err(|error| said(&error))?;
-        let roots = anchors(&self.roots);
+            serde_json::from_str(&self.descriptor).map_err(|error| text(&error))?;
+        let roots = trust_anchors(&self.roots);
         let now = UnixTime::since_unix_epoch(Duration::from_millis(self.time.opened));
-        let trust = Trust { roots: &roots, now };
+        let trust = CertificateTrust { roots: &roots, now };
         let capture = Capture { client: &self.client, server: &self.server };
-        let found = match &self.telling {
-            Telling::FullReveal(secret) => {
+        let findings = match &self.reveal {
+            RevealMessage::FullReveal(secret) => {
                 full_reveal::examine(capture, secret, &descriptor, &trust)
             }
-            Telling::Proved(reveal) => {
+            RevealMessage::Proved(reveal) => {
                 zktls::examine(capture, reveal, backend, &descriptor, &trust)
             }
         };
-        let found = found.map_err(|refusal| said(&refusal))?;
-        let circumstances = Circumstances {
+        let findings = findings.map_err(|refusal| text(&refusal))?;
+        let circumstances = AttestationContext {
             id: self.id,
             issuer: self.issuer,
             session: self.session,
@@ -159,17 +161,18 @@ impl Job {
             roots_sha256: self.roots_sha256,
             time: self.time,
             attestor: self.build,
-            log: LogPlace { index: 0, before: [0; 32] },
-            blind: random(),
+            log: LogPosition { index: 0, previous_hash: [0; 32] },
+            blind: random_bytes(),
         };
-        let (body, disclosure) = attest(&found, capture, &descriptor, circumstances, random);
-        let disclosure = disclosure.write().map_err(|error| said(&error))?;
-        Ok(Result::Found(Box::new(body), disclosure))
+        let (body, disclosure) =
+            attest(&findings, capture, &descriptor, circumstances, random_bytes);
+        let disclosure = disclosure.write().map_err(|error| text(&error))?;
+        Ok(ExaminationResult::Accepted(Box::new(body), disclosure))
     }
 }
 
-/// The roots as what a chain may end at; those that are none are left out.
-pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
+/// Converts root certificates to trust anchors. Certificates that cannot be parsed are left out.
+pub(crate) fn trust_anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
     let anchor = |root: &ByteVec| {
         let certificate = CertificateDer::from_slice(root);
         webpki::anchor_from_trusted_cert(&certificate).ok().map(|anchor| anchor.to_owned())
@@ -178,8 +181,8 @@ pub(crate) fn anchors(roots: &[ByteVec]) -> Vec<TrustAnchor<'static>> {
 }
 
 /// # Panics
-/// Without randomness there is nothing that could be attested.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
+/// Panics if the system provides no random bytes, because nothing can be attested without them.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     #[expect(clippy::expect_used, reason = "see above")]
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
@@ -188,16 +191,16 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use attestation::{body, descriptor::Claim};
+    use attestation::{body, descriptor::ClaimDescriptor};
 
     use super::*;
     use crate::log::tests::body as sample;
 
-    fn job(descriptor: &Descriptor) -> Job {
-        Job {
+    fn job(descriptor: &Descriptor) -> ExaminationJob {
+        ExaminationJob {
             client: vec![1; 10],
             server: vec![2; 20],
-            telling: Telling::FullReveal(vec![0; 32]),
+            reveal: RevealMessage::FullReveal(vec![0; 32]),
             descriptor: serde_json::to_string(descriptor).unwrap(),
             roots: vec![],
             roots_sha256: [5; 32],
@@ -209,15 +212,15 @@ mod tests {
             challenge: vec![6; 8],
             address: vec![192, 0, 2, 1],
             resolver: 0,
-            time: Time { opened: 7, closed: 8, signed: 0 },
-            build: Build { version: "1".into(), sha256: [9; 32] },
+            time: AttestationTimes { opened: 7, closed: 8, signed: 0 },
+            build: AttestorBuild { version: "1".into(), sha256: [9; 32] },
         }
     }
 
-    /// What an honest examiner answers.
-    fn answer(job: &Job, descriptor: &Descriptor) -> Body {
+    /// Returns the body that an honest examiner returns.
+    fn answer(job: &ExaminationJob, descriptor: &Descriptor) -> Body {
         let capture = Capture { client: &job.client, server: &job.server };
-        let claim = |claim: &Claim| body::Claim {
+        let claim = |claim: &ClaimDescriptor| body::AttestedClaim {
             field: claim.field.clone(),
             pointer: claim.pointer.clone(),
             commitment: [0; 32],
@@ -226,7 +229,7 @@ mod tests {
         (body.id, body.issuer, body.session) = (job.id, job.issuer, job.session);
         (body.partner, body.attempt, body.mode) = (job.partner, job.attempt, 0);
         (body.challenge, body.time) = (job.challenge.clone(), job.time.clone());
-        (body.descriptor, body.attestor) = (descriptor.name(), job.build.clone());
+        (body.descriptor, body.attestor) = (descriptor.reference(), job.build.clone());
         (body.server.name, body.server.address) = (descriptor.host.clone(), job.address.clone());
         body.request.target = descriptor.target.clone();
         body.capture = body::CaptureHash {
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_anything_else_is_not_signed() {
+    fn a_body_that_disagrees_with_the_job_is_not_signed() {
         let descriptor = Descriptor {
             platform: 1,
             version: 1,
@@ -249,12 +252,12 @@ mod tests {
             values: std::collections::BTreeMap::new(),
             hidden: vec![],
             content_type: "application/json".into(),
-            modes: vec![Mode::FullReveal],
-            claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+            modes: vec![RevealMode::FullReveal],
+            claims: vec![ClaimDescriptor { field: "id".into(), pointer: "/id".into() }],
         };
         let job = job(&descriptor);
         let honest = answer(&job, &descriptor);
-        assert!(job.is_answered_by(&honest, &descriptor));
+        assert!(job.agrees_with(&honest, &descriptor));
         let changes: [fn(&mut Body); 25] = [
             |body| body.version = 1,
             |body| body.algorithm = 2,
@@ -285,7 +288,7 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let mut body = honest.clone();
             change(&mut body);
-            assert!(!job.is_answered_by(&body, &descriptor), "change {number}");
+            assert!(!job.agrees_with(&body, &descriptor), "change {number}");
         }
     }
 }

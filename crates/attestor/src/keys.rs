@@ -1,6 +1,6 @@
-//! The keys that attestations are signed with: a folder of files that nobody else may read, each
-//! with the time that it may sign in, so that one follows the other. A revoked key stays listed
-//! without its secret, so that everybody learns of the revocation.
+//! The keys that sign attestations: a folder of files that only their owner may read, each with its
+//! validity period, so that keys can be rotated. A revoked key stays listed without its secret, so
+//! that its revocation is published.
 
 mod files;
 
@@ -15,20 +15,21 @@ use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
 use self::files::{
-    Content, MAX_KEYS, MAX_REASON_BYTES, Stored, is_reason, read_folder, sync, write_temporary,
+    KeyFile, MAX_KEYS, MAX_REASON_BYTES, StoredKey, is_valid_reason, read_folder, sync_folder,
+    write_temporary,
 };
-use crate::examine::random;
+use crate::examine::random_bytes;
 
-const DAY: u64 = 24 * 60 * 60 * 1000;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-/// A key that was not revoked, with when it may sign, in milliseconds since 1970.
-pub(crate) struct Key {
+/// A key that is not revoked, with its validity period in milliseconds since 1970.
+pub(crate) struct NotaryKey {
     pub(crate) signing: SigningKey,
     pub(crate) valid_from: u64,
     pub(crate) valid_to: u64,
 }
 
-/// What a folder says of one of its keys. Times are in milliseconds since 1970.
+/// A key of the folder with its state. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyEntry {
@@ -44,13 +45,13 @@ pub struct KeyEntry {
     pub file: PathBuf,
 }
 
-/// What a key is used for at some time.
+/// The state of a key at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum KeyState {
-    /// It signs.
+    /// It signs attestations.
     Current,
-    /// It could sign, but a newer one does.
+    /// It is valid, but a newer key signs.
     Valid,
     NotYetValid,
     Ended,
@@ -59,32 +60,32 @@ pub enum KeyState {
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    #[error("{0} cannot be read or written: {1}")]
+    #[error("failed to read or write {0}: {1}")]
     File(PathBuf, #[source] io::Error),
-    #[error("{0} may be read by others: `chmod 600` it, and think about who has read it")]
-    Open(PathBuf),
-    #[error("{0} is no key: {1}")]
-    Form(PathBuf, String),
+    #[error("other users may read {0}: run `chmod 600` on it, and consider who has read it")]
+    TooOpen(PathBuf),
+    #[error("{0} is not a valid key: {1}")]
+    Malformed(PathBuf, String),
     #[error("no key in {0} is valid now: `avouch-attestor new-key` makes one")]
-    None(PathBuf),
-    #[error("{0} has more than {MAX_KEYS} keys: move some that have ended elsewhere")]
+    NoValidKey(PathBuf),
+    #[error("{0} has more than {MAX_KEYS} keys: move some expired keys elsewhere")]
     TooMany(PathBuf),
     #[error("{0} has no such key: `avouch-attestor list-keys` prints their ids")]
-    Unknown(PathBuf),
-    #[error("a revocation cannot be in the future: it holds from when it is published")]
-    Future,
+    UnknownKey(PathBuf),
+    #[error("a revocation cannot be in the future: it takes effect when it is published")]
+    RevocationInFuture,
     #[error("the reason is longer than {MAX_REASON_BYTES} bytes, or has control characters")]
-    Reason,
+    InvalidReason,
 }
 
-/// Makes a key that may sign from now on, for that many days.
+/// Creates a key that is valid from now on, for this number of days.
 ///
 /// # Errors
-/// The file is there already, or cannot be written.
+/// The file exists already, or it cannot be written.
 pub fn new_key(folder: &Path, now: u64, days: u64) -> Result<PathBuf, KeyError> {
-    let secret: [u8; 32] = random();
-    let valid_to = now.saturating_add(days.saturating_mul(DAY));
-    let content = Content {
+    let secret: [u8; 32] = random_bytes();
+    let valid_to = now.saturating_add(days.saturating_mul(DAY_MILLIS));
+    let content = KeyFile {
         secret: Some(hex(&secret)),
         public_key: None,
         valid_from: now,
@@ -96,18 +97,18 @@ pub fn new_key(folder: &Path, now: u64, days: u64) -> Result<PathBuf, KeyError> 
     let failed = |error| KeyError::File(path.clone(), error);
     fs::create_dir_all(folder).map_err(failed)?;
     let temporary = write_temporary(&path, &content).map_err(failed)?;
-    // A link, unlike a renamed file, does not replace what is there.
+    // A hard link, unlike a rename, does not replace an existing file.
     let linked = fs::hard_link(&temporary, &path);
-    fs::remove_file(&temporary).and(linked).and_then(|()| sync(folder)).map_err(failed)?;
+    fs::remove_file(&temporary).and(linked).and_then(|()| sync_folder(folder)).map_err(failed)?;
     Ok(path)
 }
 
-/// Revokes a key, named by its id or its public key in hexadecimal, and takes its secret out of
-/// the folder. A revocation that is there already is only ever moved to an earlier time.
+/// Revokes a key, named by its id or its public key in hexadecimal, and removes its secret from the
+/// folder. The time of an existing revocation only ever moves to an earlier one.
 ///
 /// # Errors
-/// The key is not there, the time is in the future, the reason is too long, or a file cannot be
-/// read or written.
+/// The key is unknown, the time is in the future, the reason is too long, or a file cannot be read
+/// or written.
 pub fn revoke_key(
     folder: &Path,
     key: &str,
@@ -116,24 +117,25 @@ pub fn revoke_key(
     now: u64,
 ) -> Result<KeyEntry, KeyError> {
     if at > now {
-        return Err(KeyError::Future);
+        return Err(KeyError::RevocationInFuture);
     }
-    if reason.is_some_and(|reason| !is_reason(reason)) {
-        return Err(KeyError::Reason);
+    if reason.is_some_and(|reason| !is_valid_reason(reason)) {
+        return Err(KeyError::InvalidReason);
     }
     let failed = |error| KeyError::File(folder.to_owned(), error);
-    // Held until the end, so that of two revocations the earlier time stays.
+    // Held until the end, so that the earlier time wins when two revocations run at once.
     let lock = File::open(folder).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let all = read_folder(folder)?;
-    let named = |stored: &&Stored| {
+    let named = |stored: &&StoredKey| {
         [hex(&key_id(&stored.public_key)), hex(&stored.public_key)].iter().any(|name| name == key)
     };
     let found: Vec<_> = all.iter().filter(named).collect();
-    let public_key = found.first().ok_or_else(|| KeyError::Unknown(folder.to_owned()))?.public_key;
+    let public_key =
+        found.first().ok_or_else(|| KeyError::UnknownKey(folder.to_owned()))?.public_key;
     for stored in found {
         let earlier = stored.content.revoked_at;
-        let content = Content {
+        let content = KeyFile {
             secret: None,
             public_key: Some(hex(&public_key)),
             revoked_at: Some(earlier.map_or(at, |earlier| earlier.min(at))),
@@ -144,24 +146,24 @@ pub fn revoke_key(
         };
         let failed = |error| KeyError::File(stored.path.clone(), error);
         let temporary = write_temporary(&stored.path, &content).map_err(failed)?;
-        fs::rename(&temporary, &stored.path).and_then(|()| sync(folder)).map_err(failed)?;
+        fs::rename(&temporary, &stored.path).and_then(|()| sync_folder(folder)).map_err(failed)?;
     }
     let public_key = hex(&public_key);
     let entry = list_keys(folder, now)?.into_iter().find(|entry| entry.public_key == public_key);
-    entry.ok_or_else(|| KeyError::Unknown(folder.to_owned()))
+    entry.ok_or_else(|| KeyError::UnknownKey(folder.to_owned()))
 }
 
-/// All keys of a folder and what they are used for now, the newest last.
+/// Returns all keys of a folder with their states at `now`, the newest last.
 ///
 /// # Errors
-/// One of them cannot be read, or is open to others.
+/// A key cannot be read, or other users may read it.
 pub fn list_keys(folder: &Path, now: u64) -> Result<Vec<KeyEntry>, KeyError> {
     let all = read_folder(folder)?;
     let revoked = revoked(&all);
     let usable = usable(&all);
     let signs = current(&usable, now).map(|key| key.signing.verifying_key().to_bytes());
-    let entry = |stored: &Stored| {
-        let Content { valid_from, valid_to, revoked_at, revocation_reason, .. } =
+    let entry = |stored: &StoredKey| {
+        let KeyFile { valid_from, valid_to, revoked_at, revocation_reason, .. } =
             stored.content.clone();
         let state = if revoked.contains(&stored.public_key) {
             KeyState::Revoked
@@ -188,22 +190,23 @@ pub fn list_keys(folder: &Path, now: u64) -> Result<Vec<KeyEntry>, KeyError> {
     Ok(all.iter().map(entry).collect())
 }
 
-/// The keys of a folder that were not revoked, the newest last.
+/// Returns the keys of a folder that are not revoked, the newest last.
 ///
 /// # Errors
-/// One of them cannot be used, or is open to others.
-pub(crate) fn read_keys(folder: &Path) -> Result<Vec<Key>, KeyError> {
+/// A key is malformed, or other users may read it.
+pub(crate) fn read_keys(folder: &Path) -> Result<Vec<NotaryKey>, KeyError> {
     Ok(usable(&read_folder(folder)?))
 }
 
-/// The newest key that may sign now.
-pub(crate) fn current(keys: &[Key], now: u64) -> Option<&Key> {
+/// Returns the newest key that is valid now.
+pub(crate) fn current(keys: &[NotaryKey], now: u64) -> Option<&NotaryKey> {
     keys.iter().rev().find(|key| (key.valid_from..key.valid_to).contains(&now))
 }
 
-/// What others are told of the keys, revoked ones too: the list that `avouch-verify --keys` takes.
+/// Returns the published list of keys, including revoked ones, in the form that `avouch-verify
+/// --keys` reads.
 pub(crate) fn issuers(name: &str, folder: &Path) -> Result<Vec<serde_json::Value>, KeyError> {
-    let issuer = |stored: &Stored| {
+    let issuer = |stored: &StoredKey| {
         let mut issuer = serde_json::json!({
             "name": name,
             "publicKey": hex(&stored.public_key),
@@ -218,20 +221,20 @@ pub(crate) fn issuers(name: &str, folder: &Path) -> Result<Vec<serde_json::Value
     Ok(read_folder(folder)?.iter().map(issuer).collect())
 }
 
-fn revoked(all: &[Stored]) -> Vec<[u8; 32]> {
+fn revoked(all: &[StoredKey]) -> Vec<[u8; 32]> {
     let revoked = all.iter().filter(|stored| stored.content.revoked_at.is_some());
     revoked.map(|stored| stored.public_key).collect()
 }
 
-/// A key that is in two files is revoked if one of them says so.
-fn usable(all: &[Stored]) -> Vec<Key> {
+/// Returns the keys that are not revoked. A key in two files is revoked if one of them says so.
+fn usable(all: &[StoredKey]) -> Vec<NotaryKey> {
     let revoked = revoked(all);
-    let kept = all.iter().filter(|stored| !revoked.contains(&stored.public_key));
-    let key = |stored: &Stored| {
+    let usable = all.iter().filter(|stored| !revoked.contains(&stored.public_key));
+    let key = |stored: &StoredKey| {
         let (valid_from, valid_to) = (stored.content.valid_from, stored.content.valid_to);
-        stored.signing.clone().map(|signing| Key { signing, valid_from, valid_to })
+        stored.signing.clone().map(|signing| NotaryKey { signing, valid_from, valid_to })
     };
-    kept.filter_map(key).collect()
+    usable.filter_map(key).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The independent witness: relays a prover's connection to a platform's server, records it, and
-//! attests what was said, once the prover has opened the recording.
+//! The independent attestor: relays a prover's connection to a platform's server, records it, and
+//! signs an attestation of the exchange once the prover has revealed its content.
 //!
-//! **Invariant:** the server's address is looked up and connected to by the attestor itself, after
-//! its own list of what may be attested. A secret is taken only after the connection is over, and
-//! forgotten with the conversation. Whatever anybody sends is bounded in length, number and time.
+//! **Invariant:** the attestor itself resolves the server's name and connects to it, and only for
+//! targets on its own list of descriptors. It accepts a secret only after the connection is closed,
+//! and drops it with the conversation. Every input is limited in length, number and time.
 
 mod attempts;
 mod clients;
@@ -22,7 +22,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use attestation::{body::Build, signed::Issuer};
+use attestation::{body::AttestorBuild, signed::Issuer};
 use minicbor::bytes::ByteVec;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
 use sha2::{Digest as _, Sha256};
@@ -31,132 +31,147 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    attempts::Attempts,
-    clients::Tally,
+    attempts::AttemptCounter,
+    clients::ConcurrencyLimiter,
     keys::{current, read_keys},
-    log::Log,
+    log::TransparencyLog,
 };
 pub use self::{
-    clients::Clients,
-    config::{BadConfig, Config},
-    examine::work,
+    clients::AllowedClients,
+    config::{Config, ConfigError},
+    examine::run_worker,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},
-    monitor::{Finding, Monitor, Seen},
-    settings::{Bounds, Settings, StartError},
+    monitor::{Monitor, MonitorError, VerifiedLog},
+    settings::{AttestorLimits, Settings, StartError},
 };
 
-/// What the examining process is started with: the first argument of a program that calls
-/// [`work`] then.
-pub const EXAMINE: &str = "examine-recordings";
-/// Connections for each conversation that may be.
-const DOORS: usize = 4;
-/// From a stop to the last conversation's end.
-const DRAIN: Duration = Duration::from_secs(20);
+/// First argument with which the examiner process is started; a program that receives it calls
+/// [`run_worker`].
+pub const EXAMINER_ARGUMENT: &str = "examine-recordings";
+/// Accepted connections per allowed conversation.
+const CONNECTIONS_PER_CONVERSATION: usize = 4;
+/// Time from a shutdown request to the end of the last conversation.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An attestor.
 pub struct Attestor {
     settings: Settings,
-    log: Mutex<Log>,
-    /// Names of sessions that are being attested now.
-    under_way: Mutex<Vec<[u8; 32]>>,
-    attempts: Mutex<Attempts>,
+    log: Mutex<TransparencyLog>,
+    /// Sessions that are being attested now.
+    active_sessions: Mutex<Vec<[u8; 32]>>,
+    attempts: Mutex<AttemptCounter>,
     pool: jobs::Pool,
-    /// Places for examinations, and those together with places to wait for one.
-    examiners: Semaphore,
-    queue: Semaphore,
+    /// Permits for running examinations, and for running and waiting ones together.
+    examination_permits: Semaphore,
+    queue_permits: Semaphore,
     roots: Vec<ByteVec>,
     roots_sha256: [u8; 32],
-    build: Build,
+    build: AttestorBuild,
     acceptor: TlsAcceptor,
-    room: Semaphore,
-    /// Conversations by client, and connections without an order by address.
-    conversations: Tally,
-    newcomers: Tally,
-    /// For connections that are not conversations yet, and those that are; more are closed at once.
-    doors: Arc<Semaphore>,
+    conversation_permits: Semaphore,
+    /// Conversations by client, and connections without an open message by address.
+    client_conversations: ConcurrencyLimiter,
+    pending_connections: ConcurrencyLimiter,
+    /// Permits for all connections, including those that are not conversations yet. Connections
+    /// above the limit are closed at once.
+    connection_permits: Arc<Semaphore>,
 }
 
 impl Attestor {
-    /// Checks everything and opens the log.
+    /// Validates the settings and opens the log.
     ///
     /// # Errors
-    /// What cannot be used.
+    /// Returns the first setting that is invalid or cannot be read.
     pub fn new(settings: Settings) -> Result<Arc<Self>, StartError> {
         for descriptor in &settings.descriptors {
             let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
             descriptor.check().map_err(bad)?;
         }
-        if settings.clients == Clients::Known(vec![]) {
+        if settings.clients == AllowedClients::Tokens(vec![]) {
             return Err(StartError::Clients);
         }
         let keys = read_keys(&settings.keys)?;
-        let key = current(&keys, now()).ok_or_else(|| KeyError::None(settings.keys.clone()))?;
+        let key =
+            current(&keys, now()).ok_or_else(|| KeyError::NoValidKey(settings.keys.clone()))?;
         let issuers = keys::issuers(&settings.name, &settings.keys)?;
         let issuers: Vec<Issuer> = serde_json::from_value(issuers.into()).unwrap_or_default();
         let origin = &settings.log_origin;
-        let log = Log::open(&settings.log, origin, &issuers, Some(&key.signing))?;
+        let log = TransparencyLog::open(&settings.log, origin, &issuers, Some(&key.signing))?;
         let log = Mutex::new(log);
         let program = fs::read(&settings.program).map_err(StartError::Program)?;
-        let build = Build {
+        let build = AttestorBuild {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: Sha256::digest(&program).into(),
         };
-        let Bounds { conversations, examinations, queue, examining, .. } = settings.bounds;
-        let pool = jobs::Pool::new(settings.program.clone(), EXAMINE, examinations, examining);
+        let AttestorLimits {
+            conversations,
+            examinations,
+            queue,
+            examination_timeout: examining,
+            ..
+        } = settings.limits;
+        let pool =
+            jobs::Pool::new(settings.program.clone(), EXAMINER_ARGUMENT, examinations, examining);
         let mut roots = settings.roots.clone();
         roots.sort();
         roots.dedup();
         let roots_sha256 = roots_hash(&roots);
         Ok(Arc::new(Self {
             log,
-            under_way: Mutex::default(),
+            active_sessions: Mutex::default(),
             attempts: Mutex::default(),
             pool,
-            examiners: Semaphore::new(examinations.max(1)),
-            queue: Semaphore::new(examinations.max(1).saturating_add(queue)),
+            examination_permits: Semaphore::new(examinations.max(1)),
+            queue_permits: Semaphore::new(examinations.max(1).saturating_add(queue)),
             roots: roots.into_iter().map(ByteVec::from).collect(),
             roots_sha256,
             build,
             acceptor: acceptor()?,
-            room: Semaphore::new(conversations.max(1)),
-            conversations: Tally::default(),
-            newcomers: Tally::default(),
-            doors: Arc::new(Semaphore::new(conversations.max(1) * DOORS)),
+            conversation_permits: Semaphore::new(conversations.max(1)),
+            client_conversations: ConcurrencyLimiter::default(),
+            pending_connections: ConcurrencyLimiter::default(),
+            connection_permits: Arc::new(Semaphore::new(
+                conversations.max(1) * CONNECTIONS_PER_CONVERSATION,
+            )),
             settings,
         }))
     }
 
-    /// Serves until it is told to stop; conversations under way come to their end within 20 s.
+    /// Serves until `stop` is cancelled. Running conversations then have 20 s to finish.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         loop {
-            let came = tokio::select! {
-                came = listener.accept() => came,
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
                 () = stop.cancelled() => break,
             };
-            match came {
+            match accepted {
                 Ok((stream, from)) => {
-                    let Ok(door) = self.doors.clone().try_acquire_owned() else { continue };
-                    let me = self.clone();
+                    let Ok(permit) = self.connection_permits.clone().try_acquire_owned() else {
+                        continue;
+                    };
+                    let attestor = self.clone();
                     tasks.spawn(async move {
-                        me.receive(stream, from).await;
-                        drop(door);
+                        attestor.handle_connection(stream, from).await;
+                        drop(permit);
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "failed to accept a connection; the listener continues in 100 ms");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
         tasks.close();
-        if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-            tracing::warn!("some conversations did not end in time");
+        if tokio::time::timeout(DRAIN_TIMEOUT, tasks.wait()).await.is_err() {
+            tracing::warn!(
+                "some conversations did not finish within {DRAIN_TIMEOUT:?}; they are dropped"
+            );
         }
     }
 
-    /// The public keys as others are to believe them: the JSON that `avouch-verify --keys` takes.
+    /// Returns the published public keys, as the JSON that `avouch-verify --keys` reads.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -164,7 +179,7 @@ impl Attestor {
         issuers(&self.settings.name, &self.settings.keys)
     }
 
-    /// The public keys themselves, without those that were revoked.
+    /// Returns the public keys, without revoked ones.
     ///
     /// # Errors
     /// The keys cannot be read.
@@ -173,20 +188,20 @@ impl Attestor {
         Ok(keys.iter().map(|key| key.signing.verifying_key().to_bytes()).collect())
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, TransparencyLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+    fn attempts(&self) -> MutexGuard<'_, AttemptCounter> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn under_way(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active_sessions(&self) -> MutexGuard<'_, Vec<[u8; 32]>> {
+        self.active_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The public keys of a folder, revoked ones too.
+/// Returns the public keys of a folder, including revoked ones, as JSON.
 ///
 /// # Errors
 /// The keys cannot be read.
@@ -194,7 +209,7 @@ pub fn issuers(name: &str, keys: &std::path::Path) -> Result<serde_json::Value, 
     Ok(serde_json::json!({ "issuers": keys::issuers(name, keys)? }))
 }
 
-/// Of all of them in order, each with its length in 4 bytes before it.
+/// Hashes all roots in order, each preceded by its length in 4 bytes.
 fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for root in roots {
@@ -204,18 +219,18 @@ fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// TLS with a certificate of the moment: what an attestor is known by is the key that it signs the
-/// channel with.
+/// Creates a TLS acceptor with an ephemeral certificate: provers identify the attestor by the
+/// notary key that signs the channel binding.
 fn acceptor() -> Result<TlsAcceptor, StartError> {
     let failed = |error: &dyn std::error::Error| StartError::Tls(error.to_string());
-    let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
-    let made = made.map_err(|error| failed(&error))?;
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+    let generated = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
+    let generated = generated.map_err(|error| failed(&error))?;
+    let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der())
         .map_err(|error| StartError::Tls(error.to_owned()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| {
-            builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)
+            builder.with_no_client_auth().with_single_cert(vec![generated.cert.der().clone()], key)
         })
         .map_err(|error| failed(&error))?;
     config.alpn_protocols = vec![attestation::protocol::ALPN.to_vec()];
@@ -223,7 +238,7 @@ fn acceptor() -> Result<TlsAcceptor, StartError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 #[must_use]
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

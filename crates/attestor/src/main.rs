@@ -1,10 +1,10 @@
-//! `avouch-attestor`: the independent witness, a program of its own with a key of its own.
+//! `avouch-attestor`: the independent attestor, a separate program with its own key.
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use attestor::{
-    Attestor, Clients, Config, EXAMINE, Finding, KeyEntry, KeyState, Monitor, Settings, issuers,
-    list_keys, log_key, new_key, now, revoke_key,
+    AllowedClients, Attestor, Config, EXAMINER_ARGUMENT, KeyEntry, KeyState, Monitor, MonitorError,
+    Settings, issuers, list_keys, log_key, new_key, now, revoke_key,
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
@@ -16,15 +16,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Records a prover's connections to platforms, and attests what was said
+/// Records a prover's connections to platforms and attests their content
 #[derive(Debug, Parser)]
 #[command(name = "avouch-attestor", version)]
-struct Order {
+struct Arguments {
     #[arg(long, env = "AVOUCH_ATTESTOR_CONFIG", default_value = "attestor.toml")]
     config: PathBuf,
-    /// Serves everybody who knows the address; without it the configuration must have tokens
+    /// Serves every client that knows the address; without it the configuration must have tokens
     #[arg(long, env = "AVOUCH_ATTESTOR_OPEN_TO_EVERYONE")]
     open_to_everyone: bool,
     #[command(subcommand)]
@@ -33,21 +33,21 @@ struct Order {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Makes a key in the configured folder, which follows the others at once
+    /// Creates a key in the configured folder, which signs from now on
     NewKey {
-        /// How long it may sign
+        /// Validity period in days
         #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..=3650))]
         days: u64,
     },
-    /// Revokes a key for good and deletes its secret; publish `issuers` again afterwards
+    /// Revokes a key permanently and deletes its secret; publish `issuers` again afterwards
     RevokeKey {
-        /// The key's id, or its public key, as `list-keys` prints them
+        /// The key's id or its public key, as `list-keys` prints them
         #[arg(long, value_name = "ID")]
         key: String,
-        /// Since when it is not to be believed, by RFC 3339; now where left out
-        #[arg(long, value_name = "TIME", value_parser = time)]
+        /// Time from which the key is not trusted (RFC 3339); now if left out
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
         at: Option<u64>,
-        /// For those who look after the keys; not published
+        /// Note for the operators of the keys; not published
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
@@ -60,46 +60,46 @@ enum Command {
     Issuers,
     /// Prints the key of the log, as `monitor --key` takes it
     LogKey,
-    /// Follows an attestor's log and says whether it was rewritten; needs no configuration.
+    /// Monitors an attestor's log and reports whether it was rewritten; needs no configuration.
     ///
-    /// Exits with 0 where all is well, 10 where the log was rewritten, 11 where it is older than
-    /// before, 12 where its checkpoint is not signed by the key, 13 where it cannot be reached, 14
-    /// where the state cannot be used.
-    Monitor(Watch),
+    /// Exit codes: 0 if the log is consistent, 10 if it was rewritten, 11 if it was rolled back, 12
+    /// if its checkpoint is not signed by the key, 13 if it cannot be reached, 14 if the state
+    /// cannot be used.
+    Monitor(MonitorArguments),
 }
 
 #[derive(Debug, clap::Args)]
-struct Watch {
-    /// Where the log's `checkpoint` is: an address (https://…) or a folder
+struct MonitorArguments {
+    /// Location of the log's `checkpoint`: an address (https://…) or a folder
     #[arg(long, value_name = "URL_OR_DIR")]
     log: String,
     /// The log's key, as `log-key` prints it
     #[arg(long, value_name = "VKEY")]
     key: String,
-    /// The file that remembers what was seen; is made at the first time
+    /// File for the last verified state; created by the first check
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
-    /// Goes on, and looks again after so many seconds, until something is wrong
+    /// Repeats the check after this many seconds, until it fails
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
     interval: Option<u64>,
-    /// Looks once, which is what is done without an interval
+    /// Checks once, which is the default without an interval
     #[arg(long, conflicts_with = "interval")]
     once: bool,
-    /// Goes through all entries and tiles again, also those that were checked before
+    /// Checks all entries and tiles again, including those that were checked before
     #[arg(long)]
     all: bool,
 }
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == EXAMINE) {
-        return attestor::work();
+    if arguments.next().is_some_and(|first| first == EXAMINER_ARGUMENT) {
+        return attestor::run_worker();
     }
-    let order = Order::parse();
-    if let Some(Command::Monitor(watch)) = &order.command {
-        return monitor(watch);
+    let arguments = Arguments::parse();
+    if let Some(Command::Monitor(arguments)) = &arguments.command {
+        return monitor(arguments);
     }
-    match run(&order) {
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("avouch-attestor: {error}");
@@ -108,28 +108,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn monitor(watch: &Watch) -> ExitCode {
-    let watched = || -> Result<(), Finding> {
-        let Watch { log, key, state, interval, all, .. } = watch;
+fn monitor(arguments: &MonitorArguments) -> ExitCode {
+    let checked = || -> Result<(), MonitorError> {
+        let MonitorArguments { log, key, state, interval, all, .. } = arguments;
         let monitor = Monitor::new(log, key, state.clone())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Finding::State(error.to_string()))?;
-        runtime.block_on(monitor.watch(interval.map(Duration::from_secs), *all, |seen| {
-            println!("{}", seen.json());
+        let runtime = runtime.map_err(|error| MonitorError::State(error.to_string()))?;
+        runtime.block_on(monitor.run(interval.map(Duration::from_secs), *all, |verified| {
+            println!("{}", verified.json());
         }))
     };
-    match watched() {
+    match checked() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(finding) => {
-            eprintln!("avouch-attestor: {finding}");
-            ExitCode::from(finding.code())
+        Err(error) => {
+            eprintln!("avouch-attestor: {error}");
+            ExitCode::from(error.exit_code())
         }
     }
 }
 
-fn run(order: &Order) -> Result<(), Failure> {
-    let Config { listen, settings } = Config::load(&order.config, std::env::current_exe()?)?;
-    match &order.command {
+fn run(arguments: &Arguments) -> Result<(), BoxError> {
+    let Config { listen, settings } = Config::load(&arguments.config, std::env::current_exe()?)?;
+    match &arguments.command {
         Some(Command::NewKey { days }) => {
             println!("{}", new_key(&settings.keys, now(), *days)?.display());
             Ok(())
@@ -147,7 +147,7 @@ fn run(order: &Order) -> Result<(), Failure> {
                 println!("{}", serde_json::json!({ "keys": keys }));
             } else {
                 for key in &keys {
-                    println!("{}", line(key));
+                    println!("{}", format_key(key));
                 }
             }
             Ok(())
@@ -162,16 +162,16 @@ fn run(order: &Order) -> Result<(), Failure> {
             println!("{}", issuers(&settings.name, &settings.keys)?);
             Ok(())
         }
-        None => serve(listen, settings, order.open_to_everyone),
+        None => serve(listen, settings, arguments.open_to_everyone),
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until SIGINT or SIGTERM.
 fn serve(
     listen: SocketAddr,
     mut settings: Settings,
     open_to_everyone: bool,
-) -> Result<(), Failure> {
+) -> Result<(), BoxError> {
     let filter = std::env::var("AVOUCH_LOG").unwrap_or_else(|_| "info".to_owned());
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_new(filter)?)
@@ -179,11 +179,11 @@ fn serve(
         .with_ansi(false)
         .init();
     if open_to_everyone {
-        if settings.clients != Clients::Known(vec![]) {
+        if settings.clients != AllowedClients::Tokens(vec![]) {
             return Err("--open-to-everyone contradicts tokens_sha256".into());
         }
-        tracing::warn!("everybody is served who knows the address");
-        settings.clients = Clients::Everyone;
+        tracing::warn!("serving every client that knows the address");
+        settings.clients = AllowedClients::Everyone;
     }
     let attestor = Attestor::new(settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -204,8 +204,8 @@ fn serve(
     })
 }
 
-/// A key for people: its id, what it is used for, and when.
-fn line(key: &KeyEntry) -> String {
+/// Formats a key for people: its id, its state and its times.
+fn format_key(key: &KeyEntry) -> String {
     let state = match key.state {
         KeyState::Current => "signs now",
         KeyState::Valid => "valid, not used",
@@ -213,21 +213,22 @@ fn line(key: &KeyEntry) -> String {
         KeyState::Ended => "ended",
         KeyState::Revoked => "revoked",
     };
-    let (from, to) = (date(key.valid_from), date(key.valid_to));
-    let revoked = key.revoked_at.map(|at| format!(", revoked {}", date(at))).unwrap_or_default();
+    let (from, to) = (format_time(key.valid_from), format_time(key.valid_to));
+    let revoked =
+        key.revoked_at.map(|at| format!(", revoked {}", format_time(at))).unwrap_or_default();
     let reason = key.revocation_reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     format!("{} {state}, valid {from} to {to}{revoked}{reason}", key.key_id)
 }
 
-/// RFC 3339; the number itself where no calendar has that time.
-fn date(milliseconds: u64) -> String {
-    let moment = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);
-    let text = moment.map(|moment| moment.to_rfc3339_opts(SecondsFormat::Secs, true));
+/// Formats a time by RFC 3339, or as the number itself if it is out of the calendar's range.
+fn format_time(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);
+    let text = time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true));
     text.unwrap_or_else(|| milliseconds.to_string())
 }
 
-/// Milliseconds since 1970 of a time by RFC 3339.
-fn time(text: &str) -> Result<u64, String> {
-    let moment = DateTime::parse_from_rfc3339(text).map_err(|error| error.to_string())?;
-    u64::try_from(moment.timestamp_millis()).map_err(|_| "it is before 1970".to_owned())
+/// Parses an RFC 3339 time into milliseconds since 1970.
+fn parse_time(text: &str) -> Result<u64, String> {
+    let time = DateTime::parse_from_rfc3339(text).map_err(|error| error.to_string())?;
+    u64::try_from(time.timestamp_millis()).map_err(|_| "it is before 1970".to_owned())
 }

@@ -1,11 +1,11 @@
-//! The way to a server, and what passes on it.
+//! The connection to a server, and its recording.
 
 use std::{
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
 
-use attestation::{full_reveal::Capture, protocol::LONGEST_DATA};
+use attestation::{full_reveal::Capture, protocol::MAX_DATA_BYTES};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{
@@ -17,33 +17,33 @@ use tokio::{
 
 use crate::{Settings, now};
 
-/// Bytes from a prover to a server, and back.
-pub(crate) const MOST_UP: usize = 64 * 1024;
-pub(crate) const MOST_DOWN: usize = 1024 * 1024 + 128 * 1024;
+/// Maximum number of bytes from the prover to the server, and back.
+pub(crate) const MAX_CLIENT_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_SERVER_BYTES: usize = 1024 * 1024 + 128 * 1024;
 const PORT: u16 = 443;
-/// Bytes of a record's header, and at most of what it holds (RFC 8446, section 5.2).
-const HEADER: usize = 5;
-const LONGEST_RECORD: usize = (1 << 14) + 256;
-const CONNECT: Duration = Duration::from_secs(10);
+/// Length of a record header, and maximum length of a record's content (RFC 8446, section 5.2).
+const RECORD_HEADER_BYTES: usize = 5;
+const MAX_RECORD_BYTES: usize = (1 << 14) + 256;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An open way, with all that passed on it so far.
+/// An open connection, with everything that was sent on it so far.
 pub(crate) struct Relay {
     read: OwnedReadHalf,
     write: Option<OwnedWriteHalf>,
     client: Vec<u8>,
     server: Vec<u8>,
-    /// Of a record of the server's whose rest has not come yet.
-    begun: Vec<u8>,
+    /// Start of a record of the server whose remainder has not arrived yet.
+    partial_record: Vec<u8>,
     ended: bool,
     pub(crate) address: SocketAddr,
-    /// 0: looked up; 1: told by the attestor's own configuration.
+    /// 0: resolved by DNS; 1: fixed by the attestor's own configuration.
     pub(crate) resolver: u8,
     pub(crate) opened: u64,
     buffer: Vec<u8>,
 }
 
-/// What passed, which nobody can change any more.
-pub(crate) struct Recording {
+/// A closed connection's bytes, which cannot change any more.
+pub(crate) struct TlsRecording {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,
     pub(crate) address: Vec<u8>,
@@ -54,26 +54,26 @@ pub(crate) struct Recording {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RelayError {
-    #[error("the server's name has no address that may be connected to")]
+    #[error("the server's name resolves to no permitted address")]
     NotPermitted,
-    #[error("the server cannot be connected to")]
+    #[error("failed to connect to the server")]
     Connect,
-    #[error("more than {MOST_UP} bytes for the server")]
-    Up,
-    #[error("more than {MOST_DOWN} bytes from the server")]
-    Down,
+    #[error("more than {MAX_CLIENT_BYTES} bytes for the server")]
+    TooManyClientBytes,
+    #[error("more than {MAX_SERVER_BYTES} bytes from the server")]
+    TooManyServerBytes,
 }
 
 impl Relay {
-    /// Looks a host up and connects to it.
+    /// Resolves a host and connects to it.
     pub(crate) async fn open(settings: &Settings, host: &str) -> Result<Self, RelayError> {
-        let told = settings.hosts.iter().find(|(name, _)| name == host);
-        let (found, resolver) = match told {
+        let configured = settings.hosts.iter().find(|(name, _)| name == host);
+        let (addresses, resolver) = match configured {
             Some((_, address)) => (vec![*address], 1),
-            None => (look_up(settings, host).await?, 0),
+            None => (resolve(settings, host).await?, 0),
         };
-        for address in found {
-            if let Ok(Ok(stream)) = timeout(CONNECT, TcpStream::connect(address)).await {
+        for address in addresses {
+            if let Ok(Ok(stream)) = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
                 let _ = stream.set_nodelay(true);
                 let (read, write) = stream.into_split();
                 return Ok(Self {
@@ -81,23 +81,23 @@ impl Relay {
                     write: Some(write),
                     client: vec![],
                     server: vec![],
-                    begun: vec![],
+                    partial_record: vec![],
                     ended: false,
                     address,
                     resolver,
                     opened: now(),
-                    buffer: vec![0; LONGEST_DATA],
+                    buffer: vec![0; MAX_DATA_BYTES],
                 });
             }
         }
         Err(RelayError::Connect)
     }
 
-    /// Passes bytes to the server. One that has gone away is no error: what it had said by then is
-    /// what counts.
-    pub(crate) async fn pass(&mut self, bytes: &[u8]) -> Result<(), RelayError> {
-        if self.client.len() + bytes.len() > MOST_UP {
-            return Err(RelayError::Up);
+    /// Sends bytes to the server. A server that has closed the connection is no error: the bytes
+    /// that it sent before count.
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), RelayError> {
+        if self.client.len() + bytes.len() > MAX_CLIENT_BYTES {
+            return Err(RelayError::TooManyClientBytes);
         }
         self.client.extend(bytes);
         if let Some(write) = &mut self.write
@@ -108,9 +108,10 @@ impl Relay {
         Ok(())
     }
 
-    /// What the server says next, in whole records, so that a recording never ends within one;
-    /// nothing, once, when it has closed; never comes back after that. May be given up.
-    pub(crate) async fn hear(&mut self) -> Result<Vec<u8>, RelayError> {
+    /// Returns the next bytes of the server, in whole records, so that a recording never ends
+    /// within one. Returns an empty vector once when the server has closed, and never completes
+    /// after that. Cancel safe.
+    pub(crate) async fn receive(&mut self) -> Result<Vec<u8>, RelayError> {
         if self.ended {
             return std::future::pending().await;
         }
@@ -120,12 +121,12 @@ impl Relay {
                 self.ended = true;
                 return Ok(vec![]);
             };
-            self.begun.extend(self.buffer.get(..read).unwrap_or_default());
-            if self.server.len() + self.begun.len() > MOST_DOWN {
-                return Err(RelayError::Down);
+            self.partial_record.extend(self.buffer.get(..read).unwrap_or_default());
+            if self.server.len() + self.partial_record.len() > MAX_SERVER_BYTES {
+                return Err(RelayError::TooManyServerBytes);
             }
-            let rest = self.begun.split_off(whole_records(&self.begun));
-            let whole = std::mem::replace(&mut self.begun, rest);
+            let rest = self.partial_record.split_off(whole_records(&self.partial_record));
+            let whole = std::mem::replace(&mut self.partial_record, rest);
             if !whole.is_empty() {
                 self.server.extend(&whole);
                 return Ok(whole);
@@ -133,8 +134,8 @@ impl Relay {
         }
     }
 
-    /// Closes the way: from now on nothing reaches the server.
-    pub(crate) fn close(self) -> Recording {
+    /// Closes the connection: from now on nothing reaches the server.
+    pub(crate) fn close(self) -> TlsRecording {
         drop((self.read, self.write));
         let address = match self.address.ip() {
             IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -142,38 +143,38 @@ impl Relay {
         };
         let (client, server) = (self.client, self.server);
         let (resolver, opened, closed) = (self.resolver, self.opened, now());
-        Recording { client, server, address, resolver, opened, closed }
+        TlsRecording { client, server, address, resolver, opened, closed }
     }
 }
 
-impl Recording {
+impl TlsRecording {
     pub(crate) fn capture(&self) -> Capture<'_> {
         Capture { client: &self.client, server: &self.server }
     }
 }
 
-/// How many bytes of these are whole records (RFC 8446, section 5.1). What cannot be a record is
-/// passed on as it is: the prover refuses it.
+/// Returns how many of these bytes form whole records (RFC 8446, section 5.1). Bytes that cannot be
+/// a record are relayed unchanged: the prover refuses them.
 fn whole_records(bytes: &[u8]) -> usize {
     let mut at = 0;
-    while let Some([_, _, _, high, low]) = bytes.get(at..at + HEADER) {
+    while let Some([_, _, _, high, low]) = bytes.get(at..at + RECORD_HEADER_BYTES) {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
-        if length > LONGEST_RECORD {
+        if length > MAX_RECORD_BYTES {
             return bytes.len();
         }
-        if bytes.len() < at + HEADER + length {
+        if bytes.len() < at + RECORD_HEADER_BYTES + length {
             break;
         }
-        at += HEADER + length;
+        at += RECORD_HEADER_BYTES + length;
     }
     at
 }
 
-async fn look_up(settings: &Settings, host: &str) -> Result<Vec<SocketAddr>, RelayError> {
-    let found = timeout(CONNECT, tokio::net::lookup_host((host, PORT))).await;
-    let found = found.ok().and_then(Result::ok).ok_or(RelayError::NotPermitted)?;
+async fn resolve(settings: &Settings, host: &str) -> Result<Vec<SocketAddr>, RelayError> {
+    let addresses = timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((host, PORT))).await;
+    let addresses = addresses.ok().and_then(Result::ok).ok_or(RelayError::NotPermitted)?;
     let permitted: Vec<_> =
-        found.filter(|address| settings.egress.permits(host, *address)).take(4).collect();
+        addresses.filter(|address| settings.egress.permits(host, *address)).take(4).collect();
     if permitted.is_empty() { Err(RelayError::NotPermitted) } else { Ok(permitted) }
 }
 
@@ -191,7 +192,7 @@ mod tests {
             (record.to_vec(), 7),
             ([&record[..], &record[..6]].concat(), 7),
             ([record, record].concat(), 14),
-            // No record is as long as that: none of it is kept back.
+            // No record is that long: the bytes are relayed at once.
             (vec![22, 3, 3, 0x41, 1, 0], 6),
         ] {
             assert_eq!(whole_records(&bytes), whole, "{bytes:?}");

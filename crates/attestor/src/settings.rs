@@ -1,68 +1,68 @@
-//! What an attestor is told at its start, how much it does, and why it does not start.
+//! The settings of an attestor, its limits, and the errors of its start.
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use attestation::descriptor::Descriptor;
 use domain::egress::Egress;
 
-use crate::{Clients, KeyError, LogError};
+use crate::{AllowedClients, KeyError, LogError};
 
-/// What an attestor is and may do.
+/// The settings of an attestor.
 pub struct Settings {
-    /// Of whom the keys are, for people.
+    /// Name of the keys' owner, for people.
     pub name: String,
     /// The folder of the keys.
     pub keys: PathBuf,
     /// The folder of the log.
     pub log: PathBuf,
-    /// The name of the log, by which monitors know it; it never changes.
+    /// The name by which monitors identify the log; it never changes.
     pub log_origin: String,
-    /// What may be attested.
+    /// The descriptors that may be attested.
     pub descriptors: Vec<Descriptor>,
-    /// Certificates, DER, that servers' chains may end at.
+    /// Root certificates (DER) for the servers' chains.
     pub roots: Vec<Vec<u8>>,
-    /// Addresses of servers that are not looked up, by name.
+    /// Addresses of servers that are not resolved by DNS, by name.
     pub hosts: Vec<(String, SocketAddr)>,
-    /// Which other addresses may be connected to than public ones.
+    /// Non-public addresses that may be connected to.
     pub egress: Egress,
-    pub clients: Clients,
-    pub bounds: Bounds,
-    /// The program that examines, called with [`EXAMINE`](crate::EXAMINE).
+    pub clients: AllowedClients,
+    pub limits: AttestorLimits,
+    /// The program that examines, started with [`EXAMINER_ARGUMENT`](crate::EXAMINER_ARGUMENT).
     pub program: PathBuf,
 }
 
-/// How much an attestor does.
+/// The limits of an attestor.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// Conversations at once; whoever comes then is refused.
+pub struct AttestorLimits {
+    /// Concurrent conversations; further ones are refused.
     pub conversations: usize,
-    /// How many of them one client may have: one token, or where everybody is served one address.
+    /// Concurrent conversations per client: per token, or per address if every client is served.
     pub per_client: usize,
-    /// Examinations at once; the others wait.
+    /// Concurrent examinations; further ones wait.
     pub examinations: usize,
-    /// How many of them may wait; whoever comes then is refused.
+    /// Number of waiting examinations; further ones are refused.
     pub queue: usize,
-    /// How long one may wait.
-    pub waiting: Duration,
-    /// How long a connection to a server may be.
-    pub relay: Duration,
-    /// How long a prover may take from the receipt to what opens the recording.
-    pub proving: Duration,
-    /// How long one examination may take.
-    pub examining: Duration,
+    /// Time limit for waiting.
+    pub queue_timeout: Duration,
+    /// Time limit for a connection to a server.
+    pub relay_timeout: Duration,
+    /// Time limit for the prover, from the receipt to the reveal message.
+    pub proving_timeout: Duration,
+    /// Time limit for one examination.
+    pub examination_timeout: Duration,
 }
 
-impl Default for Bounds {
+impl Default for AttestorLimits {
     fn default() -> Self {
         Self {
             conversations: 64,
             per_client: 8,
             examinations: 1,
             queue: 16,
-            waiting: Duration::from_secs(30),
-            relay: Duration::from_secs(30),
-            proving: Duration::from_secs(180),
-            examining: Duration::from_secs(60),
+            queue_timeout: Duration::from_secs(30),
+            relay_timeout: Duration::from_secs(30),
+            proving_timeout: Duration::from_secs(180),
+            examination_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -75,11 +75,11 @@ pub enum StartError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("descriptor for {0}: {1}")]
-    Descriptor(String, #[source] attestation::descriptor::BadDescriptor),
-    #[error("no client is known: configure tokens, or say that everybody is to be served")]
+    Descriptor(String, #[source] attestation::descriptor::DescriptorError),
+    #[error("no client is allowed: configure tokens, or allow every client explicitly")]
     Clients,
-    #[error("TLS cannot be set up: {0}")]
+    #[error("failed to set up TLS: {0}")]
     Tls(String),
-    #[error("its own program cannot be read")]
+    #[error("failed to read the attestor's own program")]
     Program(#[source] io::Error),
 }

@@ -1,5 +1,5 @@
-//! The subcommands for keys as an operator runs them: the program, a configuration, JSON or one
-//! line out.
+//! The key subcommands as an operator runs them: the program, a configuration, and JSON or one line
+//! as output.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{fs, process::Command};
@@ -21,7 +21,7 @@ impl Operator {
         Self(folder)
     }
 
-    /// Runs the program; whether it succeeded, and what it said.
+    /// Runs the program. Returns whether it succeeded, and its output.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         let program = env!("CARGO_BIN_EXE_avouch-attestor");
         let output = Command::new(program).args(arguments).current_dir(&self.0).output().unwrap();
@@ -37,7 +37,7 @@ impl Operator {
 }
 
 #[test]
-fn a_key_is_made_followed_and_revoked() {
+fn a_key_is_created_rotated_and_revoked() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let list = operator.json(&["list-keys", "--json"]);
@@ -65,11 +65,11 @@ fn a_key_is_made_followed_and_revoked() {
     let issuers = operator.json(&["issuers"])["issuers"].clone();
     assert_eq!(issuers[0]["revokedAt"], 1_770_087_906_000_u64);
     assert_eq!(issuers[1].get("revokedAt"), None);
-    assert!(!issuers.to_string().contains("disk"), "the reason is the operator's own");
+    assert!(!issuers.to_string().contains("disk"), "the reason is not published");
 }
 
 #[test]
-fn what_cannot_be_revoked_is_told_in_one_line() {
+fn invalid_revocations_are_reported_in_one_line() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let id = operator.json(&["list-keys", "--json"])["keys"][0]["keyId"].clone();
@@ -91,9 +91,9 @@ fn what_cannot_be_revoked_is_told_in_one_line() {
     assert_eq!(operator.json(&["list-keys", "--json"])["keys"][0]["state"], "current");
 }
 
-/// What is published has to be a list that verifiers read.
+/// Verifiers must be able to parse the published list.
 #[test]
-fn a_name_that_no_list_of_keys_can_have_is_refused() {
+fn a_name_that_no_trust_list_accepts_is_refused() {
     let operator = Operator::new();
     assert!(operator.run(&["new-key"]).0);
     let file = operator.0.path().join("attestor.toml");

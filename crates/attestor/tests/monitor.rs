@@ -1,4 +1,4 @@
-//! The `monitor` command: what it prints, and its exit codes.
+//! The `monitor` command: its output and its exit codes.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -18,7 +18,7 @@ fn key() -> SigningKey {
     SigningKey::from_bytes(&[7; 32])
 }
 
-/// Writes a log with these entries, as a program of somebody else might.
+/// Writes a log with these entries, as another implementation might.
 fn publish(folder: &Path, entries: &[u8]) {
     let write = |path: &str, bytes: &[u8]| {
         let path = folder.join(path);
@@ -52,22 +52,22 @@ fn monitor(log: &Path, state: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn each_finding_has_an_exit_code() {
+fn each_monitor_error_has_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let (log, state) = (folder.path().join("log"), folder.path().join("state/log.json"));
     let code = |more: &[&str]| monitor(&log, &state, more).status.code().unwrap();
-    assert_eq!(code(&["--once"]), 13, "there is none yet");
+    assert_eq!(code(&["--once"]), 13, "there is no log yet");
     publish(&log, b"abc");
-    let told = monitor(&log, &state, &["--once"]);
-    assert_eq!(told.status.code(), Some(0));
-    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!((&told["origin"], &told["size"]), (&ORIGIN.into(), &3.into()));
+    let output = monitor(&log, &state, &["--once"]);
+    assert_eq!(output.status.code(), Some(0));
+    let output: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&output["origin"], &output["size"]), (&ORIGIN.into(), &3.into()));
     publish(&log, b"abcd");
     assert_eq!(code(&["--all"]), 0);
     publish(&log, b"abce");
-    let told = monitor(&log, &state, &["--interval", "1"]);
-    assert_eq!(told.status.code(), Some(10), "it ends where something is wrong");
-    assert!(String::from_utf8(told.stderr).unwrap().contains("the log was rewritten"));
+    let output = monitor(&log, &state, &["--interval", "1"]);
+    assert_eq!(output.status.code(), Some(10), "it ends at the first problem");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the log was rewritten"));
     publish(&log, b"abc");
     assert_eq!(code(&[]), 11);
     publish(&log, b"abcd");
@@ -76,6 +76,6 @@ fn each_finding_has_an_exit_code() {
     assert_eq!(code(&[]), 12);
     fs::write(&state, "nothing").unwrap();
     assert_eq!(code(&[]), 14);
-    assert_eq!(code(&["--once", "--interval", "1"]), 2, "a fault in the arguments");
+    assert_eq!(code(&["--once", "--interval", "1"]), 2, "invalid arguments");
     assert_eq!(code(&["--interval", "0"]), 2);
 }

@@ -1,14 +1,14 @@
-//! What an attested request takes beside the same request alone, both through the attestor's relay:
+//! Measures an attested request against the same request alone, both through the attestor's relay:
 //! the GET over TLS 1.3 with its recording and receipt, and then the proof, its examination and the
-//! attestation. Everything that runs is real; the server is on this machine.
+//! attestation. All components are real; the server runs on this machine.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
-#[expect(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/witness/scene.rs"]
-mod scene;
-#[expect(dead_code, reason = "the tests use the rest")]
+#[expect(dead_code, reason = "the tests use the other items")]
 #[path = "../tests/witness/secrets.rs"]
 mod secrets;
+#[expect(dead_code, reason = "the tests use the other items")]
+#[path = "../tests/witness/setup.rs"]
+mod setup;
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ use domain::{secret::Secret, session::Certifying};
 use ports::attestor::Attestor as _;
 use serde_json::json;
 
-use self::scene::Scene;
+use self::setup::Setup;
 
 const ROUNDS: usize = 5;
-/// Bytes of the cookie.
+/// Lengths of the cookie, in bytes.
 const COOKIES: [usize; 2] = [300, 700];
 
 fn main() {
@@ -37,12 +37,12 @@ fn main() {
 }
 
 async fn case(cookie: usize) -> serde_json::Value {
-    let scene = Scene::start().await;
-    let prover = scene.prover();
+    let setup = Setup::start().await;
+    let prover = setup.prover();
     let (mut plain, mut whole) = (vec![], vec![]);
-    // The first makes the keys of its size, which the processes keep.
+    // The first round creates the proving keys of its size, which the processes cache.
     for round in 0..=ROUNDS {
-        let mut order = scene.order();
+        let mut order = setup.order();
         order.cookies = Secret::new(format!("sid={}", "c".repeat(cookie - "sid=".len())));
         let recorded = Mutex::new(Duration::ZERO);
         let began = Instant::now();

@@ -1,9 +1,12 @@
-//! The channel to the attestor: TLS, whose other end shows who it is by signing the channel.
+//! The channel to the attestor: TLS, in which the attestor authenticates itself by signing the
+//! channel binding.
 
 use std::{sync::Arc, time::Duration};
 
 use attestation::{
-    protocol::{ALPN, EXPORTER, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Welcome},
+    protocol::{
+        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_ATTESTOR_MESSAGE_BYTES, ProverMessage, Welcome,
+    },
     signed::hex,
 };
 use jobs::frames;
@@ -21,104 +24,106 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{Prover, attested::is_about};
+use crate::{Prover, verification::is_within_skew};
 
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A channel to an attestor that has proved who it is.
-pub(crate) struct Channel {
+/// A channel to an authenticated attestor.
+pub(crate) struct AttestorChannel {
     stream: TlsStream<TcpStream>,
     pub(crate) welcome: Welcome,
 }
 
 impl Prover {
-    /// A channel to the attestor that we mean, and to no other.
-    pub(crate) async fn connect(&self) -> Result<Channel, AttestError> {
+    /// Opens a channel to the configured attestor and authenticates it.
+    pub(crate) async fn connect(&self) -> Result<AttestorChannel, AttestError> {
         let unreachable = |error: &dyn std::error::Error| AttestError::Lost(error.to_string());
-        let until = Instant::now() + CONNECT;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
         let connecting = async {
             let to = (self.address.host.as_str(), self.address.port);
             let stream = TcpStream::connect(to).await.map_err(|error| unreachable(&error))?;
             let _ = stream.set_nodelay(true);
-            let config = config().map_err(|error| unreachable(&error))?;
-            // Its certificate is of the moment; the name in it is nobody's.
+            let config = client_config().map_err(|error| unreachable(&error))?;
+            // The certificate is ephemeral, so its name does not identify anyone.
             let name = ServerName::try_from("attestor.invalid").map_err(|e| unreachable(&e))?;
             let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
             let mut stream = stream.map_err(|error| unreachable(&error))?;
-            let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None);
-            let channel = channel.map_err(|error| unreachable(&error))?;
-            let heard = hear(&mut stream).await?;
-            let FromAttestor::Welcome(welcome) = heard else { return Err(unexpected(heard)) };
-            if !welcome.holds(&channel) {
-                let why = "it does not hold the key that it shows";
-                return Err(AttestError::Attestor(why.into()));
+            let binding = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None);
+            let binding = binding.map_err(|error| unreachable(&error))?;
+            let received = receive(&mut stream).await?;
+            let AttestorMessage::Welcome(welcome) = received else {
+                return Err(unexpected_message(received));
+            };
+            if !welcome.is_bound_to(&binding) {
+                let reason = "it does not hold the private key of its public key";
+                return Err(AttestError::Attestor(reason.into()));
             }
             if !self.address.keys.contains(&welcome.public_key) {
                 let key = hex(&welcome.public_key);
-                let why = format!("its key {key} is not the configured one");
-                return Err(AttestError::Attestor(why));
+                let reason = format!("its key {key} is not the configured one");
+                return Err(AttestError::Attestor(reason));
             }
-            if !is_about(welcome.valid_from..welcome.valid_to) {
+            if !is_within_skew(welcome.valid_from..welcome.valid_to) {
                 return Err(AttestError::Attestor("its key is not valid now".into()));
             }
-            Ok(Channel { stream, welcome })
+            Ok(AttestorChannel { stream, welcome })
         };
-        let connected = timeout_at(until, connecting).await;
+        let connected = timeout_at(deadline, connecting).await;
         connected.map_err(|_| AttestError::Lost("it does not answer".into()))?
     }
 }
 
-impl Channel {
-    pub(crate) async fn say(&mut self, message: &FromProver) -> Result<(), AttestError> {
+impl AttestorChannel {
+    pub(crate) async fn send(&mut self, message: &ProverMessage) -> Result<(), AttestError> {
         let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
         let bytes = message.write().map_err(|error| broken(&error))?;
         let written = frames::write(&mut self.stream, &bytes).await;
         written.map_err(|error| AttestError::Lost(error.to_string()))
     }
 
-    pub(crate) async fn hear(&mut self) -> Result<FromAttestor, AttestError> {
-        hear(&mut self.stream).await
+    pub(crate) async fn receive(&mut self) -> Result<AttestorMessage, AttestError> {
+        receive(&mut self.stream).await
     }
 }
 
-async fn hear(stream: &mut TlsStream<TcpStream>) -> Result<FromAttestor, AttestError> {
+async fn receive(stream: &mut TlsStream<TcpStream>) -> Result<AttestorMessage, AttestError> {
     let broken = |error: &dyn std::error::Error| AttestError::Attestor(error.to_string());
-    let message = frames::read(stream, LONGEST_FROM_ATTESTOR).await;
+    let message = frames::read(stream, MAX_ATTESTOR_MESSAGE_BYTES).await;
     let message = message.map_err(|error| AttestError::Lost(error.to_string()))?;
-    let message = message.ok_or_else(|| AttestError::Lost("it went away".into()))?;
-    FromAttestor::read(&message).map_err(|error| broken(&error))
+    let message = message.ok_or_else(|| AttestError::Lost("it closed the connection".into()))?;
+    AttestorMessage::read(&message).map_err(|error| broken(&error))
 }
 
-pub(crate) fn unexpected(message: FromAttestor) -> AttestError {
+pub(crate) fn unexpected_message(message: AttestorMessage) -> AttestError {
     match message {
-        FromAttestor::Refused(why) => AttestError::Refused(why),
-        FromAttestor::Busy(why) => AttestError::Busy(why),
-        FromAttestor::Welcome(_)
-        | FromAttestor::Opened(_)
-        | FromAttestor::Data(_)
-        | FromAttestor::Receipt(_)
-        | FromAttestor::Attested(_) => {
-            AttestError::Attestor("it said what was not to be said then".into())
+        AttestorMessage::Refused(reason) => AttestError::Refused(reason),
+        AttestorMessage::Busy(reason) => AttestError::Busy(reason),
+        AttestorMessage::Welcome(_)
+        | AttestorMessage::Opened(_)
+        | AttestorMessage::Data(_)
+        | AttestorMessage::Receipt(_)
+        | AttestorMessage::Attested(_) => {
+            AttestError::Attestor("its message is not allowed in this state".into())
         }
     }
 }
 
-fn config() -> Result<ClientConfig, rustls::Error> {
+fn client_config() -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(OfTheMoment(provider)))
+        .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(config)
 }
 
-/// Takes any certificate: who the other end is, its key shows by signing the channel.
+/// Accepts any certificate: the attestor authenticates itself by signing the channel binding.
 #[derive(Debug)]
-struct OfTheMoment(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for OfTheMoment {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -136,7 +141,7 @@ impl ServerCertVerifier for OfTheMoment {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.3 alone".into()))
+        Err(rustls::Error::General("only TLS 1.3 is supported".into()))
     }
 
     fn verify_tls13_signature(

@@ -1,5 +1,5 @@
-//! Our end of the TLS connection to a platform's server, whose handshake secret we keep: the only
-//! thing that rustls does not tell, and all that the rest follows from.
+//! The client side of the TLS connection to a platform's server. It keeps the handshake secret, the
+//! only value that rustls does not export and from which all others are derived.
 
 use std::{
     cell::RefCell,
@@ -9,9 +9,9 @@ use std::{
 
 use attestation::{
     Suite,
-    descriptor::{Descriptor, Mode},
+    descriptor::{Descriptor, RevealMode},
     full_reveal::Capture,
-    http::response::{self, BadResponse},
+    http::response::{self, ResponseError},
 };
 use rustls::{
     CipherSuite, ClientConfig, ClientConnection, NamedGroup, RootCertStore,
@@ -21,40 +21,43 @@ use rustls::{
     version::TLS13,
 };
 
-/// A connection with all that passed on it.
-pub(crate) struct Connection {
+/// A connection with all bytes of both directions.
+pub(crate) struct PlatformConnection {
     tls: ClientConnection,
     client: Vec<u8>,
     server: Vec<u8>,
-    /// How much of `client` was passed on.
-    passed: usize,
-    /// What the server answered, opened.
-    answered: Vec<u8>,
+    /// Number of bytes of `client` that were returned for sending.
+    sent: usize,
+    /// The server's decrypted application data.
+    plaintext: Vec<u8>,
     content_type: String,
-    mode: Mode,
-    shared: Option<Vec<u8>>,
-    asked: Option<Vec<u8>>,
-    /// What came of the response, once it is complete or can never be.
-    outcome: Option<Result<(), BadResponse>>,
+    mode: RevealMode,
+    shared_secret: Option<Vec<u8>>,
+    pending_request: Option<Vec<u8>>,
+    /// Result for the response, once it is complete or can never be complete.
+    outcome: Option<Result<(), ResponseError>>,
 }
 
-impl Connection {
-    /// To a descriptor's host, for one request.
+impl PlatformConnection {
+    /// Creates a connection to a descriptor's host for one request.
     pub(crate) fn new(
         descriptor: &Descriptor,
         roots: Arc<RootCertStore>,
-        mode: Mode,
+        mode: RevealMode,
         request: Vec<u8>,
     ) -> Result<Self, rustls::Error> {
         let usual = ring::default_provider();
         let suites = usual.cipher_suites.iter().copied().filter(|suite| match mode {
-            Mode::ZktlsRequest | Mode::ZktlsFull => {
+            RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
                 suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
             }
-            Mode::FullReveal => suite.tls13().is_some(),
+            RevealMode::FullReveal => suite.tls13().is_some(),
         });
-        let provider =
-            CryptoProvider { cipher_suites: suites.collect(), kx_groups: vec![&Kept], ..usual };
+        let provider = CryptoProvider {
+            cipher_suites: suites.collect(),
+            kx_groups: vec![&SecretKeepingX25519],
+            ..usual
+        };
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&[&TLS13])?
             .with_root_certificates(roots)
@@ -68,88 +71,91 @@ impl Connection {
             tls,
             client: vec![],
             server: vec![],
-            passed: 0,
-            answered: vec![],
+            sent: 0,
+            plaintext: vec![],
             content_type: descriptor.content_type.clone(),
             mode,
-            shared: None,
-            asked: Some(request),
+            shared_secret: None,
+            pending_request: Some(request),
             outcome: None,
         })
     }
 
-    /// What is to be passed on to the server now.
+    /// Returns the bytes to be sent to the server now.
     pub(crate) fn outgoing(&mut self) -> Result<Vec<u8>, rustls::Error> {
-        // Until it is known who the server is, nothing is asked.
+        // Nothing is requested before the server is authenticated.
         if !self.tls.is_handshaking()
-            && let Some(request) = self.asked.take()
+            && let Some(request) = self.pending_request.take()
         {
             self.tls.writer().write_all(&request).map_err(|error| io(&error))?;
         }
         while self.tls.wants_write() {
             self.tls.write_tls(&mut self.client).map_err(|error| io(&error))?;
         }
-        let rest = self.client.get(self.passed..).unwrap_or_default().to_vec();
-        self.passed = self.client.len();
+        let rest = self.client.get(self.sent..).unwrap_or_default().to_vec();
+        self.sent = self.client.len();
         Ok(rest)
     }
 
-    /// Takes what the server said; nothing means that it has closed its connection, which many do
-    /// without `close_notify`.
-    pub(crate) fn heard(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
+    /// Processes bytes of the server. An empty slice means that the server has closed the
+    /// connection, which many servers do without `close_notify`.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), rustls::Error> {
         self.server.extend(bytes);
         let (mut rest, mut closed) = (bytes, bytes.is_empty());
         while !rest.is_empty() {
-            // After close_notify nothing is taken any more.
+            // rustls accepts no bytes after close_notify.
             if self.tls.read_tls(&mut rest).map_err(|error| io(&error))? == 0 {
-                let why = "something comes after the server's close_notify";
+                let why = "the server sent data after its close_notify";
                 return Err(rustls::Error::General(why.into()));
             }
             let state = self.tls.process_new_packets()?;
-            if let Some(shared) = SHARED.take() {
-                self.shared = Some(shared);
+            if let Some(shared) = LAST_SHARED_SECRET.take() {
+                self.shared_secret = Some(shared);
             }
             let mut plain = vec![0; state.plaintext_bytes_to_read()];
             self.tls.reader().read_exact(&mut plain).map_err(|error| io(&error))?;
-            self.answered.extend(&plain);
+            self.plaintext.extend(&plain);
             closed |= state.peer_has_closed();
         }
         if self.tls.is_handshaking() {
             return if closed {
-                Err(rustls::Error::General("the server closed during the handshake".into()))
+                Err(rustls::Error::General(
+                    "the server closed the connection during the handshake".into(),
+                ))
             } else {
                 Ok(())
             };
         }
-        let was_over = self.is_over();
-        self.outcome = match response::read(&self.answered, &self.content_type, self.mode) {
-            Err(BadResponse::CutOff) if !closed => None,
+        let was_over = self.is_complete();
+        self.outcome = match response::read(&self.plaintext, &self.content_type, self.mode) {
+            Err(ResponseError::Truncated) if !closed => None,
             read => Some(read.map(drop)),
         };
-        if self.is_over() && !was_over {
+        if self.is_complete() && !was_over {
             self.tls.send_close_notify();
         }
         Ok(())
     }
 
-    /// Whether the response is complete, or can never be: there is nothing to wait for.
-    pub(crate) const fn is_over(&self) -> bool {
+    /// Returns whether the response is complete or can never be complete, so that there is nothing
+    /// to wait for.
+    pub(crate) const fn is_complete(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// Whether the response is one that a witness may see and would take.
-    pub(crate) fn outcome(&self) -> Result<(), BadResponse> {
-        self.outcome.clone().unwrap_or(Err(BadResponse::CutOff))
+    /// Returns whether the response may be revealed to the attestor and would be accepted by it.
+    pub(crate) fn outcome(&self) -> Result<(), ResponseError> {
+        self.outcome.clone().unwrap_or(Err(ResponseError::Truncated))
     }
 
     pub(crate) fn capture(&self) -> Capture<'_> {
         Capture { client: &self.client, server: &self.server }
     }
 
-    /// The handshake secret; none before the handshake.
-    pub(crate) fn secret(&self) -> Option<Vec<u8>> {
-        let suite = Suite::of(self.tls.negotiated_cipher_suite()?.suite().into())?;
-        Some(suite.handshake_secret(self.shared.as_ref()?))
+    /// Returns the handshake secret, or `None` before the handshake.
+    pub(crate) fn handshake_secret(&self) -> Option<Vec<u8>> {
+        let suite = Suite::from_number(self.tls.negotiated_cipher_suite()?.suite().into())?;
+        Some(suite.handshake_secret(self.shared_secret.as_ref()?))
     }
 }
 
@@ -158,33 +164,33 @@ fn io(error: &std::io::Error) -> rustls::Error {
 }
 
 thread_local! {
-    /// What the last exchange on this thread came to: a connection is driven on one at a time, and
-    /// takes it at once.
-    static SHARED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    /// The shared secret of the last key exchange on this thread. A thread drives one connection at
+    /// a time, which takes the secret at once.
+    static LAST_SHARED_SECRET: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-const GROUP: &dyn SupportedKxGroup = ring::kx_group::X25519;
+const X25519: &dyn SupportedKxGroup = ring::kx_group::X25519;
 
-/// X25519, with what both shares come to kept.
+/// X25519 key exchange that keeps the shared secret.
 #[derive(Debug)]
-struct Kept;
+struct SecretKeepingX25519;
 
-struct KeptExchange(Box<dyn ActiveKeyExchange>);
+struct SecretKeepingExchange(Box<dyn ActiveKeyExchange>);
 
-impl SupportedKxGroup for Kept {
+impl SupportedKxGroup for SecretKeepingX25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
-        Ok(Box::new(KeptExchange(GROUP.start()?)))
+        Ok(Box::new(SecretKeepingExchange(X25519.start()?)))
     }
 
     fn name(&self) -> NamedGroup {
-        GROUP.name()
+        X25519.name()
     }
 }
 
-impl ActiveKeyExchange for KeptExchange {
+impl ActiveKeyExchange for SecretKeepingExchange {
     fn complete(self: Box<Self>, share: &[u8]) -> Result<SharedSecret, rustls::Error> {
         let shared = self.0.complete(share)?;
-        SHARED.set(Some(shared.secret_bytes().to_vec()));
+        LAST_SHARED_SECRET.set(Some(shared.secret_bytes().to_vec()));
         Ok(shared)
     }
 

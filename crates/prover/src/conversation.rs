@@ -1,17 +1,20 @@
-//! The conversation with the attestor.
+//! The prover's side of the conversation with the attestor.
 
 use std::time::Duration;
 
 use attestation::{
-    Trust,
-    attest::{partner_name, session_name},
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    attest::{partner_hash, session_hash},
+    descriptor::{Descriptor, RevealMode},
     evidence::Evidence,
     full_reveal::{self, Findings},
-    http::response::BadResponse,
-    protocol::{FromAttestor, FromProver, LONGEST_DATA, Open, Opened, Telling},
+    http::response::ResponseError,
+    protocol::{
+        AttestorMessage, ConnectionLimits, MAX_DATA_BYTES, OpenRequest, ProverMessage,
+        RevealMessage,
+    },
     zk::Spartan,
-    zktls::examine_own,
+    zktls::examine_unproved,
 };
 use domain::{session::Certifying, workflow::AttestMode};
 use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package, Reached};
@@ -19,41 +22,41 @@ use rustls::pki_types::UnixTime;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    EXAMINING, Prover, TELLING,
-    attested::{Ordered, Recorded, is_for, verified},
-    channel::{Channel, unexpected},
-    connection::Connection,
-    plan::{check, mode, of, request},
-    proving::{Job, not_told},
+    EXAMINATION_TIMEOUT, Prover, REVEAL_TIMEOUT,
+    channel::{AttestorChannel, unexpected_message},
+    connection::PlatformConnection,
+    plan::{check_request, descriptor_for, request, to_mode},
+    proving::{ProvingJob, reveal_error},
+    verification::{ExpectedContext, RecordedConnection, matches_receipt, verify_attestation},
 };
 
-/// From the order to the server's last word; the attestor has a bound of its own.
-const RELAYING: Duration = Duration::from_secs(60);
-/// For what opens the recording to get there, and for the attestation to come back.
-const ON_THE_WAY: Duration = Duration::from_secs(30);
+/// Time limit from the open message to the receipt; the attestor has its own limit.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for sending the reveal message and receiving the attestation.
+const TRANSFER_TIME: Duration = Duration::from_secs(30);
 
-/// What is told, what others are shown later, and what was found in the connection.
-type Told = (Telling, Option<Vec<u8>>, Findings);
+/// The reveal message, the evidence for later verifiers, and the findings about the connection.
+type PreparedReveal = (RevealMessage, Option<Vec<u8>>, Findings);
 
 impl Prover {
-    pub(crate) async fn converse(
+    pub(crate) async fn run_conversation(
         &self,
         order: &AttestOrder,
         salt: [u8; 32],
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
-        let descriptor = of(&order.plan, &order.url);
+        let descriptor = descriptor_for(&order.plan, &order.url);
         let descriptor =
-            descriptor.ok_or_else(|| AttestError::Plan("its request is not over https".into()))?;
+            descriptor.ok_or_else(|| AttestError::Plan("its request does not use https".into()))?;
         descriptor.check().map_err(|error| AttestError::Plan(error.to_string()))?;
         let planned = order.plan.mode();
         let planned = planned.ok_or_else(|| AttestError::Plan("it has no mode".into()))?;
-        // Nothing that the witness or the server does leads to another mode: who can break this
-        // connection could otherwise choose to see the credentials.
-        self.attest_as(order, salt, &descriptor, planned, reached).await
+        // Nothing that the attestor or the server does selects another mode: an attacker that can
+        // break this connection could otherwise force a mode that reveals the credentials.
+        self.attest_with_mode(order, salt, &descriptor, planned, reached).await
     }
 
-    async fn attest_as(
+    async fn attest_with_mode(
         &self,
         order: &AttestOrder,
         salt: [u8; 32],
@@ -61,40 +64,48 @@ impl Prover {
         planned: AttestMode,
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
-        let session = session_name(&salt, order.session.as_uuid().as_bytes());
-        let asked = request(order, descriptor);
-        let checked = check(&asked, descriptor, mode(planned));
+        let session = session_hash(&salt, order.session.as_uuid().as_bytes());
+        let request = request(order, descriptor);
+        let checked = check_request(&request, descriptor, to_mode(planned));
         checked
-            .map_err(|error| AttestError::Plan(format!("its request cannot be made: {error}")))?;
+            .map_err(|error| AttestError::Plan(format!("failed to build its request: {error}")))?;
         let mut channel = self.connect().await?;
-        let ordered = Ordered {
+        let expected = ExpectedContext {
             session,
-            partner: partner_name(&salt, order.tenant.team.as_uuid().as_bytes()),
+            partner: partner_hash(&salt, order.tenant.team.as_uuid().as_bytes()),
             challenge: order.challenge.clone(),
         };
-        let open = Open {
+        let open = OpenRequest {
             descriptor: descriptor.sha256(),
-            mode: mode(planned).number(),
+            mode: to_mode(planned).number(),
             session,
-            partner: ordered.partner,
-            challenge: ordered.challenge.clone(),
+            partner: expected.partner,
+            challenge: expected.challenge.clone(),
             token: self.address.token.clone(),
         };
-        let until = Instant::now() + RELAYING;
-        let relaying = self.relay_through(&mut channel, open, descriptor, mode(planned), asked);
-        let recorded = timeout_at(until, relaying).await.map_err(|_| AttestError::TimedOut)??;
+        let deadline = Instant::now() + RELAY_TIMEOUT;
+        let relaying =
+            self.relay_connection(&mut channel, open, descriptor, to_mode(planned), request);
+        let recording =
+            timeout_at(deadline, relaying).await.map_err(|_| AttestError::TimedOut)??;
         reached(Certifying::Recorded);
-        let telling = timeout(recorded.proving, self.tell(&recorded, descriptor, planned)).await;
-        let (telling, evidence, found) = telling.map_err(|_| AttestError::TimedOut)??;
+        let reveal = timeout(
+            recording.proving_timeout,
+            self.prepare_reveal(&recording, descriptor, planned),
+        )
+        .await;
+        let (reveal, evidence, findings) = reveal.map_err(|_| AttestError::TimedOut)??;
         reached(Certifying::Proved);
-        let given = async {
-            channel.say(&FromProver::Reveal(telling)).await?;
-            let heard = channel.hear().await?;
-            let FromAttestor::Attested(given) = heard else { return Err(unexpected(heard)) };
-            Ok(given)
+        let signed = async {
+            channel.send(&ProverMessage::Reveal(reveal)).await?;
+            let received = channel.receive().await?;
+            let AttestorMessage::Attested(signed) = received else {
+                return Err(unexpected_message(received));
+            };
+            Ok(signed)
         };
-        let given = timeout(recorded.examining, given).await;
-        let given = given.map_err(|_| AttestError::TimedOut)??;
+        let signed = timeout(recording.examination_timeout, signed).await;
+        let signed = signed.map_err(|_| AttestError::TimedOut)??;
         let welcome = channel.welcome;
         let issuer = Issuer {
             public_key: welcome.public_key,
@@ -102,89 +113,103 @@ impl Prover {
             valid_to: welcome.valid_to,
         };
         let (proof, values) =
-            verified(&given, &issuer, (&recorded, &ordered), (&found, descriptor))?;
-        let attestation::protocol::Attested { attestation, disclosure, inclusion } = given;
+            verify_attestation(&signed, &issuer, (&recording, &expected), (&findings, descriptor))?;
+        let attestation::protocol::SignedAttestation { attestation, disclosure, inclusion } =
+            signed;
         let inclusion = Some(inclusion);
         let package =
             Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
         Ok(Attested { proof, values, package })
     }
 
-    /// The connection to the platform's server, from its first byte to the attestor's receipt.
-    async fn relay_through(
+    /// Relays the connection to the platform's server, from its first byte to the attestor's
+    /// receipt.
+    async fn relay_connection(
         &self,
-        channel: &mut Channel,
-        open: Open,
+        channel: &mut AttestorChannel,
+        open: OpenRequest,
         descriptor: &Descriptor,
-        mode: Mode,
-        asked: Vec<u8>,
-    ) -> Result<Recorded, AttestError> {
+        mode: RevealMode,
+        request: Vec<u8>,
+    ) -> Result<RecordedConnection, AttestError> {
         let platform = |error: &dyn std::error::Error| AttestError::Platform(error.to_string());
-        channel.say(&FromProver::Open(open)).await?;
-        let heard = channel.hear().await?;
-        let FromAttestor::Opened(opened) = heard else { return Err(unexpected(heard)) };
-        let (proving, examining) = times(&opened)?;
-        let connection = Connection::new(descriptor, self.roots.clone(), mode, asked);
+        channel.send(&ProverMessage::Open(open)).await?;
+        let received = channel.receive().await?;
+        let AttestorMessage::Opened(opened) = received else {
+            return Err(unexpected_message(received));
+        };
+        let (proving, examining) = timeouts(&opened)?;
+        let connection = PlatformConnection::new(descriptor, self.roots.clone(), mode, request);
         let mut connection = connection.map_err(|error| platform(&error))?;
         loop {
             let outgoing = connection.outgoing().map_err(|error| platform(&error))?;
-            within(&opened, &connection)?;
-            for part in outgoing.chunks(LONGEST_DATA) {
-                channel.say(&FromProver::Data(part.to_vec())).await?;
+            check_limits(&opened, &connection)?;
+            for part in outgoing.chunks(MAX_DATA_BYTES) {
+                channel.send(&ProverMessage::Data(part.to_vec())).await?;
             }
-            if connection.is_over() {
+            if connection.is_complete() {
                 break;
             }
-            let heard = channel.hear().await?;
-            let FromAttestor::Data(bytes) = heard else { return Err(unexpected(heard)) };
-            connection.heard(&bytes).map_err(|error| platform(&error))?;
+            let received = channel.receive().await?;
+            let AttestorMessage::Data(bytes) = received else {
+                return Err(unexpected_message(received));
+            };
+            connection.receive(&bytes).map_err(|error| platform(&error))?;
         }
-        answered(&connection)?;
-        channel.say(&FromProver::End).await?;
+        check_response(&connection)?;
+        channel.send(&ProverMessage::End).await?;
         let signed = loop {
-            match channel.hear().await? {
-                FromAttestor::Receipt(signed) => break signed,
-                // It was on its way, and is in the recording.
-                FromAttestor::Data(bytes) => {
-                    connection.heard(&bytes).map_err(|error| platform(&error))?;
+            match channel.receive().await? {
+                AttestorMessage::Receipt(signed) => break signed,
+                // These bytes were in transit, and are part of the recording.
+                AttestorMessage::Data(bytes) => {
+                    connection.receive(&bytes).map_err(|error| platform(&error))?;
                 }
-                other @ (FromAttestor::Welcome(_)
-                | FromAttestor::Opened(_)
-                | FromAttestor::Attested(_)
-                | FromAttestor::Refused(_)
-                | FromAttestor::Busy(_)) => return Err(unexpected(other)),
+                other @ (AttestorMessage::Welcome(_)
+                | AttestorMessage::Opened(_)
+                | AttestorMessage::Attested(_)
+                | AttestorMessage::Refused(_)
+                | AttestorMessage::Busy(_)) => return Err(unexpected_message(other)),
             }
         };
-        answered(&connection)?;
-        if !signed.is_by(&channel.welcome.public_key) {
-            return Err(AttestError::Untrue("its receipt is not signed by it".into()));
+        check_response(&connection)?;
+        if !signed.is_signed_by(&channel.welcome.public_key) {
+            return Err(AttestError::Untrue("its receipt has an invalid signature".into()));
         }
         let (id, receipt) = (opened.id, signed.receipt);
-        if !is_for(&receipt, &id, &connection) {
+        if !matches_receipt(&receipt, &id, &connection) {
             return Err(AttestError::Untrue("its receipt is for other bytes".into()));
         }
-        Ok(Recorded { id, connection, receipt, proving, examining })
+        Ok(RecordedConnection {
+            id,
+            connection,
+            receipt,
+            proving_timeout: proving,
+            examination_timeout: examining,
+        })
     }
 
-    /// What opens the recording to the attestor, and to others later. Everything that the attestor
-    /// will check is checked before, so that nothing is told in vain.
-    async fn tell(
+    /// Prepares the reveal message for the attestor, and the evidence for later verifiers.
+    /// Everything that the attestor will check is checked before, so that nothing is revealed in
+    /// vain.
+    async fn prepare_reveal(
         &self,
-        recorded: &Recorded,
+        recording: &RecordedConnection,
         descriptor: &Descriptor,
         planned: AttestMode,
-    ) -> Result<Told, AttestError> {
-        let secret = recorded.connection.secret();
-        let secret = secret.ok_or_else(|| AttestError::Proof("there is no secret".into()))?;
-        let capture = recorded.connection.capture();
-        let trust = Trust { roots: &self.roots.roots, now: UnixTime::now() };
+    ) -> Result<PreparedReveal, AttestError> {
+        let secret = recording.connection.handshake_secret();
+        let secret =
+            secret.ok_or_else(|| AttestError::Proof("there is no handshake secret".into()))?;
+        let capture = recording.connection.capture();
+        let trust = CertificateTrust { roots: &self.roots.roots, now: UnixTime::now() };
         if planned == AttestMode::FullReveal {
-            let found = full_reveal::examine(capture, &secret, descriptor, &trust);
-            let found = found.map_err(|refusal| not_told(&refusal))?;
-            return Ok((Telling::FullReveal(secret), None, found));
+            let findings = full_reveal::examine(capture, &secret, descriptor, &trust);
+            let findings = findings.map_err(|refusal| reveal_error(&refusal))?;
+            return Ok((RevealMessage::FullReveal(secret), None, findings));
         }
         let text = serde_json::to_string(descriptor).unwrap_or_default();
-        let job = Job {
+        let job = ProvingJob {
             client: capture.client.to_vec(),
             server: capture.server.to_vec(),
             secret,
@@ -192,42 +217,45 @@ impl Prover {
             roots: self.extra.iter().cloned().map(Into::into).collect(),
         };
         let reveal = job.run(&self.pool).await?;
-        let found = examine_own(capture, &reveal, &Spartan::default(), descriptor, &trust);
-        let found = found.map_err(|refusal| not_told(&refusal))?;
-        let Job { client, server, .. } = job;
+        let findings = examine_unproved(capture, &reveal, &Spartan::default(), descriptor, &trust);
+        let findings = findings.map_err(|refusal| reveal_error(&refusal))?;
+        let ProvingJob { client, server, .. } = job;
         let evidence = Evidence { client, server, reveal: reveal.clone(), descriptor: text };
         let evidence = evidence.write().map_err(|error| AttestError::Proof(error.to_string()))?;
-        Ok((Telling::Proved(reveal), Some(evidence), found))
+        Ok((RevealMessage::Proved(reveal), Some(evidence), findings))
     }
 }
 
-/// How long what opens a recording may take, and the attestation after it: as long as the attestor
-/// says, and not for ever.
-fn times(opened: &Opened) -> Result<(Duration, Duration), AttestError> {
-    let Opened { time, up, down, proving, examining, .. } = *opened;
+/// Returns the time limits for the reveal message and for the attestation after it, as the attestor
+/// states them, capped by local limits.
+fn timeouts(opened: &ConnectionLimits) -> Result<(Duration, Duration), AttestError> {
+    let ConnectionLimits { time, up, down, proving, examining, .. } = *opened;
     if [time, up, down, proving, examining].contains(&0) {
-        return Err(AttestError::Attestor("it leaves no time, or takes no bytes".into()));
+        return Err(AttestError::Attestor("it allows no time or no bytes".into()));
     }
     let [proving, examining] = [proving, examining].map(|time| Duration::from_millis(time.into()));
-    Ok((proving.min(TELLING), examining.min(EXAMINING) + ON_THE_WAY))
+    Ok((proving.min(REVEAL_TIMEOUT), examining.min(EXAMINATION_TIMEOUT) + TRANSFER_TIME))
 }
 
-/// Whether no more passed than the attestor said that it takes.
-fn within(opened: &Opened, connection: &Connection) -> Result<(), AttestError> {
+/// Checks that no more bytes were sent and received than the attestor accepts.
+fn check_limits(
+    opened: &ConnectionLimits,
+    connection: &PlatformConnection,
+) -> Result<(), AttestError> {
     let capture = connection.capture();
-    let takes = |bytes: &[u8], most: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= most);
-    if takes(capture.client, opened.up) && takes(capture.server, opened.down) {
+    let fits = |bytes: &[u8], max: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= max);
+    if fits(capture.client, opened.up) && fits(capture.server, opened.down) {
         Ok(())
     } else {
-        Err(AttestError::Attestor("it takes fewer bytes than there are".into()))
+        Err(AttestError::Attestor("it accepts fewer bytes than there are".into()))
     }
 }
 
-/// Whether the response may be opened to the witness. What it would refuse it is not shown, and
-/// credentials that the server sets are nothing that it may see.
-fn answered(connection: &Connection) -> Result<(), AttestError> {
+/// Checks that the response may be revealed to the attestor. A response that the attestor would
+/// refuse is not revealed, nor are credentials that the server sets.
+fn check_response(connection: &PlatformConnection) -> Result<(), AttestError> {
     connection.outcome().map_err(|error| {
-        if let BadResponse::Credentials(header) = error {
+        if let ResponseError::Credentials(header) = error {
             AttestError::Credentials(header)
         } else {
             AttestError::Platform(format!("the response is refused: {error}"))

@@ -1,18 +1,19 @@
-//! Makes a request through the attestor's relay, and has what was answered attested: the TLS
-//! client whose secrets we know, the conversation with the attestor, and the proof, which is made
-//! in a process of its own.
+//! Sends a request through the attestor's relay and has the response attested: the TLS client whose
+//! secrets are known, the conversation with the attestor, and the proof, which a separate process
+//! computes.
 //!
-//! **Invariant:** nothing is told to the attestor before the connection is over and its recording
-//! is the one that we saw. What comes back is verified like anybody else's.
+//! **Invariant:** no secret is revealed to the attestor before the connection is closed and the
+//! attestor's receipt matches the bytes that the prover saw. The attestation is verified like one
+//! from any other source.
 
-mod attested;
 mod channel;
 mod connection;
 mod conversation;
 mod plan;
 mod proving;
 mod reader;
-mod words;
+mod sanitize;
+mod verification;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -24,75 +25,75 @@ use tokio::sync::Semaphore;
 
 pub use self::{
     plan::{descriptor, request},
-    proving::work,
+    proving::run_worker,
     reader::PackageReader,
 };
 
-/// What the proving process is started with: the first argument of a program that calls [`work`]
-/// then.
-pub const PROVE: &str = "prove-requests";
-/// How long one proof may take, and how long with the one that it waits for; an attestor may leave
-/// less.
-const PROVING: Duration = Duration::from_secs(180);
-const TELLING: Duration = Duration::from_secs(360);
-/// From what opens the recording to the attestation, at most; an attestor says how much of it it
+/// First argument with which the proving process is started; a program that receives it calls
+/// [`run_worker`].
+pub const PROVER_ARGUMENT: &str = "prove-requests";
+/// Time limit for one proof, and for one proof with the one that it waits for. An attestor may set
+/// a shorter limit.
+const PROVING_TIMEOUT: Duration = Duration::from_secs(180);
+const REVEAL_TIMEOUT: Duration = Duration::from_secs(360);
+/// Maximum time from the reveal message to the attestation; the attestor states how much of it it
 /// may need.
-const EXAMINING: Duration = Duration::from_secs(600);
-/// For each attempt in all, with the time that it waits for a place: more than its parts may take.
-const PATIENCE: Duration = Duration::from_secs(1200);
-/// How long is waited before the second attempt, at least, and how much longer at most.
-const PAUSE: Duration = Duration::from_secs(1);
-const JITTER: u64 = 2000;
+const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(600);
+/// Time limit for an attempt, including waiting for a permit: more than the sum of its parts.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1200);
+/// Minimum delay before the second attempt, and maximum random addition in milliseconds.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_JITTER_MILLIS: u64 = 2000;
 
-/// Where the attestor is and who it has to be.
+/// Address of the attestor, with its public keys.
 #[derive(Clone)]
-pub struct Address {
+pub struct AttestorAddress {
     pub host: String,
     pub port: u16,
-    /// What it knows us by; empty where it takes everybody.
+    /// Token that authenticates this client; empty if the attestor serves every client.
     pub token: String,
-    /// Its public keys, Ed25519: one, or both while one follows the other.
+    /// Its public keys (Ed25519): one, or two during a key rotation.
     pub keys: Vec<[u8; 32]>,
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for AttestorAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what it knows us by.
+        // The token is left out.
         write!(out, "{}:{}", self.host, self.port)
     }
 }
 
-/// Our side of every attestation.
+/// The prover of all attestations.
 pub struct Prover {
-    address: Address,
-    /// The usual ones, and the operator's.
+    address: AttestorAddress,
+    /// The public root certificates, and those of the operator.
     roots: Arc<RootCertStore>,
     extra: Vec<Vec<u8>>,
     pool: jobs::Pool,
-    /// Twice as many as there are proofs at once: while one is proved another is recorded. Whoever
-    /// waits does so before anything is recorded, which does not keep.
-    room: Semaphore,
+    /// Two permits per concurrent proof: one connection is recorded while another one is proved.
+    /// Attempts wait before the recording, because a recording is valid only for a short time.
+    attempt_permits: Semaphore,
 }
 
 impl Prover {
-    /// A prover that believes the usual roots and these, DER, and makes so many proofs at once with
-    /// this program.
+    /// Creates a prover that trusts the public roots and the DER certificates in `extra`, and
+    /// computes `max_proofs` proofs concurrently with `program`.
     ///
     /// # Errors
-    /// One of the roots is no certificate.
+    /// A root is not a valid certificate.
     pub fn new(
-        address: Address,
+        address: AttestorAddress,
         extra: Vec<Vec<u8>>,
         program: PathBuf,
-        at_once: usize,
+        max_proofs: usize,
     ) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for root in &extra {
             roots.add(root.clone().into())?;
         }
-        let pool = jobs::Pool::new(program, PROVE, at_once, PROVING);
-        let room = Semaphore::new(2 * at_once);
-        Ok(Self { address, roots: Arc::new(roots), extra, pool, room })
+        let pool = jobs::Pool::new(program, PROVER_ARGUMENT, max_proofs, PROVING_TIMEOUT);
+        let room = Semaphore::new(2 * max_proofs);
+        Ok(Self { address, roots: Arc::new(roots), extra, pool, attempt_permits: room })
     }
 }
 
@@ -104,11 +105,11 @@ impl Prover {
         reached: Reached<'_>,
     ) -> Result<Attested, AttestError> {
         let work = async {
-            let _place = self.room.acquire().await.map_err(|_| AttestError::TimedOut)?;
-            self.converse(order, salt, reached).await
+            let _place = self.attempt_permits.acquire().await.map_err(|_| AttestError::TimedOut)?;
+            self.run_conversation(order, salt, reached).await
         };
-        let done = tokio::time::timeout(PATIENCE, work).await;
-        done.unwrap_or(Err(AttestError::TimedOut)).map_err(words::bounded)
+        let result = tokio::time::timeout(ATTEMPT_TIMEOUT, work).await;
+        result.unwrap_or(Err(AttestError::TimedOut)).map_err(sanitize::sanitize_error)
     }
 }
 
@@ -121,28 +122,28 @@ impl Attestor for Prover {
     ) -> Result<Attested, AttestError> {
         let mut salt = [0; 32];
         getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;
-        let mut done = self.attempt(&order, salt, reached).await;
-        if let Err(error) = &done
+        let mut result = self.attempt(&order, salt, reached).await;
+        if let Err(error) = &result
             && error.is_temporary()
         {
-            tracing::warn!(session.id = %order.session, %error, "an attestation is tried again");
-            let mut chance = [0; 8];
-            let _ = getrandom::fill(&mut chance);
-            let jitter = Duration::from_millis(u64::from_ne_bytes(chance) % JITTER);
-            tokio::time::sleep(PAUSE + jitter).await;
-            // Everything is made anew, the platform's response too. The session's name stays, so
-            // that the attestor counts this attempt as its second.
-            done = self.attempt(&order, salt, reached).await;
+            tracing::warn!(session.id = %order.session, %error, "failed to attest temporarily; trying once more");
+            let mut random = [0; 8];
+            let _ = getrandom::fill(&mut random);
+            let jitter = Duration::from_millis(u64::from_ne_bytes(random) % MAX_JITTER_MILLIS);
+            tokio::time::sleep(RETRY_DELAY + jitter).await;
+            // The second attempt starts from the beginning, including the platform's response. The
+            // session identifier stays, so that the attestor counts it as the second attempt.
+            result = self.attempt(&order, salt, reached).await;
         }
-        match &done {
+        match &result {
             Ok(attested) => {
                 let key = hex(&attested.package.issuer.public_key);
                 tracing::info!(session.id = %order.session, "attested with key {key}");
             }
             Err(error) => {
-                tracing::warn!(session.id = %order.session, %error, "there is no attestation");
+                tracing::warn!(session.id = %order.session, %error, "failed to attest; the session has no attestation");
             }
         }
-        done
+        result
     }
 }

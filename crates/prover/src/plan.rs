@@ -1,12 +1,12 @@
-//! From a definition's plan to what the attestor has to allow, and to the request.
+//! Builds the descriptor that the attestor has to allow, and the request, from a definition's plan.
 
 use std::fmt::Write as _;
 
 use attestation::{
-    descriptor::{Claim, Descriptor, Mode},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     http::{
-        Seen,
-        request::{BadRequest, read, to_hide},
+        RedactedBytes,
+        request::{RequestError, hidden_ranges, read},
     },
 };
 use domain::workflow::{Attest, AttestMode, Definition};
@@ -15,21 +15,22 @@ use ports::attestor::AttestOrder;
 const COOKIE: &str = "cookie";
 const USER_AGENT: &str = "user-agent";
 
-/// What an attestor has to allow for a definition; none where it attests nothing.
+/// Returns the descriptor that an attestor has to allow for a definition, or `None` if the
+/// definition attests nothing.
 #[must_use]
 pub fn descriptor(definition: &Definition) -> Option<Descriptor> {
     let plan = definition.attest.as_ref()?;
-    of(plan, &definition.requests.get(&plan.request)?.url)
+    descriptor_for(plan, &definition.requests.get(&plan.request)?.url)
 }
 
-/// The descriptor of a plan whose request has this URL.
-pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
-    let chosen = plan.mode()?;
+/// Returns the descriptor of a plan whose request has this URL.
+pub(crate) fn descriptor_for(plan: &Attest, url: &str) -> Option<Descriptor> {
+    let chosen_mode = plan.mode()?;
     let rest = url.strip_prefix("https://")?;
     let (host, target) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let slash = if target.starts_with('/') { "" } else { "/" };
     let own = [COOKIE, USER_AGENT].into_iter().map(str::to_owned);
-    let claim = |(field, pointer): (&String, &String)| Claim {
+    let claim = |(field, pointer): (&String, &String)| ClaimDescriptor {
         field: field.clone(),
         pointer: pointer.clone(),
     };
@@ -42,24 +43,24 @@ pub(crate) fn of(plan: &Attest, url: &str) -> Option<Descriptor> {
         hidden: vec![COOKIE.to_owned(), USER_AGENT.to_owned()],
         values: plan.headers.clone(),
         content_type: "application/json".to_owned(),
-        modes: vec![mode(chosen)],
+        modes: vec![to_mode(chosen_mode)],
         claims: plan.fields.iter().map(claim).collect(),
     })
 }
 
-pub(crate) const fn mode(mode: AttestMode) -> Mode {
+pub(crate) const fn to_mode(mode: AttestMode) -> RevealMode {
     match mode {
-        AttestMode::ZktlsFull => Mode::ZktlsFull,
-        AttestMode::ZktlsRequest => Mode::ZktlsRequest,
-        AttestMode::FullReveal => Mode::FullReveal,
+        AttestMode::ZktlsFull => RevealMode::ZktlsFull,
+        AttestMode::ZktlsRequest => RevealMode::ZktlsRequest,
+        AttestMode::FullReveal => RevealMode::FullReveal,
     }
 }
 
-/// The length of hidden values is a multiple of this, so that little can be told from it.
-const SIZE_CLASS: usize = 64;
+/// Hidden values are padded to a multiple of this length, so that their length reveals little.
+const PADDING_BYTES: usize = 64;
 
-/// The bytes of the one request. The length of what is hidden is public: it is padded with spaces,
-/// which no server counts to a header's value (RFC 9110, section 5.5).
+/// Builds the bytes of the request. The length of a hidden value is public: it is padded with
+/// spaces, which servers do not count as part of a header's value (RFC 9110, section 5.5).
 #[must_use]
 pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     let Descriptor { host, target, .. } = descriptor;
@@ -71,18 +72,26 @@ pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
     for (name, value) in own.into_iter().chain(given).filter(|(_, value)| !value.is_empty()) {
         let hidden = descriptor.hidden.iter().any(|hidden| hidden == name);
         let length = value.len();
-        let padding = if hidden { length.next_multiple_of(SIZE_CLASS) - length } else { 0 };
+        let padding = if hidden { length.next_multiple_of(PADDING_BYTES) - length } else { 0 };
         let _ = write!(text, "{name}: {value}{:padding$}\r\n", "");
     }
     text.push_str("\r\n");
     text.into_bytes()
 }
 
-/// Whether a request is one that the witness would take, before anything of it is sent.
-pub(crate) fn check(asked: &[u8], descriptor: &Descriptor, mode: Mode) -> Result<(), BadRequest> {
+/// Checks that the attestor would accept a request, before any of it is sent.
+pub(crate) fn check_request(
+    request: &[u8],
+    descriptor: &Descriptor,
+    mode: RevealMode,
+) -> Result<(), RequestError> {
     match mode {
-        Mode::FullReveal => read(Seen { bytes: asked, hidden: &[] }, descriptor).map(drop),
-        Mode::ZktlsRequest | Mode::ZktlsFull => to_hide(asked, descriptor).map(drop),
+        RevealMode::FullReveal => {
+            read(RedactedBytes { bytes: request, hidden: &[] }, descriptor).map(drop)
+        }
+        RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
+            hidden_ranges(request, descriptor).map(drop)
+        }
     }
 }
 
@@ -97,67 +106,70 @@ mod tests {
 
     use super::*;
 
-    /// Finding 10: of the length of the cookies a size class is public.
+    /// Finding 10: only a size class of the cookies' length is public.
     #[test]
-    fn the_length_of_cookies_is_a_size_class() {
+    fn hidden_values_are_padded_to_a_size_class() {
         for (length, class) in [(1, 64), (63, 64), (64, 64), (65, 128), (700, 704)] {
             let order = order(&"a".repeat(length));
-            let descriptor = of(&order.plan, &order.url).unwrap();
-            let hidden = to_hide(&request(&order, &descriptor), &descriptor).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
+            let hidden = hidden_ranges(&request(&order, &descriptor), &descriptor).unwrap();
             let lengths: Vec<_> = hidden.iter().map(ExactSizeIterator::len).collect();
-            assert_eq!(lengths, [class, 64], "of the user agent too");
+            assert_eq!(lengths, [class, 64], "the user agent has a size class too");
         }
     }
 
     #[test]
-    fn a_request_is_what_its_descriptor_says() {
+    fn a_request_conforms_to_its_descriptor() {
         let plan = order("sid=1; theme=dark").plan;
         for (url, target) in [
             ("https://platform.test/api/me?x=1", "/api/me?x=1"),
             ("https://platform.test", "/"),
             ("https://platform.test?x", "/?x"),
         ] {
-            let descriptor = of(&plan, url).unwrap();
+            let descriptor = descriptor_for(&plan, url).unwrap();
             assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
             let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
             let bytes = request(&order, &descriptor);
-            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden = hidden_ranges(&bytes, &descriptor).unwrap();
             let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
             let whole = ["sid=1; theme=dark", "Browser/1"].map(|value| format!("{value:<64}"));
             assert_eq!(hidden, whole.each_ref().map(String::as_bytes));
             let (cookies, user_agent) = (Secret::new(String::new()), String::new());
             let none = AttestOrder { cookies, user_agent, ..order };
-            assert_eq!(to_hide(&request(&none, &descriptor), &descriptor).unwrap(), []);
+            assert_eq!(hidden_ranges(&request(&none, &descriptor), &descriptor).unwrap(), []);
         }
-        assert_eq!(of(&plan, "http://platform.test/"), None);
+        assert_eq!(descriptor_for(&plan, "http://platform.test/"), None);
     }
 
-    /// What a browser keeps in a cookie is hidden whole (RFC 6265bis, section 5.7), and what could
-    /// be read as another line is an error, never a reason to hide less.
+    /// Any cookie that a browser stores is hidden completely (RFC 6265bis, section 5.7). A cookie
+    /// that could be read as another line is an error, and never a reason to hide less.
     #[test]
-    fn every_cookie_is_hidden_whole_or_refused() {
+    fn every_cookie_is_hidden_completely_or_refused() {
         for cookies in ["name=J\u{f6}rg; sid=1", "\u{80}\u{10ffff}=\u{7f}", "sid=1 \u{e9}"] {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
             let bytes = request(&order, &descriptor);
-            let hidden = to_hide(&bytes, &descriptor).unwrap();
+            let hidden = hidden_ranges(&bytes, &descriptor).unwrap();
             assert!(bytes[hidden[0].clone()].starts_with(cookies.as_bytes()), "{cookies:?}");
-            assert_eq!(hidden[0].len() % SIZE_CLASS, 0, "{cookies:?}");
-            assert_eq!(check(&bytes, &descriptor, Mode::ZktlsFull), Ok(()));
-            let opened = check(&bytes, &descriptor, Mode::FullReveal);
-            assert_eq!(opened, Err(BadRequest::Header), "where it is opened, it is to be read");
+            assert_eq!(hidden[0].len() % PADDING_BYTES, 0, "{cookies:?}");
+            assert_eq!(check_request(&bytes, &descriptor, RevealMode::ZktlsFull), Ok(()));
+            let opened = check_request(&bytes, &descriptor, RevealMode::FullReveal);
+            assert_eq!(opened, Err(RequestError::Header), "a revealed header must be readable");
         }
         for cookies in ["sid=1\t", "a=\0", "a=\u{1f}b", "a=b\nc", "a\r"] {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
-            let refused = to_hide(&request(&order, &descriptor), &descriptor);
-            assert_eq!(refused, Err(BadRequest::Control("cookie".into())), "{cookies:?}");
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
+            let refused = hidden_ranges(&request(&order, &descriptor), &descriptor);
+            assert_eq!(refused, Err(RequestError::Control("cookie".into())), "{cookies:?}");
         }
         let lines = ["a\r\nX-Evil: 1", "a\r\naccept: b", "a\r\ncookie: b", "a\r\n\r\n"];
         for cookies in lines {
             let order = order(cookies);
-            let descriptor = of(&order.plan, &order.url).unwrap();
-            assert!(to_hide(&request(&order, &descriptor), &descriptor).is_err(), "{cookies:?}");
+            let descriptor = descriptor_for(&order.plan, &order.url).unwrap();
+            assert!(
+                hidden_ranges(&request(&order, &descriptor), &descriptor).is_err(),
+                "{cookies:?}"
+            );
         }
     }
 

@@ -1,54 +1,55 @@
-//! The proof, in a process of its own: it takes gigabytes for a second.
+//! Computes the proof in a separate process, because it takes gigabytes for a second.
 
 use std::{process::ExitCode, time::Duration};
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     descriptor::Descriptor,
     full_reveal::Capture,
     signed::{read, write},
     zk::Spartan,
-    zktls::{Hide, Reveal, reveal},
+    zktls::{HidePolicy, Reveal, reveal},
 };
 use jobs::{Bounds, JobError};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use ports::attestor::AttestError;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
+const RESOURCE_LIMITS: Bounds =
+    Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
 
 /// A connection, and what is to be hidden of it.
 #[derive(Encode, Decode)]
 #[cbor(array)]
-pub(crate) struct Job {
+pub(crate) struct ProvingJob {
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(crate) client: Vec<u8>,
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(crate) server: Vec<u8>,
     #[cbor(n(2), with = "minicbor::bytes")]
     pub(crate) secret: Vec<u8>,
-    /// As JSON.
+    /// JSON.
     #[n(3)]
     pub(crate) descriptor: String,
-    /// Beside the usual ones; certificates, DER.
+    /// Additional root certificates, DER.
     #[n(4)]
     pub(crate) roots: Vec<ByteVec>,
 }
 
 #[derive(Encode, Decode)]
-enum Result {
+enum ProvingResult {
     #[n(0)]
     Proved(#[n(0)] Box<Reveal>),
     #[n(1)]
     Failed(#[n(0)] String),
-    /// The response is none that can be attested.
+    /// The response cannot be attested.
     #[n(2)]
     Response(#[n(0)] String),
 }
 
-impl From<Refusal> for Result {
-    fn from(refusal: Refusal) -> Self {
-        if is_of_response(&refusal) {
+impl From<ExaminationError> for ProvingResult {
+    fn from(refusal: ExaminationError) -> Self {
+        if is_response_error(&refusal) {
             Self::Response(refusal.to_string())
         } else {
             Self::Failed(refusal.to_string())
@@ -56,34 +57,38 @@ impl From<Refusal> for Result {
     }
 }
 
-/// Why something is not told: the response is another than planned, or anything else.
-pub(crate) fn not_told(refusal: &Refusal) -> AttestError {
-    if is_of_response(refusal) {
+/// Converts a refusal that prevents the reveal: either the response differs from the plan, or the
+/// proof failed.
+pub(crate) fn reveal_error(refusal: &ExaminationError) -> AttestError {
+    if is_response_error(refusal) {
         AttestError::Platform(refusal.to_string())
     } else {
         AttestError::Proof(refusal.to_string())
     }
 }
 
-const fn is_of_response(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Response(_) | Refusal::Body(_) | Refusal::Selective(_))
+const fn is_response_error(refusal: &ExaminationError) -> bool {
+    matches!(
+        refusal,
+        ExaminationError::Response(_) | ExaminationError::Body(_) | ExaminationError::Selective(_)
+    )
 }
 
-/// Proves what comes on the standard input, until nothing does.
+/// Proves jobs from the standard input until it ends.
 #[must_use]
-pub fn work() -> ExitCode {
+pub fn run_worker() -> ExitCode {
     let backend = Spartan::default();
-    jobs::serve(BOUNDS, |job| {
-        let result = match read::<Job>(job) {
+    jobs::serve(RESOURCE_LIMITS, |job| {
+        let result = match read::<ProvingJob>(job) {
             Ok(job) => job.prove(&backend).unwrap_or_else(|failed| failed),
-            Err(error) => Result::Failed(error.to_string()),
+            Err(error) => ProvingResult::Failed(error.to_string()),
         };
         write(&result).unwrap_or_default()
     })
 }
 
-impl Job {
-    /// Has it done.
+impl ProvingJob {
+    /// Runs the job in a proving process.
     pub(crate) async fn run(&self, pool: &jobs::Pool) -> std::result::Result<Reveal, AttestError> {
         let failed = |error: &dyn std::error::Error| AttestError::Proof(error.to_string());
         let job = write(self).map_err(|error| failed(&error))?;
@@ -92,27 +97,27 @@ impl Job {
             JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
         })?;
         match read(&result).map_err(|error| failed(&error))? {
-            Result::Proved(reveal) => Ok(*reveal),
-            Result::Failed(why) => Err(AttestError::Proof(why)),
-            Result::Response(why) => Err(AttestError::Platform(why)),
+            ProvingResult::Proved(reveal) => Ok(*reveal),
+            ProvingResult::Failed(why) => Err(AttestError::Proof(why)),
+            ProvingResult::Response(why) => Err(AttestError::Platform(why)),
         }
     }
 
-    fn prove(&self, backend: &Spartan) -> std::result::Result<Result, Result> {
-        let said = |error: &dyn std::error::Error| Result::Failed(error.to_string());
+    fn prove(&self, backend: &Spartan) -> std::result::Result<ProvingResult, ProvingResult> {
+        let failed = |error: &dyn std::error::Error| ProvingResult::Failed(error.to_string());
         let descriptor: Descriptor =
-            serde_json::from_str(&self.descriptor).map_err(|error| said(&error))?;
-        let secret = self.secret.as_slice().try_into().map_err(|error| said(&error))?;
-        let own = self.roots.iter().filter_map(|root| {
+            serde_json::from_str(&self.descriptor).map_err(|error| failed(&error))?;
+        let secret = self.secret.as_slice().try_into().map_err(|error| failed(&error))?;
+        let extra = self.roots.iter().filter_map(|root| {
             let root = CertificateDer::from_slice(root);
             webpki::anchor_from_trusted_cert(&root).ok().map(|anchor| anchor.to_owned())
         });
         let roots: Vec<TrustAnchor<'_>> =
-            webpki_roots::TLS_SERVER_ROOTS.iter().cloned().chain(own).collect();
-        let trust = Trust { roots: &roots, now: UnixTime::now() };
+            webpki_roots::TLS_SERVER_ROOTS.iter().cloned().chain(extra).collect();
+        let trust = CertificateTrust { roots: &roots, now: UnixTime::now() };
         let capture = Capture { client: &self.client, server: &self.server };
-        let hide = Hide::of(&descriptor);
+        let hide = HidePolicy::of(&descriptor);
         let reveal = reveal(capture, &secret, &hide, backend, &descriptor.host, &trust)?;
-        Ok(Result::Proved(Box::new(reveal)))
+        Ok(ProvingResult::Proved(Box::new(reveal)))
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use attestation::{
     attest::Disclosure,
-    json::is_same,
-    portable::{BadPortable, Portable, Subject},
-    signed::{BadAttestation, unverified},
+    json::same_value,
+    portable::{PortableAttestation, PortableError, Subject},
+    signed::{AttestationError, decode_unverified},
 };
 use domain::id::{SessionId, TeamId};
 use ports::{
@@ -24,15 +24,15 @@ struct NotOpened;
 
 impl AttestationReader for PackageReader {
     fn claims(&self, package: &Package) -> Result<BTreeMap<String, String>, ReadError> {
-        let (body, _) = unverified(&package.attestation).map_err(read_error)?;
+        let (body, _) = decode_unverified(&package.attestation).map_err(read_error)?;
         let disclosure = Disclosure::read(&package.disclosure).ok();
-        let opened = disclosure.filter(|disclosure| disclosure.opens(&body).is_ok());
+        let opened = disclosure.filter(|disclosure| disclosure.verify(&body).is_ok());
         let claims = opened.and_then(|disclosure| disclosure.claim_texts(&body));
         claims.ok_or_else(|| ReadError::Damaged(NotOpened.into()))
     }
 
     fn is_same_value(&self, one: &str, other: &str) -> bool {
-        is_same(one, other)
+        same_value(one, other)
     }
 
     fn portable(
@@ -47,17 +47,18 @@ impl AttestationReader for PackageReader {
             salt: package.salt,
         };
         let Package { attestation, disclosure, evidence, inclusion, .. } = package;
-        let portable = Portable::of(subject, attestation, &disclosure, evidence, inclusion);
+        let portable =
+            PortableAttestation::from_parts(subject, attestation, &disclosure, evidence, inclusion);
         portable.and_then(|portable| portable.write()).map_err(|error| match error {
-            BadPortable::Form(error) => read_error(error),
+            PortableError::Malformed(error) => read_error(error),
             other => ReadError::Damaged(other.into()),
         })
     }
 }
 
-fn read_error(error: BadAttestation) -> ReadError {
+fn read_error(error: AttestationError) -> ReadError {
     match error {
-        BadAttestation::Unknown(..) => ReadError::Outdated(error.to_string()),
+        AttestationError::UnsupportedVersion(..) => ReadError::Outdated(error.to_string()),
         other => ReadError::Damaged(other.into()),
     }
 }

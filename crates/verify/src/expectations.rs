@@ -1,14 +1,15 @@
-//! What somebody who verifies expects of an attestation: options, and how they are held against it.
+//! The verifier's expectations of an attestation: their options, and the comparison with an
+//! attestation.
 //!
-//! **Invariant:** an expectation never makes acceptable what would be refused without it, but for
-//! `--mode` and `--level`, which say how much is asked for.
+//! **Invariant:** an expectation never makes an attestation acceptable that would be refused
+//! without it, except `--mode` and `--level`, which state how much verification is required.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use attestation::{
-    attest::partner_name,
+    attest::partner_hash,
     body::{Body, MAX_CHALLENGE_BYTES},
-    descriptor::{Descriptor, Mode},
+    descriptor::{Descriptor, RevealMode},
     signed::{hex, unhex},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -16,22 +17,22 @@ use clap::{Args, ValueEnum};
 use uuid::Uuid;
 
 use crate::{
-    failure::{Failure, Unexpected},
+    error::{ExpectationError, VerifyError},
     read,
 };
 
-const HTTPS: u16 = 443;
+const HTTPS_PORT: u16 = 443;
 const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
 const NO_SALT: &str = "--partner needs --session, or a portable attestation";
 
-/// How much of an attestation is verified, from the least on.
+/// How much of an attestation is verified, from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Level {
-    /// The attestor says so
+    /// The attestor's signature
     Signature,
-    /// And the values are those that it committed to
+    /// Also the values, which match the attestor's commitments
     Disclosure,
-    /// And the recorded connection and the proof were examined again
+    /// Also the recorded connection and the proof, which are examined again
     Evidence,
 }
 
@@ -46,9 +47,9 @@ impl Level {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What is expected")]
+#[command(next_help_heading = "Expectations")]
 pub(crate) struct Expectations {
-    /// The server, by its DNS name; port 443 where none is given
+    /// The server's DNS name; port 443 if none is given
     #[arg(long, value_name = "NAME[:PORT]")]
     host: Option<Host>,
     /// The platform's number in the descriptor
@@ -58,29 +59,30 @@ pub(crate) struct Expectations {
     #[arg(long, value_name = "HASH|FILE")]
     descriptor: Option<DescriptorRef>,
     /// The mode; zktls-full or zktls-request unless it or a lower --level is given
-    #[arg(long, value_name = "MODE", value_parser = mode)]
-    mode: Option<Mode>,
-    /// How much has to be verified: the evidence, unless it or --mode full-reveal is given. Of files
-    /// that are named without --roots and without an expectation but the hash, what is named
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    mode: Option<RevealMode>,
+    /// Required level of verification: evidence, unless this option or --mode full-reveal is given.
+    /// For separate files without --roots and without an expectation other than the hash, the level
+    /// of the named files
     #[arg(long, value_enum)]
     level: Option<Level>,
-    /// What the partner set as attestationChallenge: base64url without padding, 1 to 64 bytes
+    /// The partner's attestationChallenge: base64url without padding, 1 to 64 bytes
     #[arg(long, value_name = "BASE64URL")]
     challenge: Option<Challenge>,
-    /// The partner, by the identifier of its team; with --session or a portable attestation
+    /// The partner's team identifier; needs --session or a portable attestation
     #[arg(long, value_name = "TEAM_ID")]
     partner: Option<Uuid>,
-    /// A field that has to be attested, with its value unless --level signature is given; may be
-    /// given more than once
-    #[arg(long, value_name = "NAME", value_parser = field)]
+    /// A field that must be attested, with its value unless --level signature is given; may be
+    /// repeated
+    #[arg(long, value_name = "NAME", value_parser = parse_field)]
     require_field: Vec<String>,
-    /// How many connections the attestor may have opened for this attestation
+    /// Maximum number of connections that the attestor opened for this attestation
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempt: Option<u32>,
 }
 
 impl Expectations {
-    /// Names of those that were given, as the report lists them.
+    /// Returns the names of the given expectations, as the report lists them.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.host.is_some(), "host"),
@@ -97,102 +99,110 @@ impl Expectations {
         .filter_map(|(given, name)| given.then_some(name))
     }
 
-    /// Holds them against what was signed. `salt` is that of the session's names, where it is known.
-    pub(crate) fn hold(&self, body: &Body, salt: Option<&[u8; 32]>) -> Result<(), Failure> {
+    /// Checks an attestation's body. `salt` is the salt of the session's names, if it is known.
+    pub(crate) fn check(&self, body: &Body, salt: Option<&[u8; 32]>) -> Result<(), VerifyError> {
         if self.partner.is_some() && salt.is_none() {
-            return Err(Failure::File(NO_SALT.to_owned()));
+            return Err(VerifyError::File(NO_SALT.to_owned()));
         }
         let server = &body.server;
         if let Some(Host(name, port)) = &self.host
             && (name, *port) != (&server.name, server.port)
         {
-            return Err(Unexpected::Host(server.name.clone(), server.port).into());
+            return Err(ExpectationError::Host(server.name.clone(), server.port).into());
         }
         let descriptor = &body.descriptor;
         if self.platform.is_some_and(|platform| platform != descriptor.platform) {
-            return Err(Unexpected::Platform(descriptor.platform).into());
+            return Err(ExpectationError::Platform(descriptor.platform).into());
         }
         let expected = self.descriptor.as_ref().map(DescriptorRef::sha256).transpose()?;
         if expected.is_some_and(|expected| expected != descriptor.sha256) {
-            return Err(Unexpected::Descriptor(hex(&descriptor.sha256)).into());
+            return Err(ExpectationError::Descriptor(hex(&descriptor.sha256)).into());
         }
-        if !self.allows(body.mode) {
-            return Err(Unexpected::Mode(mode_name(body.mode)).into());
+        if !self.allows_mode(body.mode) {
+            return Err(ExpectationError::Mode(mode_name(body.mode)).into());
         }
         if let Some(Challenge(expected)) = &self.challenge
             && *expected != body.challenge
         {
             let has = if body.challenge.is_empty() { "no challenge" } else { "another challenge" };
-            return Err(Unexpected::Challenge(has).into());
+            return Err(ExpectationError::Challenge(has).into());
         }
         let partner =
-            self.partner.zip(salt).map(|(team, salt)| partner_name(salt, team.as_bytes()));
+            self.partner.zip(salt).map(|(team, salt)| partner_hash(salt, team.as_bytes()));
         if partner.is_some_and(|partner| partner != body.partner) {
-            return Err(Unexpected::Partner.into());
+            return Err(ExpectationError::Partner.into());
         }
         let attested = |field: &&String| body.claims.iter().any(|claim| claim.field == **field);
         if let Some(missing) = self.require_field.iter().find(|field| !attested(field)) {
-            return Err(Unexpected::NotAttested(missing.clone()).into());
+            return Err(ExpectationError::NotAttested(missing.clone()).into());
         }
-        if let Some(most) = self.max_attempt.filter(|most| body.attempt > *most) {
-            return Err(Unexpected::Attempt(body.attempt, most).into());
-        }
-        Ok(())
-    }
-
-    /// Whether this level is enough for what is asked for: --level, or what --mode full-reveal
-    /// leaves, for which no evidence exists, or what is usual.
-    pub(crate) fn is_enough(&self, reached: Level, usual: Level) -> Result<(), Unexpected> {
-        let opens_all = self.mode == Some(Mode::FullReveal);
-        let usual = if opens_all { Level::Signature } else { usual };
-        let asked = self.level.unwrap_or(usual);
-        if reached < asked {
-            return Err(Unexpected::Level(reached.name(), asked.name()));
+        if let Some(max) = self.max_attempt.filter(|max| body.attempt > *max) {
+            return Err(ExpectationError::Attempt(body.attempt, max).into());
         }
         Ok(())
     }
 
-    /// Whether each required field has a value, unless the signature alone is asked for by name:
-    /// only a commitment to it was signed.
-    pub(crate) fn are_opened(&self, is_opened: impl Fn(&str) -> bool) -> Result<(), Unexpected> {
+    /// Checks that the reached level is sufficient: for --level, for --mode full-reveal, which has
+    /// no evidence, or else for the default.
+    pub(crate) fn check_level(
+        &self,
+        reached: Level,
+        default: Level,
+    ) -> Result<(), ExpectationError> {
+        let opens_all = self.mode == Some(RevealMode::FullReveal);
+        let default = if opens_all { Level::Signature } else { default };
+        let required = self.level.unwrap_or(default);
+        if reached < required {
+            return Err(ExpectationError::Level(reached.name(), required.name()));
+        }
+        Ok(())
+    }
+
+    /// Checks that each required field has a value, unless --level signature is given explicitly:
+    /// the signature covers only a commitment to the value.
+    pub(crate) fn check_required_fields(
+        &self,
+        is_opened: impl Fn(&str) -> bool,
+    ) -> Result<(), ExpectationError> {
         let needed = self.require_field.iter().filter(|_| self.level != Some(Level::Signature));
         match needed.into_iter().find(|field| !is_opened(field)) {
-            Some(field) => Err(Unexpected::NotOpened(field.clone())),
+            Some(field) => Err(ExpectationError::NotDisclosed(field.clone())),
             None => Ok(()),
         }
     }
 
-    fn allows(&self, mode: u8) -> bool {
-        let known = MODES.map(Mode::number).contains(&mode);
+    fn allows_mode(&self, mode: u8) -> bool {
+        let known = MODES.map(RevealMode::number).contains(&mode);
         match self.mode {
-            Some(asked) => asked.number() == mode,
+            Some(required) => required.number() == mode,
             None if self.level.is_some_and(|level| level < Level::Evidence) => known,
-            None => known && mode != Mode::FullReveal.number(),
+            None => known && mode != RevealMode::FullReveal.number(),
         }
     }
 }
 
-const MODES: [Mode; 3] = [Mode::FullReveal, Mode::ZktlsRequest, Mode::ZktlsFull];
+const MODES: [RevealMode; 3] =
+    [RevealMode::FullReveal, RevealMode::ZktlsRequest, RevealMode::ZktlsFull];
 
-/// A mode as it is named everywhere.
+/// Returns the name of a mode, the same everywhere.
 pub(crate) fn mode_name(number: u8) -> &'static str {
     match number {
-        number if number == Mode::FullReveal.number() => "full-reveal",
-        number if number == Mode::ZktlsRequest.number() => "zktls-request",
-        number if number == Mode::ZktlsFull.number() => "zktls-full",
+        number if number == RevealMode::FullReveal.number() => "full-reveal",
+        number if number == RevealMode::ZktlsRequest.number() => "zktls-request",
+        number if number == RevealMode::ZktlsFull.number() => "zktls-full",
         _ => "unknown",
     }
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
+fn parse_mode(text: &str) -> Result<RevealMode, String> {
     let found = MODES.into_iter().find(|mode| mode_name(mode.number()) == text);
     found.ok_or_else(|| "it must be zktls-full, zktls-request or full-reveal".to_owned())
 }
 
-/// Bounds are those of descriptors.
-fn field(text: &str) -> Result<String, String> {
-    let fine = (1..=100).contains(&text.len());
-    fine.then(|| text.to_owned()).ok_or_else(|| "it must have 1 to 100 bytes".to_owned())
+/// The limits are those of descriptors.
+fn parse_field(text: &str) -> Result<String, String> {
+    let is_valid = (1..=100).contains(&text.len());
+    is_valid.then(|| text.to_owned()).ok_or_else(|| "it must have 1 to 100 bytes".to_owned())
 }
 
 /// A DNS name in lower case and a port.
@@ -203,17 +213,17 @@ impl FromStr for Host {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "it must be a DNS name, as platform.example or platform.example:443";
+        let invalid = || "it must be a DNS name such as platform.example or platform.example:443";
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0)),
-            None => (text, Some(HTTPS)),
+            None => (text, Some(HTTPS_PORT)),
         };
         let label = |label: &str| {
             (1..=63).contains(&label.len())
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
-        let fine = name.len() <= 253 && name.split('.').all(label);
-        let port = port.filter(|_| fine).ok_or_else(wrong)?;
+        let is_valid = name.len() <= 253 && name.split('.').all(label);
+        let port = port.filter(|_| is_valid).ok_or_else(invalid)?;
         Ok(Self(name.to_ascii_lowercase(), port))
     }
 }
@@ -235,13 +245,13 @@ impl FromStr for DescriptorRef {
 }
 
 impl DescriptorRef {
-    fn sha256(&self) -> Result<[u8; 32], Failure> {
+    fn sha256(&self) -> Result<[u8; 32], VerifyError> {
         let path = match self {
             Self::Hash(hash) => return Ok(*hash),
             Self::File(path) => path,
         };
         let bad = |why: &dyn fmt::Display| {
-            Failure::File(format!("{} is no descriptor: {why}", path.display()))
+            VerifyError::File(format!("{} is not a valid descriptor: {why}", path.display()))
         };
         let bytes = read(path, MAX_DESCRIPTOR_BYTES)?;
         if bytes.len() > MAX_DESCRIPTOR_BYTES {
@@ -262,9 +272,9 @@ impl FromStr for Challenge {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-        let fine = bytes.filter(|bytes| (1..=MAX_CHALLENGE_BYTES).contains(&bytes.len()));
-        let wrong =
+        let is_valid = bytes.filter(|bytes| (1..=MAX_CHALLENGE_BYTES).contains(&bytes.len()));
+        let invalid =
             || format!("it must be 1 to {MAX_CHALLENGE_BYTES} bytes as base64url without padding");
-        fine.map(Self).ok_or_else(wrong)
+        is_valid.map(Self).ok_or_else(invalid)
     }
 }

@@ -1,41 +1,42 @@
-//! The files that are verified: a portable attestation, or its parts one by one.
+//! The input files of a verification: a portable attestation, or its parts as separate files.
 
 use std::{fs::File, io::Read as _, path::Path};
 
 use attestation::{
-    attest::{LONGEST_DISCLOSURE, partner_name, session_name},
+    attest::{MAX_DISCLOSURE_BYTES, partner_hash, session_hash},
     body::Body,
     evidence,
-    portable::{MAX_BYTES, Portable, Subject},
+    portable::{MAX_PORTABLE_BYTES, PortableAttestation, Subject},
     tlog::MAX_PROOF_BYTES,
 };
 
-use crate::Failure;
+use crate::VerifyError;
 
-/// What is verified, not yet verified.
-pub(crate) struct Input {
+/// The input of a verification, not verified yet.
+pub(crate) struct VerificationInput {
     pub(crate) attestation: Vec<u8>,
     pub(crate) disclosure: Option<Vec<u8>>,
     pub(crate) evidence: Option<Vec<u8>>,
-    /// The attestation's place in the log.
+    /// The attestation's inclusion proof.
     pub(crate) inclusion: Option<Vec<u8>>,
-    /// Whose the attestation is said to be; a portable one says so.
+    /// Session and partner according to a portable attestation.
     pub(crate) subject: Option<Subject>,
 }
 
-impl Input {
-    /// Reads the attestation's file and the others that were named. A part that was named takes the
-    /// place of the one in a portable file.
+impl VerificationInput {
+    /// Reads the attestation's file and the other files. A separate file replaces the same part of
+    /// a portable attestation.
     pub(crate) fn read(
         file: &Path,
         disclosure: Option<&Path>,
         evidence: Option<&Path>,
         inclusion: Option<&Path>,
-    ) -> Result<Self, Failure> {
-        let bytes = read(file, MAX_BYTES)?;
-        let mut input = if Portable::is_meant_by(&bytes) {
-            let Portable { attestation, disclosure, evidence, inclusion, subject, .. } =
-                Portable::read(&bytes)?;
+    ) -> Result<Self, VerifyError> {
+        let bytes = read(file, MAX_PORTABLE_BYTES)?;
+        let mut input = if PortableAttestation::has_format_prefix(&bytes) {
+            let PortableAttestation {
+                attestation, disclosure, evidence, inclusion, subject, ..
+            } = PortableAttestation::read(&bytes)?;
             let (disclosure, subject) = (Some(disclosure), Some(subject));
             Self { attestation, disclosure, evidence, inclusion, subject }
         } else {
@@ -43,10 +44,10 @@ impl Input {
             Self { attestation: bytes, disclosure, evidence, inclusion, subject: None }
         };
         if let Some(file) = disclosure {
-            input.disclosure = Some(read(file, LONGEST_DISCLOSURE)?);
+            input.disclosure = Some(read(file, MAX_DISCLOSURE_BYTES)?);
         }
         if let Some(file) = evidence {
-            input.evidence = Some(read(file, evidence::LONGEST)?);
+            input.evidence = Some(read(file, evidence::MAX_EVIDENCE_BYTES)?);
         }
         if let Some(file) = inclusion {
             input.inclusion = Some(read(file, MAX_PROOF_BYTES)?);
@@ -54,20 +55,24 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether the attestation is of whom a portable file says; the salt of these names, where it
-    /// does.
-    pub(crate) fn is_of_its_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, Failure> {
+    /// Checks that the attestation belongs to the session and partner that a portable file states.
+    /// Returns the salt of these names if it has one.
+    pub(crate) fn check_subject(&self, body: &Body) -> Result<Option<[u8; 32]>, VerifyError> {
         let Some(Subject { session, partner, salt }) = &self.subject else { return Ok(None) };
-        let names = (session_name(salt, session), partner_name(salt, partner));
-        if names == (body.session, body.partner) { Ok(Some(*salt)) } else { Err(Failure::Session) }
+        let names = (session_hash(salt, session), partner_hash(salt, partner));
+        if names == (body.session, body.partner) {
+            Ok(Some(*salt))
+        } else {
+            Err(VerifyError::Session)
+        }
     }
 }
 
-/// A file that is not longer than that; one byte more is read to tell.
-pub(crate) fn read(file: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
-    let cannot = |error| Failure::File(format!("{} cannot be read: {error}", file.display()));
+/// Reads a file up to `max_bytes` and one byte more, so that the caller detects a longer file.
+pub(crate) fn read(file: &Path, max_bytes: usize) -> Result<Vec<u8>, VerifyError> {
+    let failed = |error| VerifyError::File(format!("failed to read {}: {error}", file.display()));
     let mut bytes = vec![];
-    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(file).map_err(cannot)?.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(file).map_err(failed)?.take(limit).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }

@@ -1,10 +1,10 @@
-//! What a verified attestation says, as it is printed.
+//! The printed report of a verified attestation.
 
 use std::net::IpAddr;
 
 use attestation::{
     attest::Disclosure,
-    body::{Body, Server},
+    body::{AttestedServer, Body},
     full_reveal::Findings,
     portable::Subject,
     signed::{Attestation, Issuer, hex},
@@ -16,40 +16,40 @@ use serde_json::{Map, Value, json, value::RawValue};
 use uuid::Uuid;
 
 use crate::{
+    error::VerifyError,
     expectations::{Level, mode_name},
-    failure::Failure,
-    log::Logged,
-    proved::{assumes, proves},
+    log::LogInclusion,
+    statements::{assumes, proves},
 };
 
-/// What is printed.
+/// The printed report.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
     members: Map<String, Value>,
-    /// None where nothing is told of the attestation.
+    /// `None` if nothing is reported about the attestation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    claims: Option<Vec<ShownClaim>>,
+    claims: Option<Vec<ReportedClaim>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ShownClaim {
+struct ReportedClaim {
     field: String,
     pointer: String,
-    /// Numbers as they are written: `Value` would round those of more than 64 bits.
+    /// Numbers keep their text: `Value` would round those of more than 64 bits.
     value: Option<Box<RawValue>>,
 }
 
 impl Report {
-    /// Of something that is not genuine, or was not looked at.
-    pub(crate) fn refused(failure: &Failure) -> Self {
+    /// Returns the report of an attestation that is not genuine or was not examined.
+    pub(crate) fn refused(failure: &VerifyError) -> Self {
         let mut report = Self::default();
         report.conclude(Some(failure));
         report
     }
 
-    /// Says whether it is accepted.
-    pub(crate) fn conclude(&mut self, refused: Option<&Failure>) {
+    /// Adds whether the attestation is accepted.
+    pub(crate) fn conclude(&mut self, refused: Option<&VerifyError>) {
         self.members.insert("accepted".to_owned(), refused.is_none().into());
         if let Some(failure) = refused {
             self.members.insert("refused".to_owned(), failure.json());
@@ -57,45 +57,45 @@ impl Report {
     }
 
     pub(crate) fn json(&self) -> String {
-        // Texts, numbers and what was read as JSON are always written.
+        // Serialization cannot fail: the values are texts, numbers and parsed JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What was shown beside an attestation.
-pub(crate) struct Shown<'a> {
+/// The verified parts of an attestation and its context.
+pub(crate) struct Verified<'a> {
     pub(crate) disclosure: Option<&'a Disclosure>,
-    /// What its evidence was found to say.
+    /// The findings of its evidence.
     pub(crate) found: Option<Findings>,
-    /// Where its log has it.
-    pub(crate) logged: Option<Logged>,
-    /// Whose a portable attestation was found to be.
+    /// Its verified inclusion in the log.
+    pub(crate) logged: Option<LogInclusion>,
+    /// The verified subject of a portable attestation.
     pub(crate) subject: Option<&'a Subject>,
-    /// What the lists of keys say of its key.
+    /// The listed entry of its key.
     pub(crate) issuer: Option<&'a Issuer>,
-    /// Names of what it is held against.
+    /// Names of the checked properties.
     pub(crate) checked: &'a [&'static str],
-    /// Whether the request and the response are told too.
+    /// Whether the report includes the request and the response.
     pub(crate) transcript: bool,
 }
 
-impl Shown<'_> {
-    /// How much was verified.
+impl Verified<'_> {
+    /// Returns how much was verified.
     pub(crate) const fn level(&self) -> Level {
         match self {
-            Shown { found: Some(_), .. } => Level::Evidence,
-            Shown { disclosure: Some(_), .. } => Level::Disclosure,
-            Shown { .. } => Level::Signature,
+            Verified { found: Some(_), .. } => Level::Evidence,
+            Verified { disclosure: Some(_), .. } => Level::Disclosure,
+            Verified { .. } => Level::Signature,
         }
     }
 
-    /// Whether a field's value is known.
-    pub(crate) fn is_opened(&self, body: &Body, field: &str) -> bool {
+    /// Returns whether a field's value is known.
+    pub(crate) fn is_known(&self, body: &Body, field: &str) -> bool {
         let place = body.claims.iter().position(|claim| claim.field == field);
         place.is_some_and(|at| self.value(at).is_some())
     }
 
-    /// A claim's value; none where it is not known, or is none that a claim can have.
+    /// Returns a claim's value, or `None` if it is unknown or not a scalar.
     fn value(&self, at: usize) -> Option<Box<RawValue>> {
         let opened = || self.disclosure?.claim(u32::try_from(at).ok()?);
         let found = || self.found.as_ref()?.claims.get(at).map(|(_, value)| value.as_str());
@@ -108,19 +108,20 @@ impl Shown<'_> {
         RawValue::from_string(text).ok()
     }
 
-    /// Headers whose values the prover chose; none where the evidence was not examined.
+    /// Returns the headers whose values the prover chose, or `None` if the evidence was not
+    /// examined.
     pub(crate) fn chosen(&self) -> Option<Vec<(&str, String)>> {
         let found = self.found.as_ref()?;
         let chosen = found.request.chosen.iter().map(|chosen| {
-            let value = found.said.get(chosen.value.clone()).unwrap_or_default();
+            let value = found.request_bytes.get(chosen.value.clone()).unwrap_or_default();
             (chosen.header.as_str(), String::from_utf8_lossy(value).into_owned())
         });
         Some(chosen.collect())
     }
 }
 
-pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
-    let claims = attestation.body.claims.iter().enumerate().map(|(at, claim)| ShownClaim {
+pub(crate) fn report(attestation: &Attestation, shown: &Verified<'_>) -> Report {
+    let claims = attestation.body.claims.iter().enumerate().map(|(at, claim)| ReportedClaim {
         field: claim.field.clone(),
         pointer: claim.pointer.clone(),
         value: shown.value(at),
@@ -130,8 +131,8 @@ pub(crate) fn report(attestation: &Attestation, shown: &Shown<'_>) -> Report {
     Report { members, claims: Some(claims.collect()) }
 }
 
-/// All of the report but the claims.
-fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
+/// Returns all members of the report except the claims.
+fn members(attestation: &Attestation, shown: &Verified<'_>) -> Value {
     let body = &attestation.body;
     json!({
         "level": shown.level().name(),
@@ -161,8 +162,8 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
             "cipherSuite": format!("{:#06x}", body.tls.suite),
         },
         "times": {
-            "opened": time(body.time.opened), "closed": time(body.time.closed),
-            "signed": time(body.time.signed),
+            "opened": format_time(body.time.opened), "closed": format_time(body.time.closed),
+            "signed": format_time(body.time.signed),
         },
         "request": {
             "method": body.request.method, "target": body.request.target,
@@ -179,8 +180,8 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
             "bodyLength": body.response.body_length, "hiddenBytes": body.response.hidden,
         },
         "log": {
-            "index": body.log.index, "before": hex(&body.log.before),
-            "inclusion": shown.logged.as_ref().map(Logged::json),
+            "index": body.log.index, "before": hex(&body.log.previous_hash),
+            "inclusion": shown.logged.as_ref().map(LogInclusion::json),
         },
         "evidence": shown.found.as_ref().map(|found| evidence(found, shown.transcript)),
         "proves": proves(body, shown),
@@ -188,32 +189,32 @@ fn members(attestation: &Attestation, shown: &Shown<'_>) -> Value {
     })
 }
 
-/// As the partner set it; none where it set none.
+/// Returns the partner's challenge, or `None` if it set none.
 fn challenge(body: &Body) -> Option<String> {
     let set = !body.challenge.is_empty();
     set.then(|| URL_SAFE_NO_PAD.encode(&body.challenge))
 }
 
-/// The key that signed, and what the lists of keys say of it.
+/// Returns the key that signed, with its listed entry.
 fn issuer(body: &Body, listed: Option<&Issuer>) -> Value {
     json!({
         "name": listed.map(|issuer| &issuer.name), "keyId": hex(&body.issuer),
-        "validFrom": listed.and_then(|issuer| time(issuer.valid_from)),
-        "validTo": listed.and_then(|issuer| time(issuer.valid_to)),
-        "revokedAt": listed.and_then(|issuer| issuer.revoked_at).and_then(time),
+        "validFrom": listed.and_then(|issuer| format_time(issuer.valid_from)),
+        "validTo": listed.and_then(|issuer| format_time(issuer.valid_to)),
+        "revokedAt": listed.and_then(|issuer| issuer.revoked_at).and_then(format_time),
         "version": body.attestor.version, "binarySha256": hex(&body.attestor.sha256),
     })
 }
 
-/// Where the attestor connected to; none where these are not 4 or 16 bytes.
-fn address(server: &Server) -> Option<String> {
+/// Returns the address that the attestor connected to, or `None` if it does not have 4 or 16 bytes.
+fn address(server: &AttestedServer) -> Option<String> {
     let four = <[u8; 4]>::try_from(server.address.as_slice()).map(IpAddr::from);
     let sixteen = || <[u8; 16]>::try_from(server.address.as_slice()).map(IpAddr::from);
     four.or_else(|_| sixteen()).ok().map(|address| address.to_string())
 }
 
-/// How the attestor came by that address.
-fn resolver(server: &Server) -> &'static str {
+/// Returns how the attestor resolved that address.
+fn resolver(server: &AttestedServer) -> &'static str {
     match server.resolver {
         0 => "dns",
         1 => "configuration",
@@ -221,7 +222,7 @@ fn resolver(server: &Server) -> &'static str {
     }
 }
 
-fn egress(server: &Server) -> &'static str {
+fn egress(server: &AttestedServer) -> &'static str {
     match server.egress {
         0 => "direct",
         1 => "proxy",
@@ -229,8 +230,8 @@ fn egress(server: &Server) -> &'static str {
     }
 }
 
-/// What somebody else can compute again from the evidence, by other means. The bytes that were
-/// exchanged are in it only on request: they hold more than was declared.
+/// Returns values that other programs can compute again from the evidence. The exchanged bytes are
+/// included only on request, because they contain undeclared data.
 fn evidence(found: &Findings, transcript: bool) -> Value {
     let (connection, response) = (&found.connection, &found.response);
     let mut evidence = json!({
@@ -243,15 +244,15 @@ fn evidence(found: &Findings, transcript: bool) -> Value {
     });
     if let (true, Some(fields)) = (transcript, evidence.as_object_mut()) {
         let head: Vec<_> = response.lines.iter().map(|line| hex(line)).collect();
-        fields.insert("request".to_owned(), hex(&found.said).into());
+        fields.insert("request".to_owned(), hex(&found.request_bytes).into());
         fields.insert("responseHead".to_owned(), head.into());
         fields.insert("responseBody".to_owned(), hex(&response.body).into());
     }
     evidence
 }
 
-/// RFC 3339; none for a time that no calendar has.
-pub(crate) fn time(milliseconds: u64) -> Option<String> {
-    let moment = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
-    Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+/// Formats a time by RFC 3339, or returns `None` if it is out of the calendar's range.
+pub(crate) fn format_time(milliseconds: u64) -> Option<String> {
+    let time = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
+    Some(time.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

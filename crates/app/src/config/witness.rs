@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
 };
 
-use prover::Address;
+use prover::AttestorAddress;
 use url::Url;
 
 use super::values::{socket, within};
@@ -14,7 +14,7 @@ use super::values::{socket, within};
 #[derive(Debug, Clone)]
 pub struct Attesting {
     /// None: an attestor of our own, for the sandbox platform alone.
-    pub attestor: Option<Address>,
+    pub attestor: Option<AttestorAddress>,
     /// How many proofs are made at once.
     pub proofs: usize,
     /// Of them, for one team.
@@ -40,7 +40,7 @@ pub(super) fn attesting(values: &BTreeMap<String, String>, faults: &mut Vec<Stri
 }
 
 /// The configured attestor: `tls://[TOKEN@]HOST[:PORT]` and its public keys in hexadecimal.
-fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<Address> {
+fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<AttestorAddress> {
     let (url, keys) = (values.get("attestor_url"), values.get("attestor_key"));
     let (Some(url), Some(keys)) = (url, keys) else {
         if url.is_some() || keys.is_some() {
@@ -58,7 +58,7 @@ fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Optio
         faults.push("attestor_key must be 64 hexadecimal digits, or several with commas".into());
     }
     let url = parsed?;
-    Some(Address {
+    Some(AttestorAddress {
         host: host?,
         port: url.port().unwrap_or(PORT),
         token: url.username().to_owned(),

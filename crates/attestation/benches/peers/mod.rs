@@ -1,4 +1,5 @@
-//! Others who prove what a server said, by the packages that they give out, each in processes of its own.
+//! Other systems that prove a server's response, in their published packages, each in its own
+//! processes.
 
 use std::{path::Path, process::Command};
 
@@ -7,12 +8,13 @@ use serde_json::Value;
 const RECLAIM: &str = "@reclaimprotocol/zk-symmetric-crypto 5.1.3 (stwo)";
 const TLSNOTARY: &str = "tlsn-wasm 0.1.0-alpha.12";
 
-/// Proves that some key opens so many bytes, which is the part of ours that takes the time.
+/// Proves that some key decrypts this number of bytes, which is the expensive part of an
+/// attestation.
 pub(crate) fn reclaim(bytes: usize) -> Value {
     run("reclaim", &[&bytes.to_string()])
 }
 
-/// A whole request with a cookie of so many bytes, hidden, and a response that is shown.
+/// Runs a complete request with a hidden cookie of this length, and a revealed response.
 pub(crate) fn tlsnotary(cookie: usize, response: usize) -> Value {
     run("tlsnotary", &["chromium", &cookie.to_string(), &response.to_string()])
 }
@@ -23,7 +25,7 @@ fn run(peer: &str, arguments: &[&str]) -> Value {
     let output = output.unwrap();
     assert!(
         output.status.success(),
-        "`npm ci` in tests/peers/{peer}, as `cargo xtask bench` does: {}",
+        "run `npm ci` in tests/peers/{peer}, as `cargo xtask bench` does: {}",
         String::from_utf8_lossy(&output.stdout)
     );
     serde_json::from_slice(&output.stdout).unwrap()
@@ -46,7 +48,7 @@ pub(crate) fn beside_reclaim(figure: &Value) -> String {
     )
 }
 
-/// Proving and verifying are one conversation there.
+/// Proving and verifying are one interactive protocol there.
 pub(crate) fn beside_tlsnotary(figure: &Value) -> String {
     let peer = |name: &str| figure["tlsnotary"][name].as_f64().unwrap();
     let own = |name: &str| figure[name].as_f64().unwrap();

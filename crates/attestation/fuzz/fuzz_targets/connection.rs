@@ -1,5 +1,5 @@
-//! Any bytes of both directions, under any secret, are refused in peace: nobody has a certificate
-//! that is believed here.
+//! Arbitrary bytes of both directions, under any secret, are refused without a panic: no
+//! certificate is trusted here.
 #![no_main]
 
 use attestation::{

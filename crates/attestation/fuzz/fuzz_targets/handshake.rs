@@ -1,15 +1,15 @@
-//! A connection whose secrets the attacker has: whatever is encrypted into the server's flight and
-//! after it, all of it fitting, nothing but what the server said is found.
+//! A connection whose secrets the attacker has: for any modification of the server's flight or
+//! data, encrypted correctly, the findings are those of the server's actual data.
 #![no_main]
 
-#[path = "../../tests/attacks/anybody.rs"]
-mod anybody;
-#[expect(dead_code, reason = "the attacks use the rest")]
+#[path = "../../tests/attacks/any_certificate.rs"]
+mod any_certificate;
+#[expect(dead_code, reason = "the attacks use the other items")]
 #[path = "../../tests/attacks/forge.rs"]
 mod forge;
-#[expect(dead_code, reason = "the attacks use the rest")]
-#[path = "../../tests/attacks/scene.rs"]
-mod scene;
+#[expect(dead_code, reason = "the attacks use the other items")]
+#[path = "../../tests/attacks/setup.rs"]
+mod setup;
 
 use std::sync::LazyLock;
 
@@ -18,11 +18,11 @@ use libfuzzer_sys::fuzz_target;
 
 use crate::{
     forge::Inner,
-    scene::{Scene, Session},
+    setup::{Setup, Session},
 };
 
 static HONEST: LazyLock<(Session, Findings)> = LazyLock::new(|| {
-    let session = Scene::default().play();
+    let session = Setup::default().play();
     let found = session.examine().unwrap();
     (session, found)
 });
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     let changed = session.with(|parts| {
         let place = usize::from(*place % 8);
         match parts.flight.get_mut(place) {
-            // Laid over a message from some place on, or one more.
+            // Overwrites a message from some position on, or adds one.
             Some(message) => {
                 let at = usize::from(*at).min(message.len());
                 message.truncate(at);
@@ -43,11 +43,11 @@ fuzz_target!(|bytes: &[u8]| {
             None if place == 6 => parts.server.insert(0, Inner::new(*kind, rest)),
             None => parts.server.push(Inner::new(*kind, rest)),
         }
-        // The Finished is made to fit, but where it is what was changed.
+        // The Finished is corrected, except if it is the modified message.
         parts.finish = place != 3 && parts.flight.last().is_some_and(|message| message.len() >= 4);
     });
     if let Ok(found) = changed.examine() {
-        // Tickets may come, and are passed over.
+        // Tickets are allowed and skipped.
         assert_eq!((&found.claims, &found.response), (&honest.claims, &honest.response));
     }
 });

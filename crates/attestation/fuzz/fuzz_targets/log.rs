@@ -1,5 +1,5 @@
-//! Any bytes are refused in peace as a checkpoint, a proof, a bundle or a key of a log; what is
-//! read has one form. Nobody has the key that is believed here.
+//! Arbitrary bytes are refused without a panic as a checkpoint, a proof, a bundle or a key of a
+//! log; accepted ones have one encoding. The trusted key's private key is unknown here.
 #![no_main]
 
 use attestation::tlog::{
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 const KEY: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(known) = NoteKey::parse(KEY) else { unreachable!("the key is one") };
+    let Ok(known) = NoteKey::parse(KEY) else { unreachable!("the key is valid") };
     if let Ok(checkpoint) = SignedCheckpoint::parse(bytes) {
         assert_eq!(checkpoint.write().as_bytes(), bytes);
         assert!(checkpoint.unverified().size <= MAX_TREE_SIZE);
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(entries) = read_bundle(rest, u16::from(*width)) {
         assert_eq!(write_bundle(entries).as_deref(), Ok(rest));
     }
-    // Sizes and paths that anybody may claim.
+    // Sizes and paths that an attacker may claim.
     let Some((size, rest)) = rest.split_first_chunk() else { return };
     let Some((index, rest)) = rest.split_first_chunk() else { return };
     let (size, index) = (u64::from_be_bytes(*size), u64::from_be_bytes(*index));

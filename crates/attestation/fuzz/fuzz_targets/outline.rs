@@ -1,5 +1,5 @@
-//! What is hidden of a JSON body follows from what is seen of it, and what is declared of it is what
-//! is read of the whole.
+//! The hidden parts of a JSON body depend on its visible bytes only, and the declared values are
+//! those of the complete body.
 #![no_main]
 
 use attestation::{
@@ -41,9 +41,9 @@ fuzz_target!(|input: (Vec<String>, &[u8])| {
         assert!(bytes[part.range.clone()].iter().all(|byte| part.class.has(*byte)));
         seen[part.range.clone()].fill(0);
     }
-    let found = read(Seen { bytes: &seen, hidden: &ranges }, &descriptor).expect("it is the one");
+    let found = read(Seen { bytes: &seen, hidden: &ranges }, &descriptor).expect("it is the only disclosure");
     assert_eq!(found.hidden, hidden);
-    // Where all of it can be read, each claim is what a pointer leads to.
+    // If all of the body can be parsed, each claim is the value at its pointer.
     let Ok(whole) = json::read(body) else { return };
     for (claim, (_, value)) in descriptor.claims.iter().zip(&found.claims) {
         let read = json::read(value.as_bytes()).expect("a value");

@@ -1,4 +1,5 @@
-//! What prover and attestor say to each other, and evidence: what is read is written the same way.
+//! Messages between prover and attestor, and evidence: encoding a decoded value gives the same
+//! bytes.
 #![no_main]
 
 use attestation::{

@@ -1,4 +1,4 @@
-//! A request that is read has one beginning, one end, and hidden parts in values alone.
+//! An accepted request has one prefix, one end, and hidden parts in values only.
 #![no_main]
 
 use attestation::{

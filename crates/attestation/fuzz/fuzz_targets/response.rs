@@ -1,5 +1,5 @@
-//! Any bytes give a response or a refusal, and its body a value or a refusal; what is read of a
-//! body is read the same when it is written again.
+//! Arbitrary bytes give a response or an error, and its body a value or an error; a body that is
+//! written again has the same value.
 #![no_main]
 
 use attestation::{descriptor::Mode, http::response::read, json};
@@ -10,6 +10,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(response.body.len() <= bytes.len() && response.head_length <= bytes.len());
     }
     let Ok(value) = json::read(bytes) else { return };
-    let again = json::read(value.to_string().as_bytes()).expect("what was written can be read");
+    let again = json::read(value.to_string().as_bytes()).expect("a written value can be parsed");
     assert_eq!(again, value);
 });

@@ -1,15 +1,15 @@
-//! What a lying prover tells of an honest connection, with a proof that is believed: what is found
-//! is what an honest one tells, or the statement to be proved is another one.
+//! A lying prover's reveal of an honest connection, with a backend that accepts every proof: the
+//! findings are those of an honest reveal, or the statement to be proved differs.
 #![no_main]
 
-#[path = "../../tests/attacks/anybody.rs"]
-mod anybody;
-#[expect(dead_code, reason = "the attacks use the rest")]
+#[path = "../../tests/attacks/any_certificate.rs"]
+mod any_certificate;
+#[expect(dead_code, reason = "the attacks use the other items")]
 #[path = "../../tests/attacks/forge.rs"]
 mod forge;
-#[expect(dead_code, reason = "the attacks use the rest")]
-#[path = "../../tests/attacks/scene.rs"]
-mod scene;
+#[expect(dead_code, reason = "the attacks use the other items")]
+#[path = "../../tests/attacks/setup.rs"]
+mod setup;
 
 use std::{
     ops::Range,
@@ -29,10 +29,10 @@ use rustls_pki_types::UnixTime;
 
 use crate::{
     forge::Inner,
-    scene::{HOST, Scene, Session, descriptor},
+    setup::{HOST, Setup, Session, descriptor},
 };
 
-/// Believes every proof, and keeps what it would be one of.
+/// Accepts every proof, and records the statement.
 #[derive(Default)]
 struct Believing(Mutex<Option<Statement>>);
 
@@ -55,7 +55,7 @@ impl ZkBackend for Believing {
     }
 }
 
-/// A connection with what is told of it, and what follows.
+/// A connection with its honest reveal, and the results.
 struct Honest {
     session: Session,
     descriptor: Descriptor,
@@ -66,7 +66,7 @@ struct Honest {
 
 impl Honest {
     fn of(mode: Mode) -> Self {
-        let session = Scene::default().play().with(|parts| {
+        let session = Setup::default().play().with(|parts| {
             let data = parts.server.iter().position(|inner| inner.kind == 23);
             let whole = parts.server.remove(data.expect("a response")).content;
             let (first, second) = whole.split_at(90);
@@ -100,8 +100,8 @@ fn examined(
     let backend = Believing::default();
     let found = examine(capture, told, &backend, descriptor, &trust)?;
     let statement = backend.0.into_inner().expect("no panic before");
-    // The proof itself is not looked at here.
-    Ok((Findings { proof: None, ..found }, statement.expect("nothing is found without a proof")))
+    // The proof itself is not compared here.
+    Ok((Findings { proof: None, ..found }, statement.expect("findings need a proof")))
 }
 
 type Change = (u8, u16, u8);
@@ -167,7 +167,7 @@ fn change(told: &mut Reveal, (how, at, by): Change) {
 fuzz_target!(init: LazyLock::force(&HONEST), |input: (bool, Vec<Change>, &[u8])| {
     let (full, changes, bytes) = input;
     let Honest { session, descriptor, told, found, statement } = &HONEST[usize::from(full)];
-    // Changes of the honest one, or where there are none, any bytes in the place of one.
+    // Modifies the honest reveal or, without modifications, decodes arbitrary bytes as one.
     let mut told = told.clone();
     for one in changes.iter().take(8) {
         change(&mut told, *one);
@@ -177,5 +177,5 @@ fuzz_target!(init: LazyLock::force(&HONEST), |input: (bool, Vec<Change>, &[u8])|
         told = read;
     }
     let Ok((other, asked)) = examined(session, descriptor, &told) else { return };
-    assert!(asked != *statement || other == *found, "two things are found of one statement");
+    assert!(asked != *statement || other == *found, "one statement has two findings");
 });

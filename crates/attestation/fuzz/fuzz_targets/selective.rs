@@ -1,5 +1,5 @@
-//! Of any response, whatever is hidden: what is accepted, with hidden bytes that can be proved to be
-//! of their classes, is the one disclosure that there is.
+//! For any response and any hidden parts: an accepted disclosure, with hidden bytes that can be
+//! proved to belong to their classes, is the only one.
 #![no_main]
 
 use std::ops::Range;
@@ -42,19 +42,19 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, u8)>, Vec<u8>, &[u8])| {
         return;
     }
     let Ok(found) = read(Seen { bytes: &bytes, hidden: &hidden }, &descriptor) else {
-        assert_ne!(own, Ok(hidden), "the one disclosure is accepted");
+        assert_ne!(own, Ok(hidden), "the only disclosure is accepted");
         return;
     };
     assert!(found.hidden.iter().map(|part| &part.range).eq(&hidden));
     let fits = |part: &Hidden| bytes[part.range.clone()].iter().all(|byte| part.class.has(*byte));
-    // Some are refused as a whole, and nobody sees why where that is hidden: a DEL in a header, a code
-    // of an escape that is none.
+    // Some responses are refused as a whole for a reason that may be hidden: a DEL in a header, an
+    // invalid code of an escape.
     if let (true, Ok(own)) = (found.hidden.iter().all(fits), own) {
         assert_eq!(own, hidden);
     }
 });
 
-/// A response whose length is told rightly, in one piece or in chunks; or just what was given.
+/// Returns a response with a correct length, in one piece or in chunks; or exactly the given bytes.
 fn framed(framing: u8, headers: &[u8], body: &[u8]) -> Vec<u8> {
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n".as_slice();
     match framing {
@@ -74,7 +74,7 @@ fn framed(framing: u8, headers: &[u8], body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Moves an end of what is hidden, takes something out, or adds something.
+/// Moves an end of a hidden range, or removes or adds a range.
 fn change(hidden: &mut Vec<Range<usize>>, (how, which, by): (u8, u8, u8)) {
     let at = usize::from(which).checked_rem(hidden.len()).unwrap_or_default();
     let by = usize::from(by);

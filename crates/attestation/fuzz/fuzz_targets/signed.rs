@@ -1,5 +1,5 @@
-//! Any bytes are refused in peace: nobody has a key that is believed here. A disclosure and a
-//! portable attestation that are read have one form.
+//! Arbitrary bytes are refused without a panic: the private key of the trusted key is unknown here.
+//! An accepted disclosure or portable attestation has one encoding.
 #![no_main]
 
 use attestation::{

@@ -1,9 +1,9 @@
-//! Which bytes of a response are hidden where it is disclosed selectively: what stands behind the
-//! names of headers that reading it does not need, and of its body all that no claim names.
+//! Determines the hidden bytes of a selectively disclosed response: the values of headers that do
+//! not affect parsing, and all values of its body that no claim names.
 //!
-//! **Invariant:** the answer depends on nothing that it hides. A prover who sees everything and a
-//! witness who sees only the rest find the same ranges, so that there is one disclosure alone of a
-//! response, and a prover chooses nothing.
+//! **Invariant:** the result does not depend on the hidden bytes. A prover that sees everything and
+//! an attestor that sees only the rest find the same ranges, so that a response has exactly one
+//! disclosure, and a prover has no choice.
 
 #[cfg(test)]
 mod tests;
@@ -11,69 +11,73 @@ mod tests;
 use std::ops::Range;
 
 use super::{
-    Seen, line,
-    response::{self, BadResponse, Response},
+    RedactedBytes,
+    response::{self, ParsedResponse, ResponseError},
+    split_line,
 };
 use crate::{
-    descriptor::{Claim, Descriptor, Mode},
-    json::{BadJson, Outline, outline},
-    zk::Class,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
+    json::{JsonError, Outline, outline},
+    zk::ByteClass,
 };
 
-/// Headers whose values say how a response is read. All others are hidden.
-const NEEDED: &[&str] =
+/// Headers whose values determine how a response is parsed. All others are hidden.
+const FRAMING_HEADERS: &[&str] =
     &["content-encoding", "content-length", "content-type", "transfer-encoding"];
-/// What stands in the place of hidden bytes while the rest is read. It is allowed wherever
-/// something is hidden: in a header's value, in a string, in an escape behind `\u`, in a number.
+/// Stands for hidden bytes while the rest is parsed. It is valid wherever bytes are hidden: in a
+/// header's value, in a string, in an escape after `\u`, in a number.
 const PLACEHOLDER: u8 = b'0';
 
 /// A hidden part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenBytes {
     pub range: Range<usize>,
-    pub class: Class,
+    pub class: ByteClass,
 }
 
-/// Why what is seen of a response is not what may be seen of it.
+/// Why the visible part of a response is not exactly the part that must be visible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadDisclosure {
+pub enum SelectiveError {
     #[error("the response is refused: {0}")]
-    Response(#[from] BadResponse),
+    Response(#[from] ResponseError),
     #[error("the body is refused: {0}")]
-    Body(#[from] BadJson),
-    #[error("something else is hidden than the values that no claim names")]
+    Body(#[from] JsonError),
+    #[error("bytes other than the values without a claim are hidden")]
     Hidden,
 }
 
-/// A response of which only what is declared is seen.
+/// A response of which only the declared parts are visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selective {
-    /// The lines that are seen whole, and the body with zeros where it is hidden.
-    pub response: Response,
-    pub hidden: Vec<Hidden>,
-    /// By claim of the descriptor: the value as JSON text.
+pub struct SelectiveResponse {
+    /// The lines that are completely visible, and the body with zeros for hidden bytes.
+    pub response: ParsedResponse,
+    pub hidden: Vec<HiddenBytes>,
+    /// The value of each claim of the descriptor, as JSON text.
     pub claims: Vec<(String, String)>,
 }
 
-/// Reads a response of which parts are hidden.
+/// Parses a response with hidden parts.
 ///
 /// # Errors
-/// It is none that may be attested, or something else is hidden than what has to be.
-pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Selective, BadDisclosure> {
+/// The response cannot be attested, or other parts are hidden than the required ones.
+pub fn read(
+    seen: RedactedBytes<'_>,
+    descriptor: &Descriptor,
+) -> Result<SelectiveResponse, SelectiveError> {
     let mut readable = seen.bytes.to_vec();
     for hidden in seen.hidden {
-        readable.get_mut(hidden.clone()).ok_or(BadDisclosure::Hidden)?.fill(PLACEHOLDER);
+        readable.get_mut(hidden.clone()).ok_or(SelectiveError::Hidden)?.fill(PLACEHOLDER);
     }
     let (mut response, hidden, claims) = examine(&readable, descriptor)?;
     if !hidden.iter().map(|hidden| &hidden.range).eq(seen.hidden) {
-        return Err(BadDisclosure::Hidden);
+        return Err(SelectiveError::Hidden);
     }
     let lines = response.lines.split_first();
     let status = lines.map(|(status, _)| status.clone()).into_iter();
     let header_lines = lines.map(|(_, lines)| lines).unwrap_or_default();
     let headers = header_lines.iter().zip(&response.headers);
     // A header without a value has nothing to hide, and is left out like the others.
-    let needed = headers.filter(|(_, (name, _))| NEEDED.contains(&name.as_str()));
+    let needed = headers.filter(|(_, (name, _))| FRAMING_HEADERS.contains(&name.as_str()));
     response.lines = status.chain(needed.map(|(line, _)| line.clone())).collect();
     let mut shown = seen.bytes.to_vec();
     for hidden in seen.hidden {
@@ -81,48 +85,52 @@ pub fn read(seen: Seen<'_>, descriptor: &Descriptor) -> Result<Selective, BadDis
     }
     let body = response.parts.iter().flat_map(|part| shown.get(part.clone()).unwrap_or_default());
     response.body = body.copied().collect();
-    Ok(Selective { response, hidden, claims })
+    Ok(SelectiveResponse { response, hidden, claims })
 }
 
-/// What has to be hidden of a response that is seen whole.
+/// Returns the parts of a completely visible response that must be hidden.
 ///
 /// # Errors
-/// It is none that may be attested.
-pub fn to_hide(bytes: &[u8], descriptor: &Descriptor) -> Result<Vec<Hidden>, BadDisclosure> {
+/// The response cannot be attested.
+pub fn hidden_parts(
+    bytes: &[u8],
+    descriptor: &Descriptor,
+) -> Result<Vec<HiddenBytes>, SelectiveError> {
     examine(bytes, descriptor).map(|(_, hidden, _)| hidden)
 }
 
-type Examined = (Response, Vec<Hidden>, Vec<(String, String)>);
+type ParsedParts = (ParsedResponse, Vec<HiddenBytes>, Vec<(String, String)>);
 
-fn examine(bytes: &[u8], descriptor: &Descriptor) -> Result<Examined, BadDisclosure> {
-    let response = response::read(bytes, &descriptor.content_type, Mode::ZktlsFull)?;
+fn examine(bytes: &[u8], descriptor: &Descriptor) -> Result<ParsedParts, SelectiveError> {
+    let response = response::read(bytes, &descriptor.content_type, RevealMode::ZktlsFull)?;
     let pointers = descriptor.claims.iter().map(|claim| claim.pointer.as_str());
     let Outline { hidden, declared } = outline(&response.body, pointers)?;
     let whole = crate::json::read(declared.as_bytes())?;
-    let claim = |claim: &Claim| {
+    let claim = |claim: &ClaimDescriptor| {
         let value = crate::json::value(declared.as_bytes(), &whole, &claim.pointer)?;
-        Ok::<_, BadJson>((claim.field.clone(), value))
+        Ok::<_, JsonError>((claim.field.clone(), value))
     };
     let claims = descriptor.claims.iter().map(claim).collect::<Result<_, _>>()?;
     let mut all: Vec<_> = response
         .headers
         .iter()
-        .filter(|(name, _)| !NEEDED.contains(&name.as_str()))
-        .flat_map(|(_, value)| behind_colon(bytes, value))
-        .map(|range| Hidden { range, class: Class::Printable })
+        .filter(|(name, _)| !FRAMING_HEADERS.contains(&name.as_str()))
+        .flat_map(|(_, value)| header_value_ranges(bytes, value))
+        .map(|range| HiddenBytes { range, class: ByteClass::Printable })
         .collect();
-    all.extend(placed(&response.parts, hidden));
+    all.extend(map_to_response(&response.parts, hidden));
     Ok((response, all, claims))
 }
 
-/// What stands behind a header's colon, without tabs and other control characters, which stay. The
-/// spaces around the value are hidden with it: nobody who sees neither could tell which of them it
-/// begins and ends with.
-fn behind_colon(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
+/// Returns the ranges after a header's colon, without tabs and other control characters, which stay
+/// visible. The spaces around the value are hidden with it, because a reader that sees neither
+/// could not tell where the value starts and ends.
+fn header_value_ranges(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
     let before = bytes.get(..value.start).unwrap_or_default();
     let spaces = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace());
     let mut start = value.start - spaces.count();
-    let after = line(bytes.get(value.end..).unwrap_or_default()).map_or(0, |(rest, _)| rest.len());
+    let after =
+        split_line(bytes.get(value.end..).unwrap_or_default()).map_or(0, |(rest, _)| rest.len());
     let text = bytes.get(start..value.end + after).unwrap_or_default();
     let parts = text.split(|byte| *byte < b' ').map(|part| {
         let range = start..start + part.len();
@@ -132,8 +140,11 @@ fn behind_colon(bytes: &[u8], value: &Range<usize>) -> Vec<Range<usize>> {
     parts.filter(|range| !range.is_empty()).collect()
 }
 
-/// Where parts of the body are in the response; all of them in their order.
-fn placed(chunks: &[Range<usize>], hidden: Vec<(Range<usize>, Class)>) -> Vec<Hidden> {
+/// Maps ranges of the body to ranges of the response, in order.
+fn map_to_response(
+    chunks: &[Range<usize>],
+    hidden: Vec<(Range<usize>, ByteClass)>,
+) -> Vec<HiddenBytes> {
     let (mut before, mut found) = (0, vec![]);
     let mut hidden = hidden.into_iter().peekable();
     for chunk in chunks {
@@ -142,7 +153,7 @@ fn placed(chunks: &[Range<usize>], hidden: Vec<(Range<usize>, Class)>) -> Vec<Hi
             let (start, end) = (range.start.max(before), range.end.min(after));
             if start < end {
                 let range = chunk.start + start - before..chunk.start + end - before;
-                found.push(Hidden { range, class: *class });
+                found.push(HiddenBytes { range, class: *class });
             }
             if range.end > after {
                 break;

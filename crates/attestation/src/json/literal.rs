@@ -1,52 +1,52 @@
-//! Where a value stands in a text that was read before ([`super::read`]), so that a number can be
-//! taken as it is written: no type of a fixed size holds each.
+//! Finds the literal text of a value in a text that was parsed before ([`super::read`]), because no
+//! type of a fixed size represents every number.
 
-/// The text of the value that a pointer (RFC 6901) leads to. The text must be one that
-/// [`super::read`] takes; of others something or nothing is found.
+/// Returns the text of the value at a pointer (RFC 6901). The text must be one that [`super::read`]
+/// accepts; the result for other texts is unspecified.
 pub(super) fn literal<'a>(text: &'a [u8], pointer: &str) -> Option<&'a [u8]> {
-    let mut value = Text(text).value()?;
+    let mut value = Scanner(text).value()?;
     for token in pointer.split('/').skip(1) {
         value = member(value, &token.replace("~1", "/").replace("~0", "~"))?;
     }
     Some(value)
 }
 
-/// A member of an object by its name, or of an array by its index.
+/// Returns a member of an object by its name, or of an array by its index.
 fn member<'a>(compound: &'a [u8], token: &str) -> Option<&'a [u8]> {
     let (kind, rest) = compound.split_first().filter(|(kind, _)| b"{[".contains(kind))?;
-    let mut rest = Text(rest);
+    let mut rest = Scanner(rest);
     let mut index = 0_usize;
     loop {
-        let is_meant = if *kind == b'{' {
+        let matches = if *kind == b'{' {
             let name: String = serde_json::from_slice(rest.value()?).ok()?;
-            rest.after(b':')?;
+            rest.skip(b':')?;
             name == token
         } else {
             index.to_string() == token
         };
         let value = rest.value()?;
-        if is_meant {
+        if matches {
             return Some(value);
         }
-        rest.after(b',')?;
+        rest.skip(b',')?;
         index += 1;
     }
 }
 
-/// What is left of a text.
-struct Text<'a>(&'a [u8]);
+/// The remaining text.
+struct Scanner<'a>(&'a [u8]);
 
-impl<'a> Text<'a> {
-    /// Passes over spaces and this byte.
-    fn after(&mut self, byte: u8) -> Option<()> {
+impl<'a> Scanner<'a> {
+    /// Skips spaces and this byte.
+    fn skip(&mut self, byte: u8) -> Option<()> {
         self.0 = self.0.trim_ascii_start().strip_prefix(&[byte])?;
         Some(())
     }
 
-    /// The next value, without the spaces around it.
+    /// Returns the next value, without the spaces around it.
     fn value(&mut self) -> Option<&'a [u8]> {
         self.0 = self.0.trim_ascii_start();
-        let (mut deep, mut quoted, mut escaped) = (0_usize, false, false);
+        let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         let end = self.0.iter().position(|byte| {
             if quoted {
                 (quoted, escaped) = (escaped || *byte != b'"', !escaped && *byte == b'\\');
@@ -54,9 +54,9 @@ impl<'a> Text<'a> {
             }
             match byte {
                 b'"' => quoted = true,
-                b'{' | b'[' => deep += 1,
-                b'}' | b']' if deep > 0 => deep -= 1,
-                b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' => return deep == 0,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth > 0 => depth -= 1,
+                b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' => return depth == 0,
                 _ => (),
             }
             false
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_found_as_they_are_written() {
+    fn values_keep_their_literal_text() {
         let text = br#" {"a" : [ 1.0 ,{"b/c":-0,"d~":"}]\\\",","":18446744073709551617}, 0.1 ] ,
             "\u0061b":1E+2,"e":{},"f":[] } "#;
         for (pointer, written) in [

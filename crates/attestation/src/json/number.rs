@@ -1,14 +1,14 @@
-//! Values held against each other as they are written: numbers by the decimal that the text says,
-//! which no type of a fixed size holds each of.
+//! Compares values by their literal text: numbers as decimals, because no type of a fixed size
+//! represents every number.
 
 use serde_json::Value;
 
 use super::read;
 
-/// Whether two JSON texts are the same value of a claim: a string, number, boolean or null. Numbers
-/// are the same where no digit of their values differs: `1e2` is `100.0`, and not `100.1`.
+/// Returns whether two JSON texts are the same value of a claim: a string, number, boolean or null.
+/// Numbers are compared exactly: `1e2` equals `100.0`, but not `100.1`.
 #[must_use]
-pub fn is_same(one: &str, other: &str) -> bool {
+pub fn same_value(one: &str, other: &str) -> bool {
     match (read(one.as_bytes()), read(other.as_bytes())) {
         (Ok(Value::Number(_)), Ok(Value::Number(_))) => {
             let (one, other) = (one.trim_ascii(), other.trim_ascii());
@@ -20,18 +20,18 @@ pub fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// A decimal number in one form: of its digits neither the first nor the last is a zero, and zero has
-/// none.
+/// A normalized decimal number: its digits neither start nor end with a zero, and zero has no
+/// digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Decimal {
     negative: bool,
     digits: String,
-    /// Of ten, by which the digits as a whole number are multiplied.
+    /// The power of ten by which the digits, as an integer, are multiplied.
     exponent: i64,
 }
 
 impl Decimal {
-    /// None where the exponent has more than 64 bits.
+    /// Returns `None` if the exponent has more than 64 bits.
     fn read(number: &str) -> Option<Self> {
         let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let exponent: i64 = exponent.parse().ok()?;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_same_by_every_digit() {
+    fn numbers_are_compared_exactly() {
         for (one, other) in [
             ("18446744073709551617", "18446744073709551617"),
             ("1", "1.0"),
@@ -68,7 +68,7 @@ mod tests {
             (" 7", "7 "),
             ("1e-99999999999999999999", "1e-99999999999999999999"),
         ] {
-            assert!(is_same(one, other) && is_same(other, one), "{one} {other}");
+            assert!(same_value(one, other) && same_value(other, one), "{one} {other}");
         }
         for (one, other) in [
             ("18446744073709551616", "18446744073709551617"),
@@ -83,14 +83,14 @@ mod tests {
             ("1", "\"1\""),
             ("0", "false"),
         ] {
-            assert!(!is_same(one, other) && !is_same(other, one), "{one} {other}");
+            assert!(!same_value(one, other) && !same_value(other, one), "{one} {other}");
         }
     }
 
     #[test]
-    fn other_values_are_the_same_however_they_are_written() {
-        assert!(is_same(r#""\u0041""#, r#""A""#));
-        assert!(is_same("null", "null") && is_same("true", "true"));
+    fn other_values_are_compared_after_parsing() {
+        assert!(same_value(r#""\u0041""#, r#""A""#));
+        assert!(same_value("null", "null") && same_value("true", "true"));
         for (one, other) in [
             ("null", "false"),
             ("\"a\"", "\"b\""),
@@ -99,7 +99,7 @@ mod tests {
             ("", ""),
             ("x", "x"),
         ] {
-            assert!(!is_same(one, other), "{one} {other}");
+            assert!(!same_value(one, other), "{one} {other}");
         }
     }
 }

@@ -1,81 +1,80 @@
-//! The structure of a JSON text (RFC 8259), of which the values that nobody asked for are hidden.
+//! The structure of a JSON text (RFC 8259), with all undeclared values hidden.
 //!
-//! What is decided here about a byte depends on the bytes that stay seen alone: a text in which each
-//! hidden byte is replaced by a zero digit has the same outline. So names stay seen in each object
-//! on the way to a declared value, where a hidden one could come twice; in all others they are
-//! hidden too.
+//! The decision about each byte depends on visible bytes only: a text with a zero digit for each
+//! hidden byte has the same outline. Names therefore stay visible in each object on the path to a
+//! declared value, where a hidden name could be a duplicate; they are hidden in all other objects.
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use super::{BadJson, DEEPEST};
-use crate::zk::Class;
+use super::{JsonError, MAX_DEPTH};
+use crate::zk::ByteClass;
 
-/// What is hidden of a text, and what is left of it.
+/// The hidden ranges of a text, and its declared part.
 pub(crate) struct Outline {
-    /// In the order of the text, none empty, none touching another.
-    pub(crate) hidden: Vec<(Range<usize>, Class)>,
-    /// A text with the declared values as they are written, and `null` for each other one.
+    /// In the order of the text, not empty, not adjacent.
+    pub(crate) hidden: Vec<(Range<usize>, ByteClass)>,
+    /// A text with the declared values in their literal form, and `null` for each other value.
     pub(crate) declared: String,
 }
 
-/// Finds what is hidden of a text in which the values at these pointers (RFC 6901) are declared.
+/// Finds the hidden ranges of a text in which the values at these pointers (RFC 6901) are declared.
 ///
 /// # Errors
-/// It is no JSON, too deep, or a declared value is an object or an array.
+/// The text is not JSON or nested too deeply, or a declared value is an object or an array.
 pub(crate) fn outline<'a>(
     text: &[u8],
     pointers: impl Iterator<Item = &'a str>,
-) -> Result<Outline, BadJson> {
+) -> Result<Outline, JsonError> {
     let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
-    let ways: Vec<Vec<String>> =
+    let paths: Vec<Vec<String>> =
         pointers.map(|pointer| pointer.split('/').skip(1).map(unescaped).collect()).collect();
-    let ways: Vec<&[String]> = ways.iter().map(Vec::as_slice).collect();
-    let mut reader = Reader { text, at: 0, hidden: vec![], declared: vec![] };
-    reader.spaces();
-    reader.value(&ways, DEEPEST)?;
-    reader.spaces();
+    let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+    let mut reader = OutlineParser { text, at: 0, hidden: vec![], declared: vec![] };
+    reader.skip_spaces();
+    reader.value(&paths, MAX_DEPTH)?;
+    reader.skip_spaces();
     if reader.at < text.len() {
-        return Err(reader.bad("something stands behind its end"));
+        return Err(reader.error("there are bytes after its end"));
     }
     let declared = String::from_utf8(reader.declared);
-    let declared = declared.map_err(|_| BadJson::Text("it is no UTF-8".to_owned()))?;
+    let declared = declared.map_err(|_| JsonError::Text("it is not UTF-8".to_owned()))?;
     Ok(Outline { hidden: reader.hidden, declared })
 }
 
-struct Reader<'a> {
+struct OutlineParser<'a> {
     text: &'a [u8],
     at: usize,
-    hidden: Vec<(Range<usize>, Class)>,
+    hidden: Vec<(Range<usize>, ByteClass)>,
     declared: Vec<u8>,
 }
 
-/// Whether a string is shown as it is, or what is in it is hidden.
+/// Whether all of a string is visible, or only its quotation marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum StringVisibility {
     Whole,
     Quotes,
 }
 
-impl Reader<'_> {
-    fn bad(&self, why: &str) -> BadJson {
-        BadJson::Text(format!("{why} at byte {}", self.at))
+impl OutlineParser<'_> {
+    fn error(&self, why: &str) -> JsonError {
+        JsonError::Text(format!("{why} at byte {}", self.at))
     }
 
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn spaces(&mut self) {
+    fn skip_spaces(&mut self) {
         while self.peek().is_some_and(|byte| b" \t\r\n".contains(&byte)) {
             self.at += 1;
         }
     }
 
-    /// Takes this byte, if it is the next one.
-    fn next_is(&mut self, byte: u8) -> bool {
+    /// Consumes this byte if it is the next one.
+    fn consume(&mut self, byte: u8) -> bool {
         let is = self.peek() == Some(byte);
         self.at += usize::from(is);
         is
@@ -85,163 +84,171 @@ impl Reader<'_> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// A value, and the ways that lead on from it to declared ones: with none it is hidden.
-    fn value(&mut self, ways: &[&[String]], deeper: usize) -> Result<(), BadJson> {
-        let is_declared = ways.iter().any(|way| way.is_empty());
+    /// Parses a value, with the remaining paths to declared values below it: without one it is
+    /// hidden.
+    fn value(&mut self, paths: &[&[String]], remaining_depth: usize) -> Result<(), JsonError> {
+        let is_declared = paths.iter().any(|path| path.is_empty());
         match self.peek() {
             Some(b'{' | b'[') if is_declared => {
-                Err(self.bad("a declared value is an object or an array"))
+                Err(self.error("a declared value is an object or an array"))
             }
             Some(open @ (b'{' | b'[')) => {
-                let deeper = deeper.checked_sub(1).ok_or_else(|| self.bad("it is too deep"))?;
+                let remaining_depth = remaining_depth
+                    .checked_sub(1)
+                    .ok_or_else(|| self.error("it is nested too deeply"))?;
                 self.at += 1;
-                self.compound(open == b'{', ways, deeper)
+                self.compound(open == b'{', paths, remaining_depth)
             }
             Some(b'"') => {
                 let start = self.at;
-                self.string(if is_declared { Shown::Whole } else { Shown::Quotes })?;
-                self.declare(is_declared, ways, start);
+                self.string(if is_declared {
+                    StringVisibility::Whole
+                } else {
+                    StringVisibility::Quotes
+                })?;
+                self.declare(is_declared, paths, start);
                 Ok(())
             }
             _ => {
                 let start = self.at;
-                while self.peek().is_some_and(|byte| Class::Scalar.has(byte)) {
+                while self.peek().is_some_and(|byte| ByteClass::Scalar.contains(byte)) {
                     self.at += 1;
                 }
                 if self.at == start {
-                    return Err(self.bad("a value is missing"));
+                    return Err(self.error("a value is missing"));
                 }
                 if !is_declared {
-                    self.hidden.push((start..self.at, Class::Scalar));
+                    self.hidden.push((start..self.at, ByteClass::Scalar));
                 }
-                self.declare(is_declared, ways, start);
+                self.declare(is_declared, paths, start);
                 Ok(())
             }
         }
     }
 
-    /// Notes a value without members, which began there.
-    fn declare(&mut self, is_declared: bool, ways: &[&[String]], start: usize) {
+    /// Adds a scalar value that started at `start` to the declared text.
+    fn declare(&mut self, is_declared: bool, paths: &[&[String]], start: usize) {
         if is_declared {
             let value = self.since(start).to_vec();
             self.declared.extend(value);
-        } else if !ways.is_empty() {
+        } else if !paths.is_empty() {
             self.declared.extend(b"null");
         }
     }
 
-    /// The members of an object or an array, up to its end.
+    /// Parses the members of an object or an array, up to its end.
     fn compound(
         &mut self,
         is_object: bool,
-        ways: &[&[String]],
-        deeper: usize,
-    ) -> Result<(), BadJson> {
-        let on_the_way = !ways.is_empty();
+        paths: &[&[String]],
+        remaining_depth: usize,
+    ) -> Result<(), JsonError> {
+        let on_path = !paths.is_empty();
         let (open, close) = if is_object { (b'{', b'}') } else { (b'[', b']') };
-        self.write(on_the_way, open);
-        self.spaces();
-        if self.next_is(close) {
-            self.write(on_the_way, close);
+        self.write(on_path, open);
+        self.skip_spaces();
+        if self.consume(close) {
+            self.write(on_path, close);
             return Ok(());
         }
         for index in 0_usize.. {
             let name = if is_object {
-                self.name(on_the_way)?
-            } else if on_the_way {
+                self.name(on_path)?
+            } else if on_path {
                 index.to_string()
             } else {
                 String::new()
             };
-            let on: Vec<&[String]> = ways
+            let on: Vec<&[String]> = paths
                 .iter()
-                .filter_map(|way| way.split_first())
+                .filter_map(|path| path.split_first())
                 .filter(|(token, _)| **token == name)
                 .map(|(_, rest)| rest)
                 .collect();
             let before = self.declared.len();
-            self.value(&on, deeper)?;
-            if on_the_way && self.declared.len() == before {
+            self.value(&on, remaining_depth)?;
+            if on_path && self.declared.len() == before {
                 self.declared.extend(b"null");
             }
-            self.spaces();
-            if self.next_is(b',') {
-                self.write(on_the_way, b',');
-                self.spaces();
-            } else if self.next_is(close) {
-                self.write(on_the_way, close);
+            self.skip_spaces();
+            if self.consume(b',') {
+                self.write(on_path, b',');
+                self.skip_spaces();
+            } else if self.consume(close) {
+                self.write(on_path, close);
                 return Ok(());
             } else {
-                return Err(self.bad("a comma or an end is missing"));
+                return Err(self.error("a comma or an end is missing"));
             }
         }
-        Err(self.bad("it has too many members"))
+        Err(self.error("it has too many members"))
     }
 
-    fn write(&mut self, on_the_way: bool, byte: u8) {
-        if on_the_way {
+    fn write(&mut self, on_path: bool, byte: u8) {
+        if on_path {
             self.declared.push(byte);
         }
     }
 
-    /// The name of a member with the colon and the spaces behind it; empty where it is hidden.
-    fn name(&mut self, on_the_way: bool) -> Result<String, BadJson> {
+    /// Parses the name of a member with its colon and the spaces after it. Returns an empty name if
+    /// it is hidden.
+    fn name(&mut self, on_path: bool) -> Result<String, JsonError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
-            return Err(self.bad("a name is missing"));
+            return Err(self.error("a name is missing"));
         }
-        self.string(if on_the_way { Shown::Whole } else { Shown::Quotes })?;
+        self.string(if on_path { StringVisibility::Whole } else { StringVisibility::Quotes })?;
         let mut name = String::new();
-        if on_the_way {
+        if on_path {
             let written = self.since(start).to_vec();
             let read = serde_json::from_slice(&written);
-            name = read.map_err(|error| BadJson::Text(error.to_string()))?;
+            name = read.map_err(|error| JsonError::Text(error.to_string()))?;
             self.declared.extend(written);
             self.declared.push(b':');
         }
-        self.spaces();
-        if !self.next_is(b':') {
-            return Err(self.bad("a colon is missing"));
+        self.skip_spaces();
+        if !self.consume(b':') {
+            return Err(self.error("a colon is missing"));
         }
-        self.spaces();
+        self.skip_spaces();
         Ok(name)
     }
 
-    /// A string with its quotation marks. Of a hidden one the beginnings of its escapes stay seen:
-    /// the backslash and the letter behind it, not the digits of a code.
-    fn string(&mut self, shown: Shown) -> Result<(), BadJson> {
+    /// Parses a string with its quotation marks. Of a hidden string the prefixes of escapes stay
+    /// visible: the backslash and the letter after it, but not the digits of a code.
+    fn string(&mut self, shown: StringVisibility) -> Result<(), JsonError> {
         self.at += 1;
         let mut start = self.at;
         loop {
-            let byte = self.peek().ok_or_else(|| self.bad("a string does not end"))?;
+            let byte = self.peek().ok_or_else(|| self.error("a string is not terminated"))?;
             match byte {
                 b'"' | b'\\' => {
-                    if shown == Shown::Quotes && start < self.at {
-                        self.hidden.push((start..self.at, Class::Text));
+                    if shown == StringVisibility::Quotes && start < self.at {
+                        self.hidden.push((start..self.at, ByteClass::Text));
                     }
                     self.at += 1;
                     if byte == b'"' {
                         return Ok(());
                     }
                     let kind = self.peek().filter(|kind| b"\"\\/bfnrtu".contains(kind));
-                    let kind = kind.ok_or_else(|| self.bad("an escape is none"))?;
+                    let kind = kind.ok_or_else(|| self.error("an escape is invalid"))?;
                     self.at += 1;
                     start = self.at;
                     if kind == b'u' {
-                        self.code()?;
+                        self.escape_digits()?;
                     }
                 }
-                0..0x20 => return Err(self.bad("a control character is in a string")),
+                0..0x20 => return Err(self.error("a string contains a control character")),
                 _ => self.at += 1,
             }
         }
     }
 
-    /// The four digits of an escape's code.
-    fn code(&mut self) -> Result<(), BadJson> {
+    /// Parses the four digits of an escape's code.
+    fn escape_digits(&mut self) -> Result<(), JsonError> {
         for _ in 0..4 {
             if !self.peek().is_some_and(|digit| digit.is_ascii_hexdigit()) {
-                return Err(self.bad("the code of an escape is none"));
+                return Err(self.error("the code of an escape is invalid"));
             }
             self.at += 1;
         }

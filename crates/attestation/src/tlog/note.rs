@@ -1,4 +1,4 @@
-//! Signed notes (C2SP signed-note) with Ed25519, and the keys that they are verified with.
+//! Signed notes (C2SP signed-note) with Ed25519, and their verifier keys.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use sha2::{Digest as _, Sha256};
 
-use super::{BadLog, MAX_NOTE_BYTES};
+use super::{MAX_NOTE_BYTES, TlogError};
 use crate::signed::{hex, unhex};
 
-/// The identifier of Ed25519 among the types of signatures.
+/// The signature type of Ed25519.
 const ED25519: u8 = 1;
-/// The most signatures of a note, and characters of a key's name.
+/// Maximum number of signatures of a note, and maximum length of a key's name in characters.
 const MAX_SIGNATURES: usize = 32;
 const MAX_NAME_CHARS: usize = 200;
 const DASH: &str = "\u{2014} ";
 
-/// A key with its name, as monitors are given it: `name+id+key`, where the id is the first four
-/// bytes of SHA-256 over the name, a newline, the type of the signature and the key.
+/// A key with its name, as monitors receive it: `name+id+key`, where the id is the first four bytes
+/// of SHA-256 over the name, a newline, the signature type and the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteKey {
     name: String,
@@ -27,31 +27,33 @@ pub struct NoteKey {
 
 impl NoteKey {
     /// # Errors
-    /// Where the name cannot be one, or the key is none.
-    pub fn new(name: &str, public_key: &[u8; 32]) -> Result<Self, BadLog> {
+    /// The name or the key is malformed.
+    pub fn new(name: &str, public_key: &[u8; 32]) -> Result<Self, TlogError> {
         if !is_key_name(name) {
-            return Err(BadLog::Form("the key's name has characters that it must not have"));
+            return Err(TlogError::Malformed(
+                "the key's name has characters that it must not have",
+            ));
         }
         let key = VerifyingKey::from_bytes(public_key);
-        let key = key.map_err(|_| BadLog::Form("the key is none of Ed25519"))?;
+        let key = key.map_err(|_| TlogError::Malformed("the key is not an Ed25519 key"))?;
         let hash: [u8; 32] =
             Sha256::digest([name.as_bytes(), &[b'\n', ED25519], public_key].concat()).into();
         let [first, second, third, fourth, ..] = hash;
         Ok(Self { name: name.to_owned(), id: [first, second, third, fourth], key })
     }
 
-    /// Reads the form in which it is given to monitors.
+    /// Parses the textual form for monitors.
     ///
     /// # Errors
-    /// Where it is none.
-    pub fn parse(text: &str) -> Result<Self, BadLog> {
-        let wrong = || BadLog::Form("a key is written as name+id+key");
+    /// It is malformed.
+    pub fn parse(text: &str) -> Result<Self, TlogError> {
+        let wrong = || TlogError::Malformed("a key is written as name+id+key");
         let mut parts = text.splitn(3, '+');
         let (name, id, key) = (parts.next(), parts.next(), parts.next());
         let ((name, id), key) = name.zip(id).zip(key).ok_or_else(wrong)?;
         let bytes = STANDARD.decode(key).map_err(|_| wrong())?;
         let [ED25519, key @ ..] = bytes.as_slice() else {
-            return Err(BadLog::Form("the key is none of Ed25519"));
+            return Err(TlogError::Malformed("the key is not an Ed25519 key"));
         };
         let known = Self::new(name, key.try_into().map_err(|_| wrong())?)?;
         if unhex(id).as_deref() == Some(&known.id) { Ok(known) } else { Err(wrong()) }
@@ -70,16 +72,16 @@ impl fmt::Display for NoteKey {
     }
 }
 
-/// Whether a key may have this name: not empty, neither spaces, control characters nor `+`, and up
-/// to 200 characters.
+/// Returns whether a key may have this name: not empty, without spaces, control characters and `+`,
+/// and up to 200 characters.
 #[must_use]
 pub fn is_key_name(name: &str) -> bool {
-    let fine =
+    let is_valid =
         |character: char| !character.is_whitespace() && !character.is_control() && character != '+';
-    (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine)
+    (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(is_valid)
 }
 
-/// A text with signatures. None of them is verified yet.
+/// A text with signatures that are not verified yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SignedNote {
     /// Ends with a newline.
@@ -98,35 +100,36 @@ impl SignedNote {
     /// Signs a text with keys of one name.
     ///
     /// # Errors
-    /// Where the name cannot be one.
-    pub(super) fn sign(text: String, name: &str, keys: &[&SigningKey]) -> Result<Self, BadLog> {
+    /// The name is malformed.
+    pub(super) fn sign(text: String, name: &str, keys: &[&SigningKey]) -> Result<Self, TlogError> {
         let sign = |key: &&SigningKey| {
             let NoteKey { name, id, .. } = NoteKey::new(name, key.verifying_key().as_bytes())?;
             let signature = key.sign(text.as_bytes()).to_bytes().to_vec();
             Ok(NoteSignature { name, id, signature })
         };
-        let signatures = keys.iter().map(sign).collect::<Result<_, BadLog>>()?;
+        let signatures = keys.iter().map(sign).collect::<Result<_, TlogError>>()?;
         Ok(Self { text, signatures })
     }
 
     /// # Errors
-    /// Where it is none, or too long.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, BadLog> {
+    /// It is malformed or too long.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, TlogError> {
         if bytes.len() > MAX_NOTE_BYTES {
-            return Err(BadLog::Long(MAX_NOTE_BYTES));
+            return Err(TlogError::TooLong(MAX_NOTE_BYTES));
         }
-        let note = str::from_utf8(bytes).map_err(|_| BadLog::Form("the note is not in UTF-8"))?;
+        let note =
+            str::from_utf8(bytes).map_err(|_| TlogError::Malformed("the note is not in UTF-8"))?;
         if note.chars().any(|character| character < ' ' && character != '\n') {
-            return Err(BadLog::Form("the note has control characters"));
+            return Err(TlogError::Malformed("the note has control characters"));
         }
         let split = note.rfind("\n\n").and_then(|at| note.split_at_checked(at + 1));
-        let (text, lines) = split.ok_or(BadLog::Form("the note has no signatures"))?;
+        let (text, lines) = split.ok_or(TlogError::Malformed("the note has no signatures"))?;
         let lines = lines.strip_prefix('\n').and_then(|lines| lines.strip_suffix('\n'));
-        let lines = lines.ok_or(BadLog::Form("the note does not end with a newline"))?;
+        let lines = lines.ok_or(TlogError::Malformed("the note does not end with a newline"))?;
         let signatures = lines.split('\n').take(MAX_SIGNATURES + 1).map(NoteSignature::parse);
         let signatures = signatures.collect::<Result<Vec<_>, _>>()?;
         if signatures.len() > MAX_SIGNATURES {
-            return Err(BadLog::Form("the note has too many signatures"));
+            return Err(TlogError::Malformed("the note has too many signatures"));
         }
         Ok(Self { text: text.to_owned(), signatures })
     }
@@ -144,29 +147,30 @@ impl SignedNote {
         &self.text
     }
 
-    /// Whether this key signed it. Signatures of other keys are left aside, as the standard asks.
+    /// Verifies that this key signed it. Ignores signatures of other keys, as the specification
+    /// requires.
     ///
     /// # Errors
-    /// Where there is none by this key, or one that is wrong.
-    pub(super) fn verify(&self, key: &NoteKey) -> Result<(), BadLog> {
+    /// There is no signature by this key, or it is invalid.
+    pub(super) fn verify(&self, key: &NoteKey) -> Result<(), TlogError> {
         let by =
             |signature: &&NoteSignature| (&signature.name, signature.id) == (&key.name, key.id);
         let mut found = self.signatures.iter().filter(by).peekable();
         if found.peek().is_none() {
-            return Err(BadLog::Unsigned(key.name.clone()));
+            return Err(TlogError::Unsigned(key.name.clone()));
         }
         let holds = |signature: &NoteSignature| {
             Signature::from_slice(&signature.signature).is_ok_and(|signature| {
                 key.key.verify_strict(self.text.as_bytes(), &signature).is_ok()
             })
         };
-        if found.all(holds) { Ok(()) } else { Err(BadLog::Signature(key.name.clone())) }
+        if found.all(holds) { Ok(()) } else { Err(TlogError::Signature(key.name.clone())) }
     }
 }
 
 impl NoteSignature {
-    fn parse(line: &str) -> Result<Self, BadLog> {
-        let wrong = || BadLog::Form("a signature is written as a dash, a name and base64");
+    fn parse(line: &str) -> Result<Self, TlogError> {
+        let wrong = || TlogError::Malformed("a signature is written as a dash, a name and base64");
         let (name, text) =
             line.strip_prefix(DASH).and_then(|rest| rest.split_once(' ')).ok_or_else(wrong)?;
         let bytes = STANDARD.decode(text).map_err(|_| wrong())?;

@@ -1,12 +1,12 @@
-//! What appending to a tree takes: the tiles at its right edge that are not full yet.
+//! The partial tiles at the right edge of a tree, which are the state for appending.
 
 use super::{
-    BadLog, Hash, MAX_TREE_SIZE, TILE_WIDTH, Tile,
+    Hash, MAX_TREE_SIZE, TILE_WIDTH, Tile, TlogError,
     merkle::{empty_hash, node_hash, perfect_hash},
 };
 
-/// The partial tiles of a tree. From them follow its root, the proof for its next entry and the
-/// tiles that this entry changes; at most six tiles, whatever its size.
+/// The partial tiles of a tree. They determine its root, the inclusion proof of the next entry, and
+/// the tiles that this entry changes; at most six tiles for any size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RightEdge {
     size: u64,
@@ -15,23 +15,23 @@ pub struct RightEdge {
 }
 
 impl RightEdge {
-    /// The edge of a tree of this size, from its partial tiles by level.
+    /// Creates the edge of a tree of this size from its partial tiles by level.
     ///
     /// # Errors
-    /// Where they are not as wide as that size makes them.
-    pub fn new(size: u64, levels: Vec<Vec<Hash>>) -> Result<Self, BadLog> {
+    /// Their widths do not match the size.
+    pub fn new(size: u64, levels: Vec<Vec<Hash>>) -> Result<Self, TlogError> {
         if size > MAX_TREE_SIZE {
-            return Err(BadLog::Full);
+            return Err(TlogError::Full);
         }
         let mut rest = size;
         for hashes in &levels {
             if u64::try_from(hashes.len()) != Ok(rest % u64::from(TILE_WIDTH)) {
-                return Err(BadLog::Form("a partial tile is of another width"));
+                return Err(TlogError::Malformed("a partial tile has the wrong width"));
             }
             rest /= u64::from(TILE_WIDTH);
         }
         if rest > 0 || levels.len() > 8 {
-            return Err(BadLog::Form("there are too few or too many levels"));
+            return Err(TlogError::Malformed("there are too few or too many levels"));
         }
         Ok(Self { size, levels })
     }
@@ -41,19 +41,19 @@ impl RightEdge {
         self.size
     }
 
-    /// The hashes of its partial tiles by level; those of a level may be none.
+    /// Returns the hashes of its partial tiles by level; a level may be empty.
     #[must_use]
     pub fn levels(&self) -> &[Vec<Hash>] {
         &self.levels
     }
 
-    /// Appends an entry's hash; answers the tiles that are full by it, the lowest first.
+    /// Appends an entry's hash and returns the tiles that it completes, the lowest first.
     ///
     /// # Errors
-    /// Where the tree is as large as a tree may be.
-    pub fn push(&mut self, leaf: Hash) -> Result<Vec<Tile>, BadLog> {
+    /// The tree has the maximum size.
+    pub fn push(&mut self, leaf: Hash) -> Result<Vec<Tile>, TlogError> {
         if self.size >= MAX_TREE_SIZE {
-            return Err(BadLog::Full);
+            return Err(TlogError::Full);
         }
         let mut index = self.size;
         self.size += 1;
@@ -76,7 +76,7 @@ impl RightEdge {
         Ok(full)
     }
 
-    /// The partial tiles, which have to be there as files while the tree has this size.
+    /// Returns the partial tiles, which must exist as files while the tree has this size.
     #[must_use]
     pub fn partial_tiles(&self) -> Vec<Tile> {
         let mut index = self.size;
@@ -88,7 +88,7 @@ impl RightEdge {
         (0..).zip(&self.levels).filter_map(tile).collect()
     }
 
-    /// The root of the tree.
+    /// Returns the root of the tree.
     #[must_use]
     pub fn root(&self) -> Hash {
         let mut trees = self.perfect_trees().into_iter().rev();
@@ -96,7 +96,7 @@ impl RightEdge {
         trees.fold(smallest, |right, left| node_hash(&left, &right))
     }
 
-    /// The inclusion proof that the entry which is appended next has in the tree that it makes.
+    /// Returns the inclusion proof of the next entry in the tree that it creates.
     #[must_use]
     pub fn next_path(&self) -> Vec<Hash> {
         let mut trees = self.perfect_trees();
@@ -104,7 +104,7 @@ impl RightEdge {
         trees
     }
 
-    /// The perfect trees that the tree consists of, the largest first.
+    /// Returns the roots of the perfect subtrees, the largest first.
     fn perfect_trees(&self) -> Vec<Hash> {
         let mut trees = vec![];
         for hashes in self.levels.iter().rev() {

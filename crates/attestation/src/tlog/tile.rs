@@ -1,14 +1,14 @@
-//! The files of a log: names and contents of tiles and of entry bundles (C2SP tlog-tiles).
+//! The files of a log: paths and contents of tiles and entry bundles (C2SP tlog-tiles).
 
-use super::{BadLog, Hash, MAX_TREE_SIZE};
-use crate::bytes::Bytes;
+use super::{Hash, MAX_TREE_SIZE, TlogError};
+use crate::bytes::ByteReader;
 
 /// Hashes of a full tile, and entries of a full bundle.
 pub const TILE_WIDTH: u16 = 256;
-/// The longest entry that is read, in bytes.
+/// Maximum length of an entry.
 pub const MAX_ENTRY_BYTES: usize = 256;
 
-/// Hashes that stand beside each other in a tree, at a height that is a multiple of 8.
+/// Adjacent hashes of a tree, at a height that is a multiple of 8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile {
     pub level: u8,
@@ -23,29 +23,29 @@ impl Tile {
         self.hashes.len() == usize::from(TILE_WIDTH)
     }
 
-    /// Where its file is below the log's address.
+    /// Returns the path of its file, relative to the log's address.
     #[must_use]
     pub fn path(&self) -> String {
         let width = u16::try_from(self.hashes.len()).unwrap_or(TILE_WIDTH);
-        format!("tile/{}/{}", self.level, place(self.index, width))
+        format!("tile/{}/{}", self.level, index_path(self.index, width))
     }
 
-    /// What its file holds.
+    /// Returns the content of its file.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.hashes.concat()
     }
 }
 
-/// Where the bundle of entries is that the level 0 tile of the same index and width has the hashes
-/// of.
+/// Returns the path of the entry bundle for the level 0 tile of the same index and width.
 #[must_use]
 pub fn entries_path(index: u64, width: u16) -> String {
-    format!("tile/entries/{}", place(index, width))
+    format!("tile/entries/{}", index_path(index, width))
 }
 
-/// Three digits for each element, and `x` before all but the last: 1234067 is `x001/x234/067`.
-fn place(index: u64, width: u16) -> String {
+/// Formats three digits per path element, with `x` before all but the last: 1234067 is
+/// `x001/x234/067`.
+fn index_path(index: u64, width: u16) -> String {
     let mut text = format!("{:03}", index % 1000);
     let mut rest = index / 1000;
     while rest > 0 {
@@ -55,52 +55,57 @@ fn place(index: u64, width: u16) -> String {
     if width < TILE_WIDTH { format!("{text}.p/{width}") } else { text }
 }
 
-/// Reads a tile of this width.
+/// Parses a tile of this width.
 ///
 /// # Errors
-/// Where it is longer or shorter.
-pub fn read_tile(bytes: &[u8], width: u16) -> Result<Vec<Hash>, BadLog> {
+/// It has another width.
+pub fn read_tile(bytes: &[u8], width: u16) -> Result<Vec<Hash>, TlogError> {
     let (hashes, rest) = bytes.as_chunks::<32>();
     if !rest.is_empty() || hashes.len() != usize::from(width) {
-        return Err(BadLog::Form("the tile is of another width"));
+        return Err(TlogError::Malformed("the tile has the wrong width"));
     }
     Ok(hashes.to_vec())
 }
 
-/// A bundle of entries, each with its length in 2 bytes before it.
+/// Encodes a bundle of entries, each preceded by its length in 2 bytes.
 ///
 /// # Errors
-/// Where an entry is longer than [`MAX_ENTRY_BYTES`].
-pub fn write_bundle<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, BadLog> {
+/// An entry is longer than [`MAX_ENTRY_BYTES`].
+pub fn write_bundle<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>, TlogError> {
     let mut bytes = vec![];
     for entry in entries {
         let length = u16::try_from(entry.len()).ok().filter(|_| entry.len() <= MAX_ENTRY_BYTES);
-        bytes.extend(length.ok_or(BadLog::Long(MAX_ENTRY_BYTES))?.to_be_bytes());
+        bytes.extend(length.ok_or(TlogError::TooLong(MAX_ENTRY_BYTES))?.to_be_bytes());
         bytes.extend(entry);
     }
     Ok(bytes)
 }
 
-/// Reads a bundle of this many entries.
+/// Parses a bundle of this many entries.
 ///
 /// # Errors
-/// Where it has more or fewer, or one that is longer than [`MAX_ENTRY_BYTES`].
-pub fn read_bundle(bytes: &[u8], width: u16) -> Result<Vec<&[u8]>, BadLog> {
-    let mut rest = Bytes(bytes);
+/// It has more or fewer entries, or one that is longer than [`MAX_ENTRY_BYTES`].
+pub fn read_bundle(bytes: &[u8], width: u16) -> Result<Vec<&[u8]>, TlogError> {
+    let mut rest = ByteReader(bytes);
     let mut entries = vec![];
     for _ in 0..width.min(TILE_WIDTH) {
-        let entry = rest.vector16().ok_or(BadLog::Form("the bundle ends within an entry"))?;
+        let entry =
+            rest.vector16().ok_or(TlogError::Malformed("the bundle ends within an entry"))?;
         if entry.0.len() > MAX_ENTRY_BYTES {
-            return Err(BadLog::Long(MAX_ENTRY_BYTES));
+            return Err(TlogError::TooLong(MAX_ENTRY_BYTES));
         }
         entries.push(entry.0);
     }
-    if rest.is_empty() { Ok(entries) } else { Err(BadLog::Form("the bundle has more entries")) }
+    if rest.is_empty() {
+        Ok(entries)
+    } else {
+        Err(TlogError::Malformed("the bundle has more entries"))
+    }
 }
 
-/// A number in decimal without zeros before it, as sizes and indexes are written.
-pub(super) fn number(text: &str) -> Result<u64, BadLog> {
-    let wrong = BadLog::Form("a number is not in decimal, or too large");
+/// Parses a decimal number without leading zeros, as sizes and indexes are written.
+pub(super) fn parse_number(text: &str) -> Result<u64, TlogError> {
+    let wrong = TlogError::Malformed("a number is not decimal, or too large");
     let number: u64 = text.parse().map_err(|_| wrong.clone())?;
     if number > MAX_TREE_SIZE || number.to_string() != text { Err(wrong) } else { Ok(number) }
 }
@@ -110,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_the_names_of_the_standard() {
+    fn files_have_the_paths_of_the_specification() {
         for (index, width, path) in [
             (0, 256, "tile/entries/000"),
             (999, 255, "tile/entries/999.p/255"),
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_has_one_form() {
+    fn a_bundle_has_one_encoding() {
         let entries: [&[u8]; 3] = [b"one", b"", &[7; 256]];
         let bytes = write_bundle(entries).unwrap();
         assert_eq!(bytes[..7], [0, 3, b'o', b'n', b'e', 0, 0]);
@@ -135,18 +140,18 @@ mod tests {
             assert!(read_bundle(&bytes[..length], 3).is_err(), "{length}");
         }
         let long = [&[1_u8, 1][..], &[0; 257]].concat();
-        assert_eq!(read_bundle(&long, 1), Err(BadLog::Long(MAX_ENTRY_BYTES)));
-        assert_eq!(write_bundle([&[0; 257][..]]), Err(BadLog::Long(MAX_ENTRY_BYTES)));
+        assert_eq!(read_bundle(&long, 1), Err(TlogError::TooLong(MAX_ENTRY_BYTES)));
+        assert_eq!(write_bundle([&[0; 257][..]]), Err(TlogError::TooLong(MAX_ENTRY_BYTES)));
         assert_eq!(read_tile(&[1; 64], 2), Ok(vec![[1; 32]; 2]));
         assert!(read_tile(&[1; 64], 1).is_err() && read_tile(&[1; 65], 2).is_err());
     }
 
     #[test]
-    fn a_number_has_one_form() {
-        assert_eq!(number("0"), Ok(0));
-        assert_eq!(number("1099511627776"), Ok(MAX_TREE_SIZE));
+    fn a_number_has_one_encoding() {
+        assert_eq!(parse_number("0"), Ok(0));
+        assert_eq!(parse_number("1099511627776"), Ok(MAX_TREE_SIZE));
         for wrong in ["", "00", "01", "+1", "-1", " 1", "1 ", "1e3", "1099511627777", "٣"] {
-            assert!(number(wrong).is_err(), "{wrong}");
+            assert!(parse_number(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The server's flight: its certificate, its signature over all that was said before, and both
-//! sides' Finished.
+//! The server's flight: its certificate, its signature over the transcript, and the Finished
+//! messages of both sides.
 
 use ring::digest;
 use rustls_pki_types::{
@@ -10,35 +10,35 @@ use webpki::{EndEntityCert, KeyUsage, ring as algorithms};
 
 use super::{
     CERTIFICATE, CERTIFICATE_VERIFY, ENCRYPTED_EXTENSIONS, FINISHED, HANDSHAKE,
-    hello::{ALPN, HTTP11_ALONE, extensions, find},
-    open::Opener,
-    schedule::Suite,
-    wire::{Record, Wire},
+    decrypt::RecordDecrypter,
+    hello::{ALPN, HTTP11_ONLY, find_extension, parse_extensions},
+    key_schedule::Suite,
+    records::{RecordStreams, TlsRecord},
 };
-use crate::{bytes::Bytes, refusal::Refusal};
+use crate::{bytes::ByteReader, error::ExaminationError};
 
-/// A chain with more certificates is refused.
-const LONGEST_CHAIN: usize = 8;
-/// A flight with more bytes is refused.
-const LONGEST_FLIGHT: usize = 128 * 1024;
+/// Maximum number of certificates in a chain.
+const MAX_CHAIN_CERTIFICATES: usize = 8;
+/// Maximum length of a flight.
+const MAX_FLIGHT_BYTES: usize = 128 * 1024;
 
-/// Whom a witness believes, and when.
+/// The trust anchors of an examination, and its time.
 #[derive(Debug, Clone, Copy)]
-pub struct Trust<'a> {
+pub struct CertificateTrust<'a> {
     pub roots: &'a [TrustAnchor<'a>],
     pub now: UnixTime,
 }
 
-/// A server that proved who it is.
+/// An authenticated server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
-    /// The number of the signature's scheme (RFC 8446, section 4.2.3).
+pub(crate) struct AuthenticatedServer {
+    /// The signature scheme's number (RFC 8446, section 4.2.3).
     pub(crate) scheme: u16,
     pub(crate) leaf_key_sha256: [u8; 32],
     pub(crate) chain_sha256: [u8; 32],
-    /// The hash of all up to the server's Finished.
+    /// The transcript hash up to the server's Finished.
     pub(crate) transcript: Vec<u8>,
-    /// Records that its flight took.
+    /// Number of records of its flight.
     pub(crate) records: usize,
 }
 
@@ -51,21 +51,21 @@ struct Flight {
     records: usize,
 }
 
-pub(crate) fn server(
-    wire: &Wire<'_>,
+pub(crate) fn verify_server(
+    wire: &RecordStreams<'_>,
     suite: Suite,
     secret: &[u8],
     host: &str,
-    trust: &Trust<'_>,
-) -> Result<Server, Refusal> {
-    let flight = read(suite, secret, &wire.server.sealed)?;
+    trust: &CertificateTrust<'_>,
+) -> Result<AuthenticatedServer, ExaminationError> {
+    let flight = read(suite, secret, &wire.server.encrypted)?;
     let agreed = encrypted_extensions(&flight.extensions)?;
-    if find(&agreed, ALPN) != Some(HTTP11_ALONE) {
-        return Err(Refusal::Protocol);
+    if find_extension(&agreed, ALPN) != Some(HTTP11_ONLY) {
+        return Err(ExaminationError::Protocol);
     }
-    let chain = chain(&flight.certificate)?;
-    let leaf = chain.first().ok_or(Refusal::NoCertificate)?;
-    let leaf = EndEntityCert::try_from(leaf).map_err(Refusal::Certificate)?;
+    let chain = parse_chain(&flight.certificate)?;
+    let leaf = chain.first().ok_or(ExaminationError::NoCertificate)?;
+    let leaf = EndEntityCert::try_from(leaf).map_err(ExaminationError::Certificate)?;
     leaf.verify_for_usage(
         webpki::ALL_VERIFICATION_ALGS,
         trust.roots,
@@ -75,68 +75,74 @@ pub(crate) fn server(
         None,
         None,
     )
-    .map_err(Refusal::Certificate)?;
-    let name = ServerName::try_from(host).map_err(|_| Refusal::AnotherHost)?;
-    leaf.verify_is_valid_for_subject_name(&name).map_err(Refusal::Certificate)?;
-    let mut said: Vec<&[u8]> = vec![wire.client.hello, wire.server.hello];
-    said.extend([flight.extensions.as_slice(), &flight.certificate]);
-    let scheme = verify_signature(&leaf, &flight.verify, &suite.hash(&said))?;
-    said.push(&flight.verify);
-    finished(suite, secret, &flight.finished, &suite.hash(&said)).ok_or(Refusal::ServerFinished)?;
-    said.push(&flight.finished);
+    .map_err(ExaminationError::Certificate)?;
+    let name = ServerName::try_from(host).map_err(|_| ExaminationError::HostMismatch)?;
+    leaf.verify_is_valid_for_subject_name(&name).map_err(ExaminationError::Certificate)?;
+    let mut transcript_messages: Vec<&[u8]> = vec![wire.client.hello, wire.server.hello];
+    transcript_messages.extend([flight.extensions.as_slice(), &flight.certificate]);
+    let scheme = verify_signature(&leaf, &flight.verify, &suite.hash(&transcript_messages))?;
+    transcript_messages.push(&flight.verify);
+    verify_finished(suite, secret, &flight.finished, &suite.hash(&transcript_messages))
+        .ok_or(ExaminationError::ServerFinished)?;
+    transcript_messages.push(&flight.finished);
     let mut certificates = digest::Context::new(&digest::SHA256);
     for certificate in &chain {
         certificates.update(&u32::try_from(certificate.len()).unwrap_or(u32::MAX).to_be_bytes());
         certificates.update(certificate);
     }
-    Ok(Server {
+    Ok(AuthenticatedServer {
         scheme,
         leaf_key_sha256: sha256(&leaf.subject_public_key_info()),
         chain_sha256: certificates.finish().as_ref().try_into().unwrap_or_default(),
-        transcript: suite.hash(&said),
+        transcript: suite.hash(&transcript_messages),
         records: flight.records,
     })
 }
 
-/// The client's Finished is its first encrypted record, and nothing else is in it.
-pub(crate) fn client_finished(
+/// Verifies that the client's first encrypted record contains its Finished and nothing else.
+pub(crate) fn verify_client_finished(
     suite: Suite,
     secret: &[u8],
-    records: &[Record<'_>],
+    records: &[TlsRecord<'_>],
     transcript: &[u8],
-) -> Result<(), Refusal> {
-    let first = records.first().ok_or(Refusal::ClientFinished)?;
-    let opened = Opener::new(suite, secret)?.open(first)?;
+) -> Result<(), ExaminationError> {
+    let first = records.first().ok_or(ExaminationError::ClientFinished)?;
+    let opened = RecordDecrypter::new(suite, secret)?.decrypt(first)?;
     if opened.kind != HANDSHAKE || opened.padding > 0 {
-        return Err(Refusal::ClientFinished);
+        return Err(ExaminationError::ClientFinished);
     }
-    finished(suite, secret, &opened.content, transcript).ok_or(Refusal::ClientFinished)
+    verify_finished(suite, secret, &opened.content, transcript)
+        .ok_or(ExaminationError::ClientFinished)
 }
 
-fn finished(suite: Suite, secret: &[u8], message: &[u8], transcript: &[u8]) -> Option<()> {
-    let mut rest = Bytes(message);
-    let (kind, told) = (rest.u8()?, rest.vector24()?);
+fn verify_finished(suite: Suite, secret: &[u8], message: &[u8], transcript: &[u8]) -> Option<()> {
+    let mut rest = ByteReader(message);
+    let (kind, verify_data) = (rest.u8()?, rest.vector24()?);
     let expected = suite.finished(secret, transcript);
-    let same = bool::from(told.0.ct_eq(&expected));
+    let same = bool::from(verify_data.0.ct_eq(&expected));
     (kind == FINISHED && rest.is_empty() && same).then_some(())
 }
 
-/// Exactly `EncryptedExtensions`, Certificate, `CertificateVerify` and Finished, and nothing behind
-/// them in their last record.
-fn read(suite: Suite, secret: &[u8], records: &[Record<'_>]) -> Result<Flight, Refusal> {
-    let mut opener = Opener::new(suite, secret)?;
+/// Reads exactly `EncryptedExtensions`, Certificate, `CertificateVerify` and Finished; their last
+/// record must contain nothing else.
+fn read(
+    suite: Suite,
+    secret: &[u8],
+    records: &[TlsRecord<'_>],
+) -> Result<Flight, ExaminationError> {
+    let mut opener = RecordDecrypter::new(suite, secret)?;
     let (mut stream, mut used) = (vec![], 0);
     for record in records {
-        let inner = opener.open(record)?;
+        let inner = opener.decrypt(record)?;
         used += 1;
         if inner.kind != HANDSHAKE {
-            return Err(Refusal::InnerType(inner.kind));
+            return Err(ExaminationError::InnerType(inner.kind));
         }
         stream.extend(inner.content);
-        if stream.len() > LONGEST_FLIGHT {
-            return Err(Refusal::FlightTooLong);
+        if stream.len() > MAX_FLIGHT_BYTES {
+            return Err(ExaminationError::FlightTooLong);
         }
-        let mut rest = Bytes(&stream);
+        let mut rest = ByteReader(&stream);
         let mut messages = vec![];
         while let Some(message) = message(&mut rest) {
             messages.push(message);
@@ -145,79 +151,79 @@ fn read(suite: Suite, secret: &[u8], records: &[Record<'_>]) -> Result<Flight, R
         match messages.iter().position(is_finished) {
             None => continue,
             Some(at) if at + 1 < messages.len() || !rest.is_empty() => {
-                return Err(Refusal::AfterFinished);
+                return Err(ExaminationError::AfterFinished);
             }
             Some(_) => (),
         }
         let kinds: Vec<_> = messages.iter().filter_map(|message| message.first()).collect();
         let [extensions, certificate, verify, finished] = *messages.as_slice() else {
-            return Err(Refusal::Flight);
+            return Err(ExaminationError::Flight);
         };
         if kinds != [&ENCRYPTED_EXTENSIONS, &CERTIFICATE, &CERTIFICATE_VERIFY, &FINISHED] {
-            return Err(Refusal::Flight);
+            return Err(ExaminationError::Flight);
         }
         let [extensions, certificate, verify, finished] =
             [extensions, certificate, verify, finished].map(<[u8]>::to_vec);
         return Ok(Flight { extensions, certificate, verify, finished, records: used });
     }
-    Err(Refusal::Flight)
+    Err(ExaminationError::Flight)
 }
 
-/// The next whole message with its header.
-fn message<'a>(rest: &mut Bytes<'a>) -> Option<&'a [u8]> {
+/// Returns the next complete message with its header.
+fn message<'a>(rest: &mut ByteReader<'a>) -> Option<&'a [u8]> {
     let mut ahead = *rest;
     ahead.u8()?;
     let body = ahead.vector24()?;
     rest.take(4 + body.0.len())
 }
 
-fn encrypted_extensions(message: &[u8]) -> Result<Vec<(u16, &[u8])>, Refusal> {
-    let mut rest = Bytes(message.get(4..).unwrap_or_default());
-    let list = rest.vector16().filter(|_| rest.is_empty()).ok_or(Refusal::Flight)?;
-    extensions(list)
+fn encrypted_extensions(message: &[u8]) -> Result<Vec<(u16, &[u8])>, ExaminationError> {
+    let mut rest = ByteReader(message.get(4..).unwrap_or_default());
+    let list = rest.vector16().filter(|_| rest.is_empty()).ok_or(ExaminationError::Flight)?;
+    parse_extensions(list)
 }
 
-fn chain(message: &[u8]) -> Result<Vec<CertificateDer<'_>>, Refusal> {
-    let mut rest = Bytes(message.get(4..).unwrap_or_default());
-    let context = rest.vector8().ok_or(Refusal::Flight)?;
+fn parse_chain(message: &[u8]) -> Result<Vec<CertificateDer<'_>>, ExaminationError> {
+    let mut rest = ByteReader(message.get(4..).unwrap_or_default());
+    let context = rest.vector8().ok_or(ExaminationError::Flight)?;
     if !context.is_empty() {
-        return Err(Refusal::CertificateContext);
+        return Err(ExaminationError::CertificateContext);
     }
-    let mut list = rest.vector24().filter(|_| rest.is_empty()).ok_or(Refusal::Flight)?;
+    let mut list = rest.vector24().filter(|_| rest.is_empty()).ok_or(ExaminationError::Flight)?;
     let mut chain = vec![];
     while !list.is_empty() {
         let entry = list.vector24().zip(list.vector16());
-        let (certificate, own) = entry.ok_or(Refusal::Flight)?;
-        // What may stand beside a certificate (an OCSP answer, SCTs) is not needed and not read.
-        extensions(own)?;
+        let (certificate, own) = entry.ok_or(ExaminationError::Flight)?;
+        // Extensions of a certificate (an OCSP response, SCTs) are not needed and not interpreted.
+        parse_extensions(own)?;
         chain.push(CertificateDer::from(certificate.0));
-        if chain.len() > LONGEST_CHAIN {
-            return Err(Refusal::ChainTooLong);
+        if chain.len() > MAX_CHAIN_CERTIFICATES {
+            return Err(ExaminationError::ChainTooLong);
         }
     }
-    if chain.is_empty() { Err(Refusal::NoCertificate) } else { Ok(chain) }
+    if chain.is_empty() { Err(ExaminationError::NoCertificate) } else { Ok(chain) }
 }
 
-/// `CertificateVerify` (RFC 8446, section 4.4.3); answers its scheme.
+/// Verifies `CertificateVerify` (RFC 8446, section 4.4.3) and returns its scheme.
 fn verify_signature(
     leaf: &EndEntityCert<'_>,
     message: &[u8],
     transcript: &[u8],
-) -> Result<u16, Refusal> {
-    let mut rest = Bytes(message.get(4..).unwrap_or_default());
-    let (scheme, signature) = rest.u16().zip(rest.vector16()).ok_or(Refusal::Flight)?;
+) -> Result<u16, ExaminationError> {
+    let mut rest = ByteReader(message.get(4..).unwrap_or_default());
+    let (scheme, signature) = rest.u16().zip(rest.vector16()).ok_or(ExaminationError::Flight)?;
     if !rest.is_empty() {
-        return Err(Refusal::Flight);
+        return Err(ExaminationError::Flight);
     }
-    let algorithm = algorithm(scheme).ok_or(Refusal::SignatureScheme(scheme))?;
+    let algorithm = algorithm(scheme).ok_or(ExaminationError::SignatureScheme(scheme))?;
     let mut signed = vec![0x20; 64];
     signed.extend(b"TLS 1.3, server CertificateVerify\0");
     signed.extend(transcript);
     let verified = leaf.verify_signature(algorithm, &signed, signature.0);
-    verified.map(|()| scheme).map_err(|_| Refusal::Signature)
+    verified.map(|()| scheme).map_err(|_| ExaminationError::Signature)
 }
 
-/// What a scheme means for the keys that may use it: in TLS 1.3 a curve belongs to each of ECDSA's.
+/// Returns the algorithm of a signature scheme. In TLS 1.3 each ECDSA scheme implies a curve.
 fn algorithm(scheme: u16) -> Option<&'static dyn SignatureVerificationAlgorithm> {
     Some(match scheme {
         0x0403 => algorithms::ECDSA_P256_SHA256,

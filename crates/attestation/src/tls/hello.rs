@@ -1,19 +1,20 @@
-//! The two hellos (RFC 8446, sections 4.1.2 and 4.1.3): what was offered, and what was chosen of it.
+//! The `ClientHello` and `ServerHello` (RFC 8446, sections 4.1.2 and 4.1.3): offered and negotiated
+//! parameters.
 
-use super::schedule::Suite;
-use crate::{bytes::Bytes, refusal::Refusal};
+use super::key_schedule::Suite;
+use crate::{bytes::ByteReader, error::ExaminationError};
 
-/// The header of a handshake message: its type and its length.
-const HEADER: usize = 4;
+/// Length of a handshake message's header: its type and its length.
+const HEADER_BYTES: usize = 4;
 const LEGACY_VERSION: u16 = 0x0303;
 const TLS13: u16 = 0x0304;
-/// What a `HelloRetryRequest` has for a random (RFC 8446, section 4.1.3).
-const RETRY: [u8; 32] = [
+/// The random value of a `HelloRetryRequest` (RFC 8446, section 4.1.3).
+const HELLO_RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-// Extensions, by the registry of TLS.
+// Extension types of the TLS registry.
 const SERVER_NAME: u16 = 0;
 pub(crate) const ALPN: u16 = 16;
 const COMPRESS_CERTIFICATE: u16 = 27;
@@ -24,15 +25,15 @@ const POST_HANDSHAKE_AUTH: u16 = 49;
 const KEY_SHARE: u16 = 51;
 const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 
-/// `http/1.1`, as the only name of a list (RFC 7301).
-pub(crate) const HTTP11_ALONE: &[u8] = b"\x00\x09\x08http/1.1";
+/// `http/1.1` as the only name of a list (RFC 7301).
+pub(crate) const HTTP11_ONLY: &[u8] = b"\x00\x09\x08http/1.1";
 
-/// X25519 and P-256, with the length of a share of each (RFC 8446, section 4.2.8.2).
+/// X25519 and P-256, with the length of a key share of each (RFC 8446, section 4.2.8.2).
 const GROUPS: &[(u16, usize)] = &[(0x001d, 32), (0x0017, 65)];
 
-/// What both sides agreed on.
+/// The negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Agreed {
+pub(crate) struct NegotiatedParameters {
     pub(crate) suite: Suite,
     pub(crate) group: u16,
 }
@@ -44,45 +45,47 @@ struct ClientHello<'a> {
 }
 
 /// Reads both hellos of a connection to a host.
-pub(crate) fn agreed(
+pub(crate) fn read_hellos(
     client: &[u8],
     server: &[u8],
     host: &str,
     suites: &[Suite],
-) -> Result<Agreed, Refusal> {
+) -> Result<NegotiatedParameters, ExaminationError> {
     let client = client_hello(client, host)?;
     server_hello(server, &client, suites)
 }
 
-fn client_hello<'a>(message: &'a [u8], host: &str) -> Result<ClientHello<'a>, Refusal> {
-    let (fields, extensions) = client_fields(message).ok_or(Refusal::BrokenHello)?;
-    let extensions = self::extensions(extensions)?;
+fn client_hello<'a>(message: &'a [u8], host: &str) -> Result<ClientHello<'a>, ExaminationError> {
+    let (fields, extensions) = client_fields(message).ok_or(ExaminationError::MalformedHello)?;
+    let extensions = self::parse_extensions(extensions)?;
     for (kind, refusal) in [
-        (PRE_SHARED_KEY, Refusal::Resumption),
-        (EARLY_DATA, Refusal::EarlyData),
-        (ENCRYPTED_CLIENT_HELLO, Refusal::HiddenHello),
-        (COMPRESS_CERTIFICATE, Refusal::ClientExtension(COMPRESS_CERTIFICATE)),
-        (POST_HANDSHAKE_AUTH, Refusal::ClientExtension(POST_HANDSHAKE_AUTH)),
+        (PRE_SHARED_KEY, ExaminationError::Resumption),
+        (EARLY_DATA, ExaminationError::EarlyData),
+        (ENCRYPTED_CLIENT_HELLO, ExaminationError::EncryptedHello),
+        (COMPRESS_CERTIFICATE, ExaminationError::ClientExtension(COMPRESS_CERTIFICATE)),
+        (POST_HANDSHAKE_AUTH, ExaminationError::ClientExtension(POST_HANDSHAKE_AUTH)),
     ] {
-        if find(&extensions, kind).is_some() {
+        if find_extension(&extensions, kind).is_some() {
             return Err(refusal);
         }
     }
-    if find(&extensions, SERVER_NAME).and_then(server_name) != Some(host.as_bytes()) {
-        return Err(Refusal::AnotherHost);
+    if find_extension(&extensions, SERVER_NAME).and_then(server_name) != Some(host.as_bytes()) {
+        return Err(ExaminationError::HostMismatch);
     }
-    if find(&extensions, SUPPORTED_VERSIONS) != Some(&[2, 3, 4]) {
-        return Err(Refusal::TlsVersion);
+    if find_extension(&extensions, SUPPORTED_VERSIONS) != Some(&[2, 3, 4]) {
+        return Err(ExaminationError::TlsVersion);
     }
-    if find(&extensions, ALPN) != Some(HTTP11_ALONE) {
-        return Err(Refusal::Protocol);
+    if find_extension(&extensions, ALPN) != Some(HTTP11_ONLY) {
+        return Err(ExaminationError::Protocol);
     }
-    let groups = find(&extensions, KEY_SHARE).and_then(shares).ok_or(Refusal::BrokenHello)?;
+    let groups = find_extension(&extensions, KEY_SHARE)
+        .and_then(key_share_groups)
+        .ok_or(ExaminationError::MalformedHello)?;
     Ok(ClientHello { groups, ..fields })
 }
 
-fn client_fields(message: &[u8]) -> Option<(ClientHello<'_>, Bytes<'_>)> {
-    let mut rest = Bytes(message.get(HEADER..)?);
+fn client_fields(message: &[u8]) -> Option<(ClientHello<'_>, ByteReader<'_>)> {
+    let mut rest = ByteReader(message.get(HEADER_BYTES..)?);
     let version = rest.u16()?;
     rest.take(32)?;
     let session = rest.vector8()?;
@@ -101,8 +104,8 @@ fn server_hello(
     message: &[u8],
     client: &ClientHello<'_>,
     allowed: &[Suite],
-) -> Result<Agreed, Refusal> {
-    let mut rest = Bytes(message.get(HEADER..).unwrap_or_default());
+) -> Result<NegotiatedParameters, ExaminationError> {
+    let mut rest = ByteReader(message.get(HEADER_BYTES..).unwrap_or_default());
     let mut read = || {
         let (version, random) = (rest.u16()?, rest.array::<32>()?);
         let (session, suite, compression) = (rest.vector8()?, rest.u16()?, rest.u8()?);
@@ -110,65 +113,69 @@ fn server_hello(
         let whole = version == LEGACY_VERSION && compression == 0 && rest.is_empty();
         whole.then_some((random, session, suite, extensions))
     };
-    let (random, session, suite, extensions) = read().ok_or(Refusal::BrokenHello)?;
-    if random == RETRY {
-        return Err(Refusal::HelloRetry);
+    let (random, session, suite, extensions) = read().ok_or(ExaminationError::MalformedHello)?;
+    if random == HELLO_RETRY_RANDOM {
+        return Err(ExaminationError::HelloRetry);
     }
     if session != client.session {
-        return Err(Refusal::SessionEcho);
+        return Err(ExaminationError::SessionEcho);
     }
     let offered = client.suites.chunks_exact(2).any(|offer| offer == suite.to_be_bytes());
-    let suite = Suite::of(suite).filter(|suite| offered && allowed.contains(suite));
-    let suite = suite.ok_or(Refusal::CipherSuite)?;
-    let extensions = self::extensions(extensions)?;
+    let suite = Suite::from_number(suite).filter(|suite| offered && allowed.contains(suite));
+    let suite = suite.ok_or(ExaminationError::CipherSuite)?;
+    let extensions = self::parse_extensions(extensions)?;
     for (kind, _) in &extensions {
         match *kind {
             SUPPORTED_VERSIONS | KEY_SHARE => (),
-            PRE_SHARED_KEY => return Err(Refusal::Resumption),
-            other => return Err(Refusal::ServerExtension(other)),
+            PRE_SHARED_KEY => return Err(ExaminationError::Resumption),
+            other => return Err(ExaminationError::ServerExtension(other)),
         }
     }
-    if find(&extensions, SUPPORTED_VERSIONS) != Some(&TLS13.to_be_bytes()) {
-        return Err(Refusal::TlsVersion);
+    if find_extension(&extensions, SUPPORTED_VERSIONS) != Some(&TLS13.to_be_bytes()) {
+        return Err(ExaminationError::TlsVersion);
     }
-    let mut share = Bytes(find(&extensions, KEY_SHARE).ok_or(Refusal::KeyShare)?);
+    let mut share =
+        ByteReader(find_extension(&extensions, KEY_SHARE).ok_or(ExaminationError::KeyShare)?);
     let group = share.u16().filter(|group| client.groups.contains(group));
     let length = share.vector16().map(|key| key.0.len()).filter(|_| share.is_empty());
-    let (group, length) = group.zip(length).ok_or(Refusal::KeyShare)?;
+    let (group, length) = group.zip(length).ok_or(ExaminationError::KeyShare)?;
     if !GROUPS.contains(&(group, length)) {
-        return Err(Refusal::KeyShare);
+        return Err(ExaminationError::KeyShare);
     }
-    Ok(Agreed { suite, group })
+    Ok(NegotiatedParameters { suite, group })
 }
 
-/// Extensions by their types, none twice (RFC 8446, section 4.2).
-pub(crate) fn extensions(mut rest: Bytes<'_>) -> Result<Vec<(u16, &[u8])>, Refusal> {
+/// Parses extensions by their types, without duplicates (RFC 8446, section 4.2).
+pub(crate) fn parse_extensions(
+    mut rest: ByteReader<'_>,
+) -> Result<Vec<(u16, &[u8])>, ExaminationError> {
     let mut found: Vec<(u16, &[u8])> = vec![];
     while !rest.is_empty() {
-        let (kind, value) = rest.u16().zip(rest.vector16()).ok_or(Refusal::BrokenHello)?;
-        if find(&found, kind).is_some() {
-            return Err(Refusal::ExtensionTwice(kind));
+        let (kind, value) =
+            rest.u16().zip(rest.vector16()).ok_or(ExaminationError::MalformedHello)?;
+        if find_extension(&found, kind).is_some() {
+            return Err(ExaminationError::DuplicateExtension(kind));
         }
         found.push((kind, value.0));
     }
     Ok(found)
 }
 
-pub(crate) fn find<'a>(extensions: &[(u16, &'a [u8])], kind: u16) -> Option<&'a [u8]> {
+pub(crate) fn find_extension<'a>(extensions: &[(u16, &'a [u8])], kind: u16) -> Option<&'a [u8]> {
     extensions.iter().find(|(known, _)| *known == kind).map(|(_, value)| *value)
 }
 
-/// The one name of a list of one (RFC 6066, section 3).
+/// Returns the only name of a server name list (RFC 6066, section 3).
 fn server_name(value: &[u8]) -> Option<&[u8]> {
-    let mut rest = Bytes(value);
+    let mut rest = ByteReader(value);
     let mut list = rest.vector16().filter(|_| rest.is_empty())?;
     let (kind, name) = (list.u8()?, list.vector16()?);
     (kind == 0 && list.is_empty()).then_some(name.0)
 }
 
-/// The groups of the shares that a client sent.
-fn shares(value: &[u8]) -> Option<Vec<u16>> {
-    let mut rest = Bytes(value);
+/// Returns the groups of the client's key shares.
+fn key_share_groups(value: &[u8]) -> Option<Vec<u16>> {
+    let mut rest = ByteReader(value);
     let mut list = rest.vector16().filter(|_| rest.is_empty())?;
     let mut groups = vec![];
     while !list.is_empty() {

@@ -1,11 +1,12 @@
-//! TLS 1.3 as a witness reads it: from the bytes of both directions, with secrets that were told
-//! after the connection was over, and nothing believed that the bytes do not show.
+//! TLS 1.3 from the attestor's perspective: from the recorded bytes of both directions, with
+//! secrets that are revealed after the connection is closed. Nothing is trusted that the bytes do
+//! not prove.
 
+pub(crate) mod decrypt;
 pub(crate) mod flight;
 pub(crate) mod hello;
-pub(crate) mod open;
-pub(crate) mod schedule;
-pub(crate) mod wire;
+pub(crate) mod key_schedule;
+pub(crate) mod records;
 
 /// Content types (RFC 8446, section 5.1).
 pub(crate) const CHANGE_CIPHER_SPEC: u8 = 20;

@@ -1,22 +1,22 @@
-//! The circuit: from the handshake secret, which is hidden, to the keys, and from there to every
-//! byte that is opened.
+//! The circuit: derives the keys from the hidden handshake secret, and from them every revealed
+//! byte.
 
 use bellpepper::gadgets::{multieq::MultiEq, uint32::UInt32};
 use bellpepper_core::{ConstraintSystem, SynthesisError, boolean::Boolean};
 use ff::PrimeField;
 
 use super::{
-    Asked, BLOCK, Block, ServerData, Side, Statement,
+    BLOCK_BYTES, Block, BlockInputs, ServerData, Side, Statement,
     classes::Classes,
-    sha::Key,
-    words::{Publisher, big_endian, constant, little_endian, single, turned},
+    sha::HmacKey,
+    words::{Publisher, big_endian, constant, little_endian, reverse_bits, single},
 };
 use crate::tls::flight::sha256;
 
 /// "expand 32-byte k" (RFC 8439, section 2.3).
-const WORDS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
-/// The quarter rounds of two rounds, by the places of their words, and the turns of each.
-const QUARTERS: [[usize; 4]; 8] = [
+const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+/// The quarter rounds of a double round, by the indexes of their words.
+const QUARTER_ROUNDS: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
     [2, 6, 10, 14],
@@ -27,7 +27,7 @@ const QUARTERS: [[usize; 4]; 8] = [
     [3, 4, 9, 14],
 ];
 
-/// Lays the circuit down for a statement and the handshake secret that it is about.
+/// Synthesizes the circuit for a statement and its handshake secret.
 ///
 /// # Errors
 /// Those of the constraint system.
@@ -40,20 +40,20 @@ pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     let secret = big_endian(cs, "handshake secret", secret)?;
     let hellos = big_endian(cs, "hellos", &statement.hellos)?;
     let transcript = big_endian(cs, "transcript", &statement.transcript)?;
-    publisher.publish(cs, &turned(&hellos))?;
-    publisher.publish(cs, &turned(&transcript))?;
-    let handshake = Key::new(cs, "handshake", &secret)?;
+    publisher.publish(cs, &reverse_bits(&hellos))?;
+    publisher.publish(cs, &reverse_bits(&transcript))?;
+    let handshake = HmacKey::new(cs, "handshake", &secret)?;
     let server = handshake.expand(cs, "s hs traffic", &hellos, 32)?;
-    publisher.publish(cs, &turned(&server))?;
+    publisher.publish(cs, &reverse_bits(&server))?;
     let client = handshake.expand(cs, "c hs traffic", &hellos, 32)?;
-    publisher.publish(cs, &turned(&client))?;
+    publisher.publish(cs, &reverse_bits(&client))?;
     let derived = handshake.expand(cs, "derived", &constant(&sha256(&[])), 32)?;
-    let master = Key::new(cs, "derived", &derived)?.mac(cs, "master", &constant(&[0; 32]))?;
-    let master = Key::new(cs, "master", &master)?;
+    let master = HmacKey::new(cs, "derived", &derived)?.mac(cs, "master", &constant(&[0; 32]))?;
+    let master = HmacKey::new(cs, "master", &master)?;
     let server = master.expand(cs, "s ap traffic", &transcript, 32)?;
     let server = match statement.server {
-        ServerData::Opened(_) => {
-            publisher.publish(cs, &turned(&server))?;
+        ServerData::TrafficSecret(_) => {
+            publisher.publish(cs, &reverse_bits(&server))?;
             None
         }
         ServerData::Proved(_) => Some(stream_key(cs, "server", &server, &mut publisher)?),
@@ -68,14 +68,14 @@ pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     Ok(())
 }
 
-/// The keys of both streams as bits, the lowest of each byte first.
+/// The keys of both streams as bits, little-endian within each byte.
 struct Keys {
     client: Vec<Boolean>,
-    /// None where only the client's stream is proved.
+    /// `None` if only the client's stream is proved.
     server: Option<Vec<Boolean>>,
 }
 
-/// The key of a stream, and its IV published, from a side's traffic secret.
+/// Derives the key of a stream from a side's traffic secret, and publishes its IV.
 fn stream_key<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     side: &str,
@@ -83,14 +83,14 @@ fn stream_key<F: PrimeField, CS: ConstraintSystem<F>>(
     publisher: &mut Publisher,
 ) -> Result<Vec<Boolean>, SynthesisError> {
     let cs = &mut cs.namespace(|| format!("{side} stream"));
-    let secret = Key::new(cs, "secret", secret)?;
+    let secret = HmacKey::new(cs, "secret", secret)?;
     let iv = secret.expand(cs, "iv", &[], 12)?;
-    publisher.publish(cs, &turned(&iv))?;
-    Ok(turned(&secret.expand(cs, "key", &[], 32)?))
+    publisher.publish(cs, &reverse_bits(&iv))?;
+    Ok(reverse_bits(&secret.expand(cs, "key", &[], 32)?))
 }
 
-/// The key of the stream that a block says it is of.
-fn chosen<F: PrimeField, CS: ConstraintSystem<F>>(
+/// Selects the key of the stream that a block belongs to.
+fn selected_key<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     keys: &Keys,
     side: Option<Side>,
@@ -102,14 +102,14 @@ fn chosen<F: PrimeField, CS: ConstraintSystem<F>>(
     publisher.publish(cs, std::slice::from_ref(&is_server))?;
     let pairs = server.iter().zip(&keys.client).enumerate();
     let bit = |(at, (server, client))| {
-        // "Choose" of SHA-256: the one where the bit is set, else the other.
+        // The "choose" function of SHA-256: the first one if the bit is set, else the second one.
         Boolean::sha256_ch(cs.namespace(|| format!("key {at}")), &is_server, server, client)
     };
     Ok(words(&pairs.map(bit).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// What is opened of a block is what the key makes of its ciphertext, and what is marked as of a
-/// class is of it.
+/// Constrains a block: its revealed bytes are the decrypted ciphertext, and bytes that are marked
+/// with a class belong to it.
 fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     block: &Block,
@@ -117,10 +117,10 @@ fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     keys: &Keys,
     publisher: &mut Publisher,
 ) -> Result<(), SynthesisError> {
-    let Asked { place, side, ciphertext, masks } = block.asked(server);
+    let BlockInputs { place, side, ciphertext, masks } = block.inputs(server);
     let place = little_endian(cs, "nonce and counter", &place)?;
     publisher.publish(cs, &place)?;
-    let key = chosen(cs, keys, side, publisher)?;
+    let key = selected_key(cs, keys, side, publisher)?;
     let ciphertext = little_endian(cs, "ciphertext", &ciphertext)?;
     publisher.publish(cs, &ciphertext)?;
     let masks = little_endian(cs, "masks", &masks)?;
@@ -132,7 +132,8 @@ fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     for (at, (stream, cipher)) in stream.iter().zip(&ciphertext).enumerate() {
         plain.push(Boolean::xor(cs.namespace(|| format!("plain {at}")), stream, cipher)?);
     }
-    let (opened, classes) = masks.split_at_checked(BLOCK).ok_or(SynthesisError::Unsatisfiable)?;
+    let (opened, classes) =
+        masks.split_at_checked(BLOCK_BYTES).ok_or(SynthesisError::Unsatisfiable)?;
     let mut shown = vec![];
     for (at, bit) in plain.iter().enumerate() {
         let mask = opened.get(at / 8).ok_or(SynthesisError::Unsatisfiable)?;
@@ -141,14 +142,14 @@ fn block<F: PrimeField, CS: ConstraintSystem<F>>(
     publisher.publish(cs, &shown)?;
     for (at, byte) in plain.chunks(8).enumerate() {
         let cs = &mut cs.namespace(|| format!("byte {at}"));
-        let mut masks = classes.iter().skip(at).step_by(BLOCK);
+        let mut masks = classes.iter().skip(at).step_by(BLOCK_BYTES);
         let classes = Classes::of(byte, &mut masks).ok_or(SynthesisError::Unsatisfiable)?;
         classes.enforce(cs)?;
     }
     Ok(())
 }
 
-/// One block of the stream as bits (RFC 8439, section 2.3).
+/// Computes one block of the key stream as bits (RFC 8439, section 2.3).
 fn chacha20<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     key: &[UInt32],
@@ -156,14 +157,14 @@ fn chacha20<F: PrimeField, CS: ConstraintSystem<F>>(
     nonce: &[UInt32],
 ) -> Result<Vec<Boolean>, SynthesisError> {
     let mut cs = MultiEq::new(cs.namespace(|| "stream"));
-    let begin: Vec<_> = WORDS
+    let begin: Vec<_> = CONSTANTS
         .into_iter()
         .map(UInt32::constant)
         .chain(key.iter().chain(counter).chain(nonce).cloned())
         .collect();
     let mut state = begin.clone();
     for round in 0..10 {
-        for [a, b, c, d] in QUARTERS {
+        for [a, b, c, d] in QUARTER_ROUNDS {
             for (sum, other, turned, turn) in
                 [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)]
             {

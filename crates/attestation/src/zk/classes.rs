@@ -1,5 +1,5 @@
-//! Which bytes may be hidden where, in a circuit: each class leaves out what would end what the
-//! byte is in, so that what is hidden cannot change how the rest is read.
+//! Constraints on the classes of hidden bytes: each class excludes the bytes that would end the
+//! value which contains the byte, so that hidden bytes cannot change how the rest is parsed.
 
 #[cfg(test)]
 mod tests;
@@ -7,17 +7,17 @@ mod tests;
 use bellpepper_core::{ConstraintSystem, LinearCombination, SynthesisError, boolean::Boolean};
 use ff::PrimeField;
 
-/// A byte that is hidden or opened, and which classes it has to be of.
+/// A hidden or revealed byte, and the classes that it must belong to.
 pub(super) struct Classes<'a> {
-    /// The lowest bit first.
+    /// Little-endian.
     bits: [&'a Boolean; 8],
     printable: &'a Boolean,
-    /// Of text and of scalars; none where no response is proved.
+    /// For text and for scalars; `None` if no response is proved.
     json: Option<(&'a Boolean, &'a Boolean)>,
 }
 
 impl<'a> Classes<'a> {
-    /// Of a byte's bits, and its masks in the order of [`super::Asked::masks`].
+    /// Takes a byte's bits, and its masks in the order of [`super::BlockInputs::masks`].
     pub(super) fn of(
         byte: &'a [Boolean],
         masks: &mut impl Iterator<Item = &'a Boolean>,
@@ -49,7 +49,7 @@ impl<'a> Classes<'a> {
         let signs = and.of(&third, &four.not())?;
         let digits = and.of(&third, four)?;
         let letters = and.of(&seven.not(), six)?;
-        // Of the lower four bits.
+        // The lower four bits.
         let neither = and.of(&one.not(), &zero.not())?;
         let twelve = and.of(two, &neither)?;
         let second = and.of(one, &zero.not())?;
@@ -75,7 +75,7 @@ impl<'a> Classes<'a> {
         let cs = and.cs;
         forbid(cs, "printable", self.printable, &[&control]);
         forbid(cs, "text", text, &[&control, &quotation_mark, &backslash]);
-        // No two of the three hold at once, so that their sum is one where one of them does.
+        // The three conditions exclude each other, so that their sum is one if one of them holds.
         let sum = sum::<F, CS>(&[&sign, &digit, &letter]);
         cs.enforce(
             || "scalar",
@@ -87,7 +87,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// None of these where the mask is set. No two of them hold at once.
+/// Constrains that none of these conditions holds if the mask is set. They must exclude each other.
 fn forbid<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     name: &'static str,
@@ -103,7 +103,7 @@ fn sum<F: PrimeField, CS: ConstraintSystem<F>>(these: &[&Boolean]) -> LinearComb
     these.iter().fold(none, |sum, this| sum + &this.lc(CS::one(), F::ONE))
 }
 
-/// Products of bits, each under a name of its own.
+/// Products of bits, each in its own namespace.
 struct Products<'a, CS> {
     cs: &'a mut CS,
     count: usize,

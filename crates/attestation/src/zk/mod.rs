@@ -1,5 +1,5 @@
-//! What is proved of the parts that a witness does not see: that they, and all that is opened, are
-//! what the client encrypted with the keys that follow from the very handshake that was recorded.
+//! Zero-knowledge proofs about the parts that are hidden from the attestor: they, and all revealed
+//! bytes, are what the client encrypted with the keys of the recorded handshake.
 
 mod circuit;
 mod classes;
@@ -8,56 +8,56 @@ mod spartan;
 mod verifier;
 mod words;
 
-/// Mutates a proof as bytes say and asserts that what comes of it is refused.
+/// Mutates a proof according to input bytes and asserts that the result is refused.
 #[cfg(fuzzing)]
 pub use self::verifier::tests::refuse;
-pub use self::{circuit::synthesize, spartan::Spartan, verifier::Refused};
+pub use self::{circuit::synthesize, spartan::Spartan, verifier::ProofError};
 
-/// Bytes of a block of `ChaCha20` (RFC 8439, section 2.3).
-pub(crate) const BLOCK: usize = 64;
-/// Blocks that the largest circuit holds.
-pub(crate) const MOST_BLOCKS: usize = 150;
+/// Length of a `ChaCha20` block (RFC 8439, section 2.3).
+pub(crate) const BLOCK_BYTES: usize = 64;
+/// Number of blocks of the largest circuit.
+pub(crate) const MAX_BLOCKS: usize = 150;
 
-/// Everything that a proof says, and that whoever verifies it makes anew from what it recorded.
+/// The statement of a proof, which the verifier derives independently from its recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// The hashes of both hellos, and of all up to the server's Finished.
+    /// The transcript hashes of both hellos, and up to the server's Finished.
     pub hellos: [u8; 32],
     pub transcript: [u8; 32],
-    /// The secrets of the handshake, of both sides.
+    /// The handshake traffic secrets of both sides.
     pub server_handshake: [u8; 32],
     pub client_handshake: [u8; 32],
     pub server: ServerData,
-    /// Of what the client said.
+    /// Of the client's application data.
     pub client_iv: [u8; 12],
     pub blocks: Vec<Block>,
 }
 
-/// How much is told of the server's application data.
+/// The revealed part of the server's application data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerData {
-    /// The traffic secret, which opens all of it. No block of the server's is proved.
-    Opened([u8; 32]),
-    /// The IV alone; the key stays hidden, and blocks say what is opened.
+    /// The traffic secret, which reveals all of it. No block of the server is proved.
+    TrafficSecret([u8; 32]),
+    /// Only the IV; the key stays hidden, and blocks state the revealed bytes.
     Proved([u8; 12]),
 }
 
-/// What a hidden byte is proved to be, so that it cannot end what it is in.
+/// The proved class of a hidden byte, which prevents it from ending the value that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// In the value of a header: no control character, 0x20 or higher.
+pub enum ByteClass {
+    /// In the value of a header: not a control character, 0x20 or higher.
     Printable,
-    /// In a string of JSON: no control character, no quotation mark, no backslash.
+    /// In a JSON string: not a control character, quotation mark or backslash.
     Text,
-    /// In a number or a name (`true`, `false`, `null`) of JSON: one of `(` to `/` but the comma, of
-    /// `0` to `9`, of `@` to `Z`, of `` ` `` to `z`.
+    /// In a JSON number or literal (`true`, `false`, `null`): `(` to `/` except the comma, `0` to
+    /// `9`, `@` to `Z`, `` ` `` to `z`.
     Scalar,
 }
 
-impl Class {
-    /// Whether a byte is of it. The circuit says the same in constraints.
+impl ByteClass {
+    /// Returns whether a byte belongs to the class. The circuit has the same constraints.
     #[must_use]
-    pub const fn has(self, byte: u8) -> bool {
+    pub const fn contains(self, byte: u8) -> bool {
         match self {
             Self::Printable => byte >= 0x20,
             Self::Text => byte >= 0x20 && byte != b'"' && byte != b'\\',
@@ -68,7 +68,7 @@ impl Class {
     }
 }
 
-/// Which of the two streams a block is of.
+/// The stream that a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Client,
@@ -81,68 +81,69 @@ pub struct Block {
     pub side: Side,
     pub nonce: [u8; 12],
     pub counter: u32,
-    pub ciphertext: [u8; BLOCK],
-    /// By byte, the first in the lowest bit: whether it is opened, and stands in `plain`.
-    pub opened: u64,
-    /// By byte: whether it is proved to be of each class; all but the first are zeros where
-    /// the server's stream is not proved.
+    pub ciphertext: [u8; BLOCK_BYTES],
+    /// By byte, the first in the lowest bit: whether it is revealed in `plain`.
+    pub revealed: u64,
+    /// By byte: whether it is proved to belong to each class; all but the first are zeros if the
+    /// server's stream is not proved.
     pub printable: u64,
     pub text: u64,
     pub scalar: u64,
-    /// What is opened; zeros elsewhere.
-    pub plain: [u8; BLOCK],
+    /// The revealed bytes; zeros elsewhere.
+    pub plain: [u8; BLOCK_BYTES],
 }
 
 impl Block {
-    /// One that says nothing.
+    /// A block that reveals and proves nothing.
     pub const BLANK: Self = Self {
         side: Side::Client,
         nonce: [0; 12],
         counter: 0,
-        ciphertext: [0; BLOCK],
-        opened: 0,
+        ciphertext: [0; BLOCK_BYTES],
+        revealed: 0,
         printable: 0,
         text: 0,
         scalar: 0,
-        plain: [0; BLOCK],
+        plain: [0; BLOCK_BYTES],
     };
 
-    /// Its public values before what is opened: all that is decided before the proof.
-    fn asked(&self, server: ServerData) -> Asked {
-        let mut masks = [self.opened.to_le_bytes(), self.printable.to_le_bytes()].concat();
+    /// Returns its public values except the revealed bytes: everything that is fixed before the
+    /// proof.
+    fn inputs(&self, server: ServerData) -> BlockInputs {
+        let mut masks = [self.revealed.to_le_bytes(), self.printable.to_le_bytes()].concat();
         let side = match server {
-            ServerData::Opened(_) => None,
+            ServerData::TrafficSecret(_) => None,
             ServerData::Proved(_) => {
                 masks.extend([self.text.to_le_bytes(), self.scalar.to_le_bytes()].concat());
                 Some(self.side)
             }
         };
         let place = [self.nonce.as_slice(), &self.counter.to_le_bytes()].concat();
-        Asked { place, side, ciphertext: self.ciphertext.to_vec(), masks }
+        BlockInputs { place, side, ciphertext: self.ciphertext.to_vec(), masks }
     }
 
     fn public(&self, server: ServerData) -> Vec<Vec<u8>> {
-        let Asked { place, side, ciphertext, masks } = self.asked(server);
+        let BlockInputs { place, side, ciphertext, masks } = self.inputs(server);
         let side = side.map(|side| vec![u8::from(side == Side::Server)]);
         std::iter::once(place).chain(side).chain([ciphertext, masks, self.plain.to_vec()]).collect()
     }
 }
 
-/// What a block asks to be proved.
-struct Asked {
+/// The public inputs of a block.
+struct BlockInputs {
     /// Nonce and counter.
     place: Vec<u8>,
-    /// None where only the client's stream is proved.
+    /// `None` if only the client's stream is proved.
     side: Option<Side>,
     ciphertext: Vec<u8>,
-    /// Of 8 bytes each: what is opened, printable; and text, scalar where the server's stream is
+    /// Masks of 8 bytes each: revealed and printable; and text and scalar if the server's stream is
     /// proved.
     masks: Vec<u8>,
 }
 
 impl Statement {
-    /// All of it as bytes, in the order of the circuit's public values: 16 of them, or the last few
-    /// of a field, are one value.
+    /// Returns all public values as bytes, in the order of the circuit: up to 16 bytes of a field
+    /// are one value.
     pub(crate) fn public(&self) -> Vec<Vec<u8>> {
         let fields = [
             self.hellos.to_vec(),
@@ -150,7 +151,7 @@ impl Statement {
             self.server_handshake.to_vec(),
             self.client_handshake.to_vec(),
             match self.server {
-                ServerData::Opened(secret) => secret.to_vec(),
+                ServerData::TrafficSecret(secret) => secret.to_vec(),
                 ServerData::Proved(iv) => iv.to_vec(),
             },
             self.client_iv.to_vec(),
@@ -161,22 +162,22 @@ impl Statement {
     }
 }
 
-/// A system of zero-knowledge proofs.
+/// A zero-knowledge proof system.
 pub trait ZkBackend {
-    /// Its name and version, as it stands in attestations.
+    /// Returns its name and version, as attestations state it.
     fn name(&self) -> &'static str;
 
-    /// Proves a statement with the handshake secret, which nobody learns from the proof.
+    /// Proves a statement with the handshake secret, which the proof does not reveal.
     fn prove(&self, statement: &Statement, secret: &[u8; 32]) -> Result<Vec<u8>, ZkError>;
 
-    /// What names the circuit that a statement is proved by.
+    /// Returns the digest of the circuit for a statement.
     fn circuit(&self, statement: &Statement) -> Result<[u8; 32], ZkError>;
 
-    /// Whether this proof is one of this statement.
+    /// Verifies a proof of a statement.
     fn verify(&self, statement: &Statement, proof: &[u8]) -> Result<(), ZkError>;
 }
 
-/// Why there is no proof, or why one is refused.
+/// Why a statement cannot be proved, or a proof is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ZkError {
     #[error("request and response are too long to be proved")]
@@ -184,5 +185,5 @@ pub enum ZkError {
     #[error("the statement does not hold, or cannot be proved: {0}")]
     Prove(String),
     #[error("the proof is refused: {0}")]
-    Proof(#[from] Refused),
+    Proof(#[from] ProofError),
 }

@@ -6,10 +6,10 @@ use ff::PrimeField;
 
 use super::words::constant;
 
-/// Bits that SHA-256 takes at once.
-const CHUNK: usize = 512;
-/// The state that SHA-256 begins with (FIPS 180-4, section 5.3.3).
-const BEGIN: [u32; 8] = [
+/// Block length of SHA-256 in bits.
+const BLOCK_BITS: usize = 512;
+/// Initial state of SHA-256 (FIPS 180-4, section 5.3.3).
+const INITIAL_STATE: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
     0x3c6e_f372,
@@ -20,23 +20,23 @@ const BEGIN: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// A key of HMAC, worked into both of its hashes.
-pub(super) struct Key {
+/// An HMAC key, as the states of its inner and outer hash.
+pub(super) struct HmacKey {
     inner: Vec<UInt32>,
     outer: Vec<UInt32>,
 }
 
-impl Key {
+impl HmacKey {
     pub(super) fn new<F: PrimeField, CS: ConstraintSystem<F>>(
         cs: &mut CS,
         name: &str,
         key: &[Boolean],
     ) -> Result<Self, SynthesisError> {
-        let begin: Vec<_> = BEGIN.into_iter().map(UInt32::constant).collect();
+        let begin: Vec<_> = INITIAL_STATE.into_iter().map(UInt32::constant).collect();
         let mut padded = |pad: u8| {
-            let pads = constant(&[pad; CHUNK / 8]);
+            let pads = constant(&[pad; BLOCK_BITS / 8]);
             let key = key.iter().map(Some).chain(std::iter::repeat(None));
-            // With a constant, exclusive or is the bit itself or its opposite.
+            // With a constant, exclusive or is the bit itself or its negation.
             let bits = pads.into_iter().zip(key).map(|(pad, bit)| match bit {
                 Some(bit) if pad.get_value() == Some(true) => bit.not(),
                 Some(bit) => bit.clone(),
@@ -59,7 +59,7 @@ impl Key {
         finish(cs, &format!("{name} outer"), &self.outer, &inner)
     }
 
-    /// HKDF-Expand-Label, up to one hash long.
+    /// HKDF-Expand-Label, with an output of at most one hash.
     pub(super) fn expand<F: PrimeField, CS: ConstraintSystem<F>>(
         &self,
         cs: &mut CS,
@@ -81,22 +81,22 @@ impl Key {
     }
 }
 
-/// Hashes the rest of a message whose first chunk is in the state already.
+/// Hashes the remaining message; its first block is already in the state.
 fn finish<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     name: &str,
     state: &[UInt32],
     message: &[Boolean],
 ) -> Result<Vec<Boolean>, SynthesisError> {
-    let length = u64::try_from(message.len() + CHUNK).unwrap_or(u64::MAX);
+    let length = u64::try_from(message.len() + BLOCK_BITS).unwrap_or(u64::MAX);
     let mut bits = message.to_vec();
     bits.push(Boolean::constant(true));
-    while !(bits.len() + 64).is_multiple_of(CHUNK) {
+    while !(bits.len() + 64).is_multiple_of(BLOCK_BITS) {
         bits.push(Boolean::constant(false));
     }
     bits.extend(constant(&length.to_be_bytes()));
     let mut state = state.to_vec();
-    for (at, chunk) in bits.chunks(CHUNK).enumerate() {
+    for (at, chunk) in bits.chunks(BLOCK_BITS).enumerate() {
         let cs = cs.namespace(|| format!("{name} {at}"));
         state = sha256_compression_function(cs, chunk, &state)?;
     }

@@ -1,4 +1,4 @@
-//! Bytes and words as bits in a circuit, and their way to its public values.
+//! Bytes and words as bits in a circuit, and their conversion to its public values.
 
 use bellpepper_core::{
     ConstraintSystem, LinearCombination, SynthesisError,
@@ -7,10 +7,10 @@ use bellpepper_core::{
 };
 use ff::PrimeField;
 
-/// Bits of one public value: 16 bytes.
-const PACKED: usize = 128;
+/// Number of bits of one public value: 16 bytes.
+const PUBLIC_VALUE_BITS: usize = 128;
 
-/// Allocates bytes, the highest bit of each first, as SHA-256 reads them.
+/// Allocates bytes as bits, big-endian within each byte as for SHA-256.
 pub(super) fn big_endian<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     name: &str,
@@ -19,7 +19,7 @@ pub(super) fn big_endian<F: PrimeField, CS: ConstraintSystem<F>>(
     bits(cs, name, bytes, [7, 6, 5, 4, 3, 2, 1, 0])
 }
 
-/// The same with the lowest bit first, as `ChaCha20` does.
+/// Allocates bytes as bits, little-endian within each byte as for `ChaCha20`.
 pub(super) fn little_endian<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     name: &str,
@@ -51,18 +51,18 @@ pub(super) fn single<F: PrimeField, CS: ConstraintSystem<F>>(
     AllocatedBit::alloc(cs.namespace(|| name), Some(bit)).map(Boolean::from)
 }
 
-/// Known bytes, the highest bit of each first.
+/// Returns the bits of known bytes, big-endian within each byte.
 pub(super) fn constant(bytes: &[u8]) -> Vec<Boolean> {
     let bit = |byte: &u8, shift: u8| Boolean::constant(byte >> shift & 1 == 1);
     bytes.iter().flat_map(|byte| (0..8).rev().map(move |shift| bit(byte, shift))).collect()
 }
 
-/// Turns the order of the bits within each byte around.
-pub(super) fn turned(bits: &[Boolean]) -> Vec<Boolean> {
+/// Reverses the bits within each byte.
+pub(super) fn reverse_bits(bits: &[Boolean]) -> Vec<Boolean> {
     bits.chunks(8).flat_map(|byte| byte.iter().rev().cloned()).collect()
 }
 
-/// Makes public values of bits, the lowest bit of each byte first.
+/// Publishes bits as public values, little-endian within each byte.
 pub(super) struct Publisher {
     count: usize,
 }
@@ -77,7 +77,7 @@ impl Publisher {
         cs: &mut CS,
         bits: &[Boolean],
     ) -> Result<(), SynthesisError> {
-        for chunk in bits.chunks(PACKED) {
+        for chunk in bits.chunks(PUBLIC_VALUE_BITS) {
             self.count += 1;
             let count = self.count;
             let values: Option<Vec<_>> = chunk.iter().map(Boolean::get_value).collect();
@@ -103,13 +103,13 @@ impl Publisher {
     }
 }
 
-/// The value of bytes that one public value holds.
+/// Returns the field element of the bytes of one public value.
 pub(super) fn packed<F: PrimeField>(bytes: &[u8]) -> F {
     let bits = bytes.iter().flat_map(|byte| (0..8).map(move |shift| byte >> shift & 1 == 1));
     field(bits.collect::<Vec<_>>().into_iter())
 }
 
-/// A number of these bits, the lowest first.
+/// Returns the field element of these bits, the lowest first.
 fn field<F: PrimeField>(bits: impl DoubleEndedIterator<Item = bool>) -> F {
     bits.rev().fold(F::ZERO, |number, bit| number.double() + if bit { F::ONE } else { F::ZERO })
 }

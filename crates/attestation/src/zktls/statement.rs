@@ -1,4 +1,4 @@
-//! What has to be proved of a connection, made of what was recorded.
+//! Derives the statement to be proved from the recorded connection.
 
 use std::ops::Range;
 
@@ -8,82 +8,89 @@ use poly1305::{
 };
 use subtle::ConstantTimeEq as _;
 
-use super::{Answered, Inner, Reveal, SUITE, Told, array, shown, stream::Stream};
+use super::{
+    PartialResponse, Reveal, RevealedRecord, RevealedServerData, SUITE, array, masked,
+    stream::BlockBuilder,
+};
 use crate::{
-    http::selective::Hidden,
-    refusal::Refusal,
+    error::ExaminationError,
+    http::selective::HiddenBytes,
     tls::{
         ALERT, APPLICATION_DATA, HANDSHAKE,
-        open::CLOSE_NOTIFY,
-        wire::{Record, Wire},
+        decrypt::CLOSE_NOTIFY,
+        records::{RecordStreams, TlsRecord},
     },
-    zk::{BLOCK, Block, Class, MOST_BLOCKS, ServerData, Side, Statement, ZkError},
+    zk::{BLOCK_BYTES, Block, ByteClass, MAX_BLOCKS, ServerData, Side, Statement, ZkError},
 };
 
-const TAG: usize = 16;
+const TAG_BYTES: usize = 16;
 
-/// Hidden ranges in the one order that they can be told in: at least one byte is between two.
-pub(super) fn ordered(hidden: &[Range<usize>], length: usize) -> Result<(), Refusal> {
+/// Checks that hidden ranges are in their only valid order: with at least one byte between two of
+/// them.
+pub(super) fn check_order(hidden: &[Range<usize>], length: usize) -> Result<(), ExaminationError> {
     let mut end = 0;
     for hidden in hidden {
         if hidden.is_empty() || hidden.start < end || hidden.end > length {
-            return Err(Refusal::Reveal);
+            return Err(ExaminationError::Reveal);
         }
         end = hidden.end.saturating_add(1);
     }
     Ok(())
 }
 
-/// Whether a circuit can hold all that has to be proved, by lengths alone: before a byte of it is
-/// gone through. Hidden ranges are bounded with it, since none of them is empty ([`ordered`]).
-pub(super) fn is_short(
-    wire: &Wire<'_>,
-    answer: &[Record<'_>],
+/// Checks by lengths only whether a circuit can hold the statement, before any byte is processed.
+/// This also limits the number of hidden ranges, because none of them is empty ([`check_order`]).
+pub(super) fn check_length(
+    wire: &RecordStreams<'_>,
+    answer: &[TlsRecord<'_>],
     reveal: &Reveal,
-) -> Result<(), Refusal> {
-    let asked = wire.client.sealed.iter().skip(1).map(|record| blocks(record, 0));
-    let (answered, told) = match &reveal.server {
-        Told::Opened(_) => (0, 0),
-        Told::Proved(told) => {
-            let answered = answer.iter().zip(&told.records).map(|(record, inner)| {
-                // Of messages of the handshake only the type behind them is proved.
-                let sealed = if inner.kind == HANDSHAKE {
-                    record.body.len().saturating_sub(TAG + 1 + usize::from(inner.padding)) / BLOCK
+) -> Result<(), ExaminationError> {
+    let request_counts = wire.client.encrypted.iter().skip(1).map(|record| blocks(record, 0));
+    let (response_count, revealed) = match &reveal.server {
+        RevealedServerData::TrafficSecret(_) => (0, 0),
+        RevealedServerData::Proved(revealed) => {
+            let counts = answer.iter().zip(&revealed.records).map(|(record, inner)| {
+                // Of handshake messages only the type after them is proved.
+                let encrypted = if inner.kind == HANDSHAKE {
+                    record.body.len().saturating_sub(TAG_BYTES + 1 + usize::from(inner.padding))
+                        / BLOCK_BYTES
                 } else {
                     0
                 };
-                blocks(record, sealed)
+                blocks(record, encrypted)
             });
-            (answered.sum(), told.said.len())
+            (counts.sum(), revealed.response_bytes.len())
         }
     };
-    let count = asked.sum::<usize>() + answered;
-    let longest = MOST_BLOCKS * BLOCK;
-    let short = count <= MOST_BLOCKS && reveal.said.len() <= longest && told <= longest;
-    if short { Ok(()) } else { Err(ZkError::TooLong.into()) }
+    let count = request_counts.sum::<usize>() + response_count;
+    let max_bytes = MAX_BLOCKS * BLOCK_BYTES;
+    let fits =
+        count <= MAX_BLOCKS && reveal.request_bytes.len() <= max_bytes && revealed <= max_bytes;
+    if fits { Ok(()) } else { Err(ZkError::TooLong.into()) }
 }
 
-/// Blocks of a record, that of its tag included, without the first ones of its content.
-fn blocks(record: &Record<'_>, first: usize) -> usize {
-    1 + record.body.len().saturating_sub(TAG).div_ceil(BLOCK).saturating_sub(first)
+/// Returns the number of blocks of a record, including that of its tag, without the first ones of
+/// its content.
+fn blocks(record: &TlsRecord<'_>, first: usize) -> usize {
+    1 + record.body.len().saturating_sub(TAG_BYTES).div_ceil(BLOCK_BYTES).saturating_sub(first)
 }
 
-/// What has to be proved, made of what was recorded; of the prover's words only those that the
+/// Derives the statement from the recording; of the prover's values it uses only those that the
 /// proof covers.
 pub(super) fn statement_of(
-    wire: &Wire<'_>,
-    answer: &[Record<'_>],
+    wire: &RecordStreams<'_>,
+    answer: &[TlsRecord<'_>],
     reveal: &Reveal,
-    hidden_answer: &[Hidden],
+    hidden_answer: &[HiddenBytes],
     transcript: &[u8],
-) -> Result<Statement, Refusal> {
-    ordered(&reveal.hidden, reveal.said.len())?;
-    let mut blocks = asked_blocks(wire, reveal)?;
+) -> Result<Statement, ExaminationError> {
+    check_order(&reveal.hidden, reveal.request_bytes.len())?;
+    let mut blocks = request_blocks(wire, reveal)?;
     let server = match &reveal.server {
-        Told::Opened(secret) => ServerData::Opened(*secret),
-        Told::Proved(told) => {
-            blocks.extend(answer_blocks(answer, told, hidden_answer)?);
-            ServerData::Proved(told.iv)
+        RevealedServerData::TrafficSecret(secret) => ServerData::TrafficSecret(*secret),
+        RevealedServerData::Proved(revealed) => {
+            blocks.extend(response_blocks(answer, revealed, hidden_answer)?);
+            ServerData::Proved(revealed.iv)
         }
     };
     Ok(Statement {
@@ -97,52 +104,57 @@ pub(super) fn statement_of(
     })
 }
 
-/// The blocks of the client's data: all of it, then `close_notify`.
-fn asked_blocks(wire: &Wire<'_>, reveal: &Reveal) -> Result<Vec<Block>, Refusal> {
-    let records = wire.client.sealed.get(1..).unwrap_or_default();
+/// Returns the blocks of the client's data: all of it, then `close_notify`.
+fn request_blocks(
+    wire: &RecordStreams<'_>,
+    reveal: &Reveal,
+) -> Result<Vec<Block>, ExaminationError> {
+    let records = wire.client.encrypted.get(1..).unwrap_or_default();
     if reveal.tag_keys.len() != records.len() {
-        return Err(Refusal::Reveal);
+        return Err(ExaminationError::Reveal);
     }
-    let said = shown(&reveal.said, &reveal.hidden);
-    let printable = |range: &Range<usize>| Hidden { range: range.clone(), class: Class::Printable };
+    let plaintext = masked(&reveal.request_bytes, &reveal.hidden);
+    let printable =
+        |range: &Range<usize>| HiddenBytes { range: range.clone(), class: ByteClass::Printable };
     let hidden: Vec<_> = reveal.hidden.iter().map(printable).collect();
-    let mut stream = Stream::new(Side::Client, reveal.client_iv, &said, &hidden);
+    let mut stream = BlockBuilder::new(Side::Client, reveal.client_iv, &plaintext, &hidden);
     for (sequence, (record, tag_key)) in (0_u64..).zip(records.iter().zip(&reveal.tag_keys)) {
         let last = usize::try_from(sequence).is_ok_and(|sequence| sequence + 1 == records.len());
-        let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
+        let ciphertext = authenticated(record, tag_key).ok_or(ExaminationError::Tag(sequence))?;
         if last {
-            // A client says that it has said all, whatever its record is said to hold.
+            // The client's last record must be a close_notify, regardless of the prover's
+            // statement.
             stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, 0))?;
         } else {
             let length = ciphertext.len().checked_sub(1).filter(|length| *length > 0);
-            let length = length.ok_or(Refusal::EmptyData)?;
+            let length = length.ok_or(ExaminationError::EmptyData)?;
             stream.data(sequence, tag_key, ciphertext, (length, 0))?;
         }
     }
     stream.end()
 }
 
-/// The blocks of the server's data. Of tickets nothing is opened but that they are messages of the
-/// handshake: should one of them change the key, no later record has its tag.
-fn answer_blocks(
-    records: &[Record<'_>],
-    told: &Answered,
-    hidden: &[Hidden],
-) -> Result<Vec<Block>, Refusal> {
-    if told.records.len() != records.len() {
-        return Err(Refusal::Reveal);
+/// Returns the blocks of the server's data. Of tickets only their type, handshake messages, is
+/// revealed: if one of them changed the key, no later record would have the correct tag.
+fn response_blocks(
+    records: &[TlsRecord<'_>],
+    revealed: &PartialResponse,
+    hidden: &[HiddenBytes],
+) -> Result<Vec<Block>, ExaminationError> {
+    if revealed.records.len() != records.len() {
+        return Err(ExaminationError::Reveal);
     }
-    let said = shown(&told.said, &told.hidden);
-    let mut stream = Stream::new(Side::Server, told.iv, &said, hidden);
+    let plaintext = masked(&revealed.response_bytes, &revealed.hidden);
+    let mut stream = BlockBuilder::new(Side::Server, revealed.iv, &plaintext, hidden);
     let mut closed = false;
-    for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&told.records)) {
-        let Inner { kind, padding, tag_key } = inner;
-        let ciphertext = tagged(record, tag_key).ok_or(Refusal::Tag(sequence))?;
+    for (sequence, (record, inner)) in (0_u64..).zip(records.iter().zip(&revealed.records)) {
+        let RevealedRecord { kind, padding, tag_key } = inner;
+        let ciphertext = authenticated(record, tag_key).ok_or(ExaminationError::Tag(sequence))?;
         if closed {
-            return Err(Refusal::AfterClose);
+            return Err(ExaminationError::AfterClose);
         }
         let padding = usize::from(*padding);
-        let length = ciphertext.len().checked_sub(padding + 1).ok_or(Refusal::Reveal)?;
+        let length = ciphertext.len().checked_sub(padding + 1).ok_or(ExaminationError::Reveal)?;
         match *kind {
             APPLICATION_DATA => stream.data(sequence, tag_key, ciphertext, (length, padding))?,
             ALERT => {
@@ -150,15 +162,16 @@ fn answer_blocks(
                 stream.record(sequence, tag_key, ciphertext, &CLOSE_NOTIFY, (ALERT, padding))?;
             }
             HANDSHAKE => stream.opaque(sequence, tag_key, ciphertext, (length, padding))?,
-            other => return Err(Refusal::InnerType(other)),
+            other => return Err(ExaminationError::InnerType(other)),
         }
     }
     stream.end()
 }
 
-/// A record's ciphertext, where its tag (RFC 8439, section 2.8) is that of this key.
-fn tagged<'a>(record: &Record<'a>, key: &[u8; 32]) -> Option<&'a [u8]> {
-    let (ciphertext, tag) = record.body.split_at_checked(record.body.len().checked_sub(TAG)?)?;
+/// Returns a record's ciphertext if its tag (RFC 8439, section 2.8) is correct for this key.
+fn authenticated<'a>(record: &TlsRecord<'a>, key: &[u8; 32]) -> Option<&'a [u8]> {
+    let (ciphertext, tag) =
+        record.body.split_at_checked(record.body.len().checked_sub(TAG_BYTES)?)?;
     let mut mac = Poly1305::new(key.into());
     mac.update_padded(&record.header);
     mac.update_padded(ciphertext);

@@ -1,46 +1,46 @@
 //! The blocks of one direction's data, record by record.
 
 use crate::{
-    http::selective::Hidden,
-    refusal::Refusal,
-    tls::{APPLICATION_DATA, HANDSHAKE, open::nonce},
-    zk::{BLOCK, Block, Class, Side},
+    error::ExaminationError,
+    http::selective::HiddenBytes,
+    tls::{APPLICATION_DATA, HANDSHAKE, decrypt::nonce},
+    zk::{BLOCK_BYTES, Block, ByteClass, Side},
 };
 
-/// Makes the blocks of one direction, record by record.
-pub(super) struct Stream<'a> {
+/// Builds the blocks of one direction, record by record.
+pub(super) struct BlockBuilder<'a> {
     side: Side,
     iv: [u8; 12],
-    /// What is said in all, and how much of it the records had so far.
-    said: &'a [u8],
+    /// All bytes of the direction, and the number of bytes in the records so far.
+    plaintext: &'a [u8],
     at: usize,
-    /// What is hidden of it from there on, in its order.
-    hidden: &'a [Hidden],
+    /// The hidden parts from there on, in order.
+    hidden: &'a [HiddenBytes],
     blocks: Vec<Block>,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> BlockBuilder<'a> {
     pub(super) const fn new(
         side: Side,
         iv: [u8; 12],
-        said: &'a [u8],
-        hidden: &'a [Hidden],
+        plaintext: &'a [u8],
+        hidden: &'a [HiddenBytes],
     ) -> Self {
-        Self { side, iv, said, at: 0, hidden, blocks: vec![] }
+        Self { side, iv, plaintext, at: 0, hidden, blocks: vec![] }
     }
 
-    /// A record of application data with so much content and padding.
+    /// Adds a record of application data with this content length and padding.
     pub(super) fn data(
         &mut self,
         sequence: u64,
         tag_key: &[u8; 32],
         ciphertext: &[u8],
         (length, padding): (usize, usize),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ExaminationError> {
         let (start, end) = (self.at, self.at.saturating_add(length));
-        let shown = self.said.get(start..end).ok_or(Refusal::Reveal)?;
+        let shown = self.plaintext.get(start..end).ok_or(ExaminationError::Reveal)?;
         let plain = [shown, &[APPLICATION_DATA], &vec![0; padding]].concat();
-        // The type of what a record holds is never hidden.
+        // The content type of a record is never hidden.
         let mut rest = self.hidden;
         let seen = |place: usize| {
             let at = start + place;
@@ -48,8 +48,8 @@ impl<'a> Stream<'a> {
                 rest = after;
             }
             match rest.first().filter(|one| place < length && one.range.contains(&at)) {
-                Some(hidden) => Seeing::Hidden(Some(hidden.class)),
-                None => Seeing::Opened,
+                Some(hidden) => Visibility::Hidden(Some(hidden.class)),
+                None => Visibility::Opened,
             }
         };
         self.push(sequence, tag_key, (ciphertext, &plain, 0), seen)?;
@@ -59,7 +59,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// A record that holds just this content, all of it opened.
+    /// Adds a record with exactly this content, all of it revealed.
     pub(super) fn record(
         &mut self,
         sequence: u64,
@@ -67,47 +67,49 @@ impl<'a> Stream<'a> {
         ciphertext: &[u8],
         content: &[u8],
         (kind, padding): (u8, usize),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ExaminationError> {
         let plain = [content, &[kind], &vec![0; padding]].concat();
         if plain.len() != ciphertext.len() {
-            return Err(Refusal::InnerType(kind));
+            return Err(ExaminationError::InnerType(kind));
         }
-        self.push(sequence, tag_key, (ciphertext, &plain, 0), |_| Seeing::Opened)
+        self.push(sequence, tag_key, (ciphertext, &plain, 0), |_| Visibility::Opened)
     }
 
-    /// A record with messages of the handshake, of which nothing is proved but that.
+    /// Adds a record with handshake messages, of which only the type is proved.
     pub(super) fn opaque(
         &mut self,
         sequence: u64,
         tag_key: &[u8; 32],
         ciphertext: &[u8],
         (length, padding): (usize, usize),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ExaminationError> {
         let plain = [vec![0; length], vec![HANDSHAKE], vec![0; padding]].concat();
-        let seen = |place| if place < length { Seeing::Hidden(None) } else { Seeing::Opened };
-        self.push(sequence, tag_key, (ciphertext, &plain, length / BLOCK), seen)
+        let seen =
+            |place| if place < length { Visibility::Hidden(None) } else { Visibility::Opened };
+        self.push(sequence, tag_key, (ciphertext, &plain, length / BLOCK_BYTES), seen)
     }
 
-    /// The block of a record's tag, and those of its content from this one on.
+    /// Adds the block of a record's tag, and those of its content from `first` on.
     fn push(
         &mut self,
         sequence: u64,
         tag_key: &[u8; 32],
         (ciphertext, plain, first): (&[u8], &[u8], usize),
-        mut seen: impl FnMut(usize) -> Seeing,
-    ) -> Result<(), Refusal> {
+        mut seen: impl FnMut(usize) -> Visibility,
+    ) -> Result<(), ExaminationError> {
         if plain.len() != ciphertext.len() {
-            return Err(Refusal::Reveal);
+            return Err(ExaminationError::Reveal);
         }
         let (side, nonce) = (self.side, nonce(self.iv, sequence));
-        let mut tag = Block { side, nonce, opened: u64::from(u32::MAX), ..Block::BLANK };
-        // The first block of a record's stream: half of it is the key of the tag (RFC 8439, section
-        // 2.6).
+        let mut tag = Block { side, nonce, revealed: u64::from(u32::MAX), ..Block::BLANK };
+        // The first block of a record's key stream: half of it is the one-time key of the tag (RFC
+        // 8439, section 2.6).
         for (place, byte) in tag.plain.iter_mut().zip(tag_key) {
             *place = *byte;
         }
         self.blocks.push(tag);
-        let parts = ciphertext.chunks(BLOCK).zip(plain.chunks(BLOCK)).enumerate().skip(first);
+        let parts =
+            ciphertext.chunks(BLOCK_BYTES).zip(plain.chunks(BLOCK_BYTES)).enumerate().skip(first);
         self.blocks.extend(parts.map(|(part, (ciphertext, plain))| {
             let counter = u32::try_from(part + 1).unwrap_or(u32::MAX);
             let mut block = Block { side, nonce, counter, ..Block::BLANK };
@@ -116,15 +118,15 @@ impl<'a> Stream<'a> {
                 places.zip(ciphertext.iter().zip(plain)).enumerate()
             {
                 *cipher = *own;
-                let mask = match seen(part * BLOCK + at) {
-                    Seeing::Opened => {
+                let mask = match seen(part * BLOCK_BYTES + at) {
+                    Visibility::Opened => {
                         *shown = *plain;
-                        &mut block.opened
+                        &mut block.revealed
                     }
-                    Seeing::Hidden(Some(Class::Printable)) => &mut block.printable,
-                    Seeing::Hidden(Some(Class::Text)) => &mut block.text,
-                    Seeing::Hidden(Some(Class::Scalar)) => &mut block.scalar,
-                    Seeing::Hidden(None) => continue,
+                    Visibility::Hidden(Some(ByteClass::Printable)) => &mut block.printable,
+                    Visibility::Hidden(Some(ByteClass::Text)) => &mut block.text,
+                    Visibility::Hidden(Some(ByteClass::Scalar)) => &mut block.scalar,
+                    Visibility::Hidden(None) => continue,
                 };
                 *mask |= 1 << at;
             }
@@ -133,15 +135,19 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// All blocks, where the records had all that is said.
-    pub(super) fn end(self) -> Result<Vec<Block>, Refusal> {
-        if self.at == self.said.len() { Ok(self.blocks) } else { Err(Refusal::Reveal) }
+    /// Returns all blocks if the records contained all of the bytes.
+    pub(super) fn end(self) -> Result<Vec<Block>, ExaminationError> {
+        if self.at == self.plaintext.len() {
+            Ok(self.blocks)
+        } else {
+            Err(ExaminationError::Reveal)
+        }
     }
 }
 
-/// What is to be seen of a byte.
-enum Seeing {
+/// The visibility of a byte.
+enum Visibility {
     Opened,
-    /// With what it is proved to be, if anything.
-    Hidden(Option<Class>),
+    /// Hidden, with its proved class if there is one.
+    Hidden(Option<ByteClass>),
 }

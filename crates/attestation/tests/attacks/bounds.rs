@@ -1,22 +1,22 @@
-//! What is told of a connection and is longer than anything that can be proved: it is refused by its
-//! size, before any of it is looked at.
+//! Reveals that are too long to be proved: they are refused by their size, before any of their
+//! bytes is processed.
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     full_reveal::Capture,
-    http::request::to_hide,
+    http::request::hidden_ranges,
     zk::{Statement, ZkBackend, ZkError},
-    zktls::{Hide, Reveal, Told, reveal},
+    zktls::{HidePolicy, Reveal, RevealedServerData, reveal},
 };
 use rustls::pki_types::UnixTime;
 
 use crate::{
     hidden::{self, hiding},
-    scene::{HOST, Scene, request_with},
     selective,
+    setup::{HOST, Setup, request_with},
 };
 
-const TOO_LONG: Refusal = Refusal::Zk(ZkError::TooLong);
+const TOO_LONG: ExaminationError = ExaminationError::Zk(ZkError::TooLong);
 
 /// Proves nothing.
 pub(crate) struct NoProof;
@@ -39,52 +39,55 @@ impl ZkBackend for NoProof {
     }
 }
 
-/// What the witness says of a request with a cookie of so many bytes, with a tag's key that is wrong:
-/// that is found where the bytes are gone through.
-fn examined(length: usize) -> Refusal {
+/// Returns the attestor's error for a request with a cookie of this length and a wrong tag key: the
+/// tag error occurs only after the size check.
+fn examined(length: usize) -> ExaminationError {
     let request = request_with(&format!("Cookie: {}\r\n", "a".repeat(length)));
-    let session = Scene { request, ..Scene::default() }.play();
+    let session = Setup { request, ..Setup::default() }.play();
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
     let secret = session.secret.as_slice().try_into().unwrap();
     let descriptor = hiding();
-    // An honest prover refuses it before: what is tried here is the witness.
-    let hide = Hide::unchecked(Box::new(|said| Ok(to_hide(said, &descriptor)?)), None);
-    let mut told = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
-    told.tag_keys[0][0] ^= 1;
-    hidden::examined(&session, &told).unwrap_err()
+    // An honest prover refuses it earlier; this tests the attestor.
+    let hide = HidePolicy::unchecked(
+        Box::new(|plaintext| Ok(hidden_ranges(plaintext, &descriptor)?)),
+        None,
+    );
+    let mut revealed = reveal(capture, secret, &hide, &NoProof, HOST, &trust).unwrap();
+    revealed.tag_keys[0][0] ^= 1;
+    hidden::examined(&session, &revealed).unwrap_err()
 }
 
 #[test]
 fn a_request_that_no_circuit_holds_is_refused_by_its_size() {
-    assert_eq!(examined(100), Refusal::Tag(0));
-    assert_eq!(examined(9_000), Refusal::Tag(0));
+    assert_eq!(examined(100), ExaminationError::Tag(0));
+    assert_eq!(examined(9_000), ExaminationError::Tag(0));
     assert_eq!(examined(10_000), TOO_LONG);
     assert_eq!(examined(14_000), TOO_LONG);
 }
 
 #[test]
 fn more_hidden_parts_than_bytes_can_be_proved_are_refused_by_their_number() {
-    let (session, told) = &*hidden::HONEST;
-    let mut many = told.clone();
-    many.said = vec![b'a'; 900_000];
+    let (session, revealed) = &*hidden::HONEST;
+    let mut many = revealed.clone();
+    many.request_bytes = vec![b'a'; 900_000];
     many.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     assert_eq!(hidden::examined(session, &many), Err(TOO_LONG));
-    let (session, told) = &*selective::HONEST;
+    let (session, revealed) = &*selective::HONEST;
     let with = |change: &dyn Fn(&mut Reveal)| {
-        let mut told = told.clone();
-        change(&mut told);
-        selective::examined(session, &told).unwrap_err()
+        let mut revealed = revealed.clone();
+        change(&mut revealed);
+        selective::examined(session, &revealed).unwrap_err()
     };
-    let many = |told: &mut Reveal| {
-        let Told::Proved(answered) = &mut told.server else { return };
-        answered.said = vec![b'a'; 900_000];
+    let many = |revealed: &mut Reveal| {
+        let RevealedServerData::Proved(answered) = &mut revealed.server else { return };
+        answered.response_bytes = vec![b'a'; 900_000];
         answered.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     };
     assert_eq!(with(&many), TOO_LONG);
-    let request = |told: &mut Reveal| {
-        told.said = vec![b'a'; 900_000];
-        told.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
+    let request = |revealed: &mut Reveal| {
+        revealed.request_bytes = vec![b'a'; 900_000];
+        revealed.hidden = (0..200_000).map(|at| 4 * at..4 * at + 2).collect();
     };
     assert_eq!(with(&request), TOO_LONG);
 }

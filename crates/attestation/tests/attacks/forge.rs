@@ -1,5 +1,5 @@
-//! Changing a connection with its secrets in hand, as a prover can who means to deceive. The keys
-//! are derived here once more, from the RFC, so that nothing is taken from what is tested.
+//! Modifies a connection with its secrets, as a dishonest prover can. The keys are derived here
+//! independently according to the RFC, without the code under test.
 
 use chacha20::{
     ChaCha20,
@@ -7,9 +7,9 @@ use chacha20::{
 };
 use ring::{aead, digest, hmac};
 
-use crate::scene::Session;
+use crate::setup::Session;
 
-/// What is inside of an encrypted record.
+/// The plaintext of an encrypted record.
 #[derive(Debug, Clone)]
 pub(crate) struct Inner {
     pub(crate) kind: u8,
@@ -23,7 +23,7 @@ impl Inner {
     }
 }
 
-/// A connection taken apart.
+/// The parts of a connection.
 pub(crate) struct Parts {
     pub(crate) client_hello: Vec<u8>,
     pub(crate) server_hello: Vec<u8>,
@@ -31,19 +31,18 @@ pub(crate) struct Parts {
     pub(crate) flight: Vec<Vec<u8>>,
     pub(crate) client: Vec<Inner>,
     pub(crate) server: Vec<Inner>,
-    /// The type of what the flight's records hold.
+    /// Content type of the flight's records.
     pub(crate) flight_kind: u8,
-    /// Whether the server's Finished is made to fit.
+    /// Whether the server's Finished is recomputed.
     pub(crate) finish: bool,
-    /// What each side's data is encrypted with: traffic secrets that follow from nothing, where
-    /// they are there.
+    /// Traffic secrets for each side's data; derived from the handshake if `None`.
     pub(crate) client_data: Option<[u8; 32]>,
     pub(crate) server_data: Option<[u8; 32]>,
     secret: Vec<u8>,
 }
 
 impl Session {
-    /// Takes a connection with ChaCha20-Poly1305 apart.
+    /// Splits a connection with ChaCha20-Poly1305 into its parts.
     pub(crate) fn parts(&self) -> Parts {
         let (mut client, mut server) = (records(&self.client), records(&self.server));
         let (client_hello, server_hello) = (client.remove(0).1, server.remove(0).1);
@@ -86,7 +85,7 @@ impl Session {
         }
     }
 
-    /// The traffic secret of what the client says.
+    /// Returns the traffic secret of the client's data.
     pub(crate) fn client_data(&self) -> [u8; 32] {
         let parts = self.parts();
         let all = [&parts.client_hello, &parts.server_hello].into_iter().chain(&parts.flight);
@@ -94,7 +93,8 @@ impl Session {
         derive(&master(&self.secret), "c ap traffic", &transcript).try_into().unwrap()
     }
 
-    /// The same connection made of other parts, everything after a change encrypted to fit.
+    /// Returns the same connection with modified parts; everything after a modification is
+    /// encrypted accordingly.
     pub(crate) fn with(&self, change: impl FnOnce(&mut Parts)) -> Self {
         let mut parts = self.parts();
         change(&mut parts);
@@ -108,16 +108,16 @@ impl Parts {
         let hellos = sha256(&[&self.client_hello, &self.server_hello]);
         let server_secret = derive(&self.secret, "s hs traffic", &hellos);
         let client_secret = derive(&self.secret, "c hs traffic", &hellos);
-        let said = |parts: &Self| {
+        let plaintext = |parts: &Self| {
             let all = [&parts.client_hello, &parts.server_hello].into_iter().chain(&parts.flight);
             sha256(&all.map(Vec::as_slice).collect::<Vec<_>>())
         };
         if self.finish {
             let own = self.flight.pop().unwrap();
-            let finished = finished(&server_secret, &said(&self));
+            let finished = finished(&server_secret, &plaintext(&self));
             self.flight.push([&own[..4], &finished].concat());
         }
-        let transcript = said(&self);
+        let transcript = plaintext(&self);
         let master = master(&self.secret);
         let ccs = [20, 3, 3, 0, 1, 1];
         let mut client = first(&self.client_hello);
@@ -140,20 +140,20 @@ impl Parts {
     }
 }
 
-/// The same for a client's first message, which carries an older version.
+/// The same for a client's first message, whose record has an older version.
 pub(crate) fn first(message: &[u8]) -> Vec<u8> {
     let mut record = plain(message);
     record[2] = 1;
     record
 }
 
-/// A handshake message in a record of its own.
+/// Returns a handshake message in its own record.
 pub(crate) fn plain(message: &[u8]) -> Vec<u8> {
     let length = u16::try_from(message.len()).unwrap().to_be_bytes();
     [&[22, 3, 3], length.as_slice(), message].concat()
 }
 
-/// Records: their types and bodies.
+/// Returns the types and bodies of records.
 pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut found = vec![];
     while let [kind, _, _, high, low, rest @ ..] = bytes {
@@ -220,7 +220,7 @@ impl Keys {
     }
 }
 
-/// The IV of a traffic secret, and of its first records the keys of the tags.
+/// Returns the IV of a traffic secret, and the tag keys of its first records.
 pub(crate) fn iv_and_tag_keys(secret: &[u8; 32], records: usize) -> ([u8; 12], Vec<[u8; 32]>) {
     let iv = expand(secret, "iv", &[], 12);
     let key: [u8; 32] = expand(secret, "key", &[], 32).try_into().unwrap();

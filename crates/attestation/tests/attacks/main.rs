@@ -1,5 +1,5 @@
-//! Attacks on the witness of a connection, each refused for a reason of its own. The numbers are
-//! those of the list of attacks that the design of attestations was made against.
+//! Attacks on the attestor of a connection, each refused for its own reason. The numbers are those
+//! of the list of attacks that the design of attestations considers.
 #![expect(
     clippy::as_conversions,
     clippy::indexing_slicing,
@@ -7,8 +7,7 @@
     reason = "tests panic to fail"
 )]
 
-mod answered;
-mod anybody;
+mod any_certificate;
 mod bounds;
 mod changed;
 mod evidence;
@@ -16,11 +15,12 @@ mod fixed;
 mod forge;
 mod handshake;
 mod hidden;
-mod liar;
+mod lying_prover;
 mod messages;
-mod path;
+mod network_path;
 mod portable;
-mod scene;
+mod revealed_response;
 mod selective;
+mod setup;
 mod signed;
 mod target;

@@ -1,28 +1,28 @@
-//! What a portable attestation shows to whom the applicant agreed to share the claims alone.
+//! Tests of portable attestations when the applicant agreed to share only the claims.
 
 use attestation::{
-    Trust,
+    CertificateTrust,
     attest::{Disclosure, attest},
-    commitment::Kind,
-    descriptor::{Claim, Descriptor, Mode},
+    commitment::OpeningKind,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     evidence::Evidence,
     full_reveal::Capture,
-    portable::{BadPortable, Portable, Subject},
+    portable::{PortableAttestation, PortableError, Subject},
     signed::sign,
-    zktls::{Hide, Told, examine, reveal},
+    zktls::{HidePolicy, RevealedServerData, examine, reveal},
 };
 use ed25519_dalek::SigningKey;
 use rustls::pki_types::UnixTime;
 
 use crate::{
     bounds::NoProof,
-    scene::{HOST, Scene, descriptor, request_with},
-    signed::circumstances,
+    setup::{HOST, Setup, descriptor, request_with},
+    signed::context,
 };
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 const CANARY: &str = "canary";
-/// Of a log with one entry; that it is the attestation's is for the verifier to say.
+/// A proof for a log with one entry; verifiers check whether the entry is the attestation's.
 const INCLUSION: &str = "c2sp.org/tlog-proof@v1\nindex 0\n\nlog.test\n1\n\
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\u{2014} log.test Az3grlgtzPICa5OS8npVmf1Myq/5\
     IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
@@ -31,10 +31,10 @@ fn subject() -> Subject {
     Subject { session: [3; 16], partner: [4; 16], salt: [2; 32] }
 }
 
-/// What an attestation is of.
+/// The connection of an attestation.
 #[derive(Clone)]
 struct Case<'a> {
-    mode: Mode,
+    mode: RevealMode,
     /// Headers of the request.
     asked: &'a str,
     /// Headers of the response.
@@ -45,10 +45,10 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     const fn of(head: &'a str, body: &'a str, claims: &'a [&'a str]) -> Self {
-        Self { mode: Mode::ZktlsRequest, asked: ACCEPT, head, body, claims }
+        Self { mode: RevealMode::ZktlsRequest, asked: ACCEPT, head, body, claims }
     }
 
-    /// The parts of it. No proof is made, and none is looked at here.
+    /// Returns the parts of the attestation. No proof is computed or verified here.
     fn parts(&self) -> (Vec<u8>, Disclosure, Evidence) {
         let Self { mode, asked, head, body, claims } = self;
         let length = body.len();
@@ -56,8 +56,11 @@ impl<'a> Case<'a> {
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{head}\r\n{body}"
         );
         let request = request_with(&format!("{asked}Cookie: sid=canary\r\n"));
-        let session = Scene { request, response: response.into_bytes(), ..Scene::default() }.play();
-        let claim = |pointer: &&str| Claim { field: (*pointer).into(), pointer: (*pointer).into() };
+        let session = Setup { request, response: response.into_bytes(), ..Setup::default() }.play();
+        let claim = |pointer: &&str| ClaimDescriptor {
+            field: (*pointer).into(),
+            pointer: (*pointer).into(),
+        };
         let descriptor = Descriptor {
             modes: vec![*mode],
             values: [("accept".into(), "application/json".into())].into(),
@@ -65,28 +68,35 @@ impl<'a> Case<'a> {
             ..descriptor()
         };
         let capture = Capture { client: &session.client, server: &session.server };
-        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let told = reveal(capture, secret, &Hide::of(&descriptor), &NoProof, HOST, &trust).unwrap();
-        let found = examine(capture, &told, &NoProof, &descriptor, &trust).unwrap();
-        let (body, disclosure) = attest(&found, capture, &descriptor, circumstances(), || [9; 16]);
+        let revealed =
+            reveal(capture, secret, &HidePolicy::of(&descriptor), &NoProof, HOST, &trust).unwrap();
+        let found = examine(capture, &revealed, &NoProof, &descriptor, &trust).unwrap();
+        let (body, disclosure) = attest(&found, capture, &descriptor, context(), || [9; 16]);
         let descriptor = serde_json::to_string(&descriptor).unwrap();
         let evidence = Evidence {
             client: session.client.clone(),
             server: session.server.clone(),
-            reveal: told,
+            reveal: revealed,
             descriptor,
         };
         (sign(&body, &SigningKey::from_bytes(&[7; 32])).unwrap(), disclosure, evidence)
     }
 
-    /// The portable attestation with its evidence changed; whether the evidence is in it.
+    /// Returns whether the portable attestation contains the evidence, after a modification of it.
     fn carries(&self, change: impl FnOnce(&mut Evidence)) -> bool {
         let (attestation, disclosure, mut evidence) = self.parts();
         change(&mut evidence);
         let (disclosure, bytes) = (disclosure.write().unwrap(), evidence.write().unwrap());
-        let portable =
-            Portable::of(subject(), attestation, &disclosure, Some(bytes.clone()), None).unwrap();
+        let portable = PortableAttestation::from_parts(
+            subject(),
+            attestation,
+            &disclosure,
+            Some(bytes.clone()),
+            None,
+        )
+        .unwrap();
         let whole = portable.write().unwrap();
         let found = whole.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
         assert!(!found, "{}{}{}", self.asked, self.head, self.body);
@@ -100,10 +110,11 @@ fn parts(head: &str, body: &str, claims: &[&str]) -> (Vec<u8>, Disclosure) {
     (attestation, disclosure)
 }
 
-fn portable(head: &str, body: &str, claims: &[&str]) -> Portable {
+fn portable(head: &str, body: &str, claims: &[&str]) -> PortableAttestation {
     let (attestation, disclosure, evidence) = Case::of(head, body, claims).parts();
     let (disclosure, evidence) = (disclosure.write().unwrap(), evidence.write().unwrap());
-    Portable::of(subject(), attestation, &disclosure, Some(evidence), None).unwrap()
+    PortableAttestation::from_parts(subject(), attestation, &disclosure, Some(evidence), None)
+        .unwrap()
 }
 
 #[test]
@@ -122,7 +133,7 @@ fn evidence_that_shows_more_than_the_claims_is_left_out() {
     }
 }
 
-/// Where the response is disclosed selectively, its evidence shows no value but the claims.
+/// Evidence of a selectively disclosed response reveals no value except the claims.
 #[test]
 fn evidence_that_hides_what_is_not_claimed_is_carried() {
     for (head, body) in [
@@ -132,73 +143,79 @@ fn evidence_that_hides_what_is_not_claimed_is_carried() {
             r#"{"id":"4711","a":{"canary":["canary"]}}"#,
         ),
     ] {
-        let case = Case { mode: Mode::ZktlsFull, ..Case::of(head, body, &["/id"]) };
+        let case = Case { mode: RevealMode::ZktlsFull, ..Case::of(head, body, &["/id"]) };
         assert!(case.carries(|_| ()), "{head}{body}");
     }
 }
 
-/// The applicant's browser and whatever else the prover sends is in the evidence where it is seen.
+/// Evidence contains visible headers of the prover, such as the applicant's browser.
 #[test]
 fn evidence_with_headers_that_the_descriptor_does_not_fix_is_left_out() {
     let asked = format!("{ACCEPT}User-Agent: canary\r\n");
-    for mode in [Mode::ZktlsRequest, Mode::ZktlsFull] {
+    for mode in [RevealMode::ZktlsRequest, RevealMode::ZktlsFull] {
         let case = Case { mode, ..Case::of("", r#"{"id":"4711"}"#, &["/id"]) };
         assert!(case.carries(|_| ()));
         assert!(!Case { asked: &asked, ..case }.carries(|_| ()), "{mode:?}");
     }
 }
 
-/// What stands in the place of hidden bytes is looked at by nobody who examines evidence.
+/// An examination of evidence ignores the values of hidden bytes.
 #[test]
 fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
     let body = r#"{"id":"4711","email":"somebody"}"#;
-    let case = Case { mode: Mode::ZktlsFull, ..Case::of("", body, &["/id"]) };
+    let case = Case { mode: RevealMode::ZktlsFull, ..Case::of("", body, &["/id"]) };
     let write = |bytes: &mut Vec<u8>, at: usize| {
         bytes[at..at + CANARY.len()].copy_from_slice(CANARY.as_bytes());
     };
     assert!(!case.carries(|evidence| {
         let at = evidence.reveal.hidden[0].start;
-        write(&mut evidence.reveal.said, at);
+        write(&mut evidence.reveal.request_bytes, at);
     }));
     assert!(!case.carries(|evidence| {
-        let Told::Proved(told) = &mut evidence.reveal.server else { return };
-        let at = told.hidden[0].start;
-        write(&mut told.said, at);
+        let RevealedServerData::Proved(revealed) = &mut evidence.reveal.server else { return };
+        let at = revealed.hidden[0].start;
+        write(&mut revealed.response_bytes, at);
     }));
-    // Of another request, of another mode, or none at all.
+    // For another request or another mode, or malformed.
     assert!(!case.carries(|evidence| {
         evidence.descriptor = evidence.descriptor.replace("/api/v1/me", "/api/v1/you");
     }));
-    assert!(!case.carries(|evidence| evidence.reveal.server = Told::Opened([0; 32])));
+    assert!(!case.carries(|evidence| evidence.reveal.server = RevealedServerData::TrafficSecret([0; 32])));
     let (attestation, disclosure, _) = case.parts();
     let (disclosure, none) = (disclosure.write().unwrap(), Some(b"canary".to_vec()));
-    let portable = Portable::of(subject(), attestation, &disclosure, none, None).unwrap();
+    let portable =
+        PortableAttestation::from_parts(subject(), attestation, &disclosure, none, None).unwrap();
     assert_eq!(portable.evidence, None);
 }
 
 #[test]
 fn the_disclosure_opens_the_claims_and_nothing_else() {
     let (_, whole) = parts("", r#"{"id":"4711"}"#, &["/id"]);
-    assert!(whole.openings.iter().any(|opening| opening.kind == Kind::BodyPart));
+    assert!(whole.openings.iter().any(|opening| opening.kind == OpeningKind::BodyPart));
     let portable = portable("", r#"{"id":"4711"}"#, &["/id"]);
     let disclosure = Disclosure::read(&portable.disclosure).unwrap();
-    assert!(disclosure.openings.iter().all(|opening| opening.kind == Kind::Claim));
+    assert!(disclosure.openings.iter().all(|opening| opening.kind == OpeningKind::Claim));
     assert_eq!(disclosure.claim(0), Some("\"4711\""));
-    let (body, _) = attestation::signed::unverified(&portable.attestation).unwrap();
-    disclosure.opens(&body).unwrap();
+    let (body, _) = attestation::signed::decode_unverified(&portable.attestation).unwrap();
+    disclosure.verify(&body).unwrap();
 }
 
 #[test]
 fn a_response_that_is_not_opened_in_full_leaves_the_evidence_out() {
     let (attestation, disclosure, evidence) = Case::of("", r#"{"id":"4711"}"#, &["/id"]).parts();
     let evidence = evidence.write().unwrap();
-    for kind in [Kind::ResponseLine, Kind::BodyPart] {
+    for kind in [OpeningKind::ResponseLine, OpeningKind::BodyPart] {
         let mut some = disclosure.clone();
         let at = some.openings.iter().position(|opening| opening.kind == kind).unwrap();
         some.openings.remove(at);
         let some = some.write().unwrap();
-        let made =
-            Portable::of(subject(), attestation.clone(), &some, Some(evidence.clone()), None);
+        let made = PortableAttestation::from_parts(
+            subject(),
+            attestation.clone(),
+            &some,
+            Some(evidence.clone()),
+            None,
+        );
         assert_eq!(made.unwrap().evidence, None, "{kind:?}");
     }
 }
@@ -212,34 +229,40 @@ fn a_portable_attestation_has_one_form() {
         let mut other = portable.clone();
         (other.evidence, other.inclusion) = (evidence, inclusion);
         let bytes = other.write().unwrap();
-        assert!(Portable::is_meant_by(&bytes));
-        assert_eq!(Portable::read(&bytes).unwrap(), other);
+        assert!(PortableAttestation::has_format_prefix(&bytes));
+        assert_eq!(PortableAttestation::read(&bytes).unwrap(), other);
     }
     let bytes = portable.write().unwrap();
-    assert!(Portable::is_meant_by(&bytes));
-    assert!(!Portable::is_meant_by(&portable.attestation));
-    assert_eq!(Portable::read(&bytes).unwrap(), portable);
+    assert!(PortableAttestation::has_format_prefix(&bytes));
+    assert!(!PortableAttestation::has_format_prefix(&portable.attestation));
+    assert_eq!(PortableAttestation::read(&bytes).unwrap(), portable);
     let longer = [bytes.as_slice(), &[0]].concat();
-    assert!(matches!(Portable::read(&longer), Err(BadPortable::Form(_))));
+    assert!(matches!(PortableAttestation::read(&longer), Err(PortableError::Malformed(_))));
     for end in 0..bytes.len() {
-        assert!(Portable::read(&bytes[..end]).is_err(), "cut at {end}");
+        assert!(PortableAttestation::read(&bytes[..end]).is_err(), "cut at {end}");
     }
-    // Another version of the form, of the same length.
+    // Another version of the format, of the same length.
     let mut other = bytes.clone();
     let at = bytes.windows(2).position(|window| window == b"v1").unwrap();
     other[at + 1] = b'2';
-    assert_eq!(Portable::read(&other), Err(BadPortable::Unknown));
-    // Parts of two attestations do not make one.
+    assert_eq!(PortableAttestation::read(&other), Err(PortableError::UnknownFormat));
+    // Parts of two attestations do not belong together.
     let (attestation, _) = parts("", r#"{"id":"4712"}"#, &["/id"]);
     let other = parts("", r#"{"id":"4711"}"#, &["/id"]).1.write().unwrap();
-    let mixed = Portable::of(subject(), attestation, &other, None, None);
-    assert!(matches!(mixed, Err(BadPortable::Disclosure(_))), "{mixed:?}");
+    let mixed = PortableAttestation::from_parts(subject(), attestation, &other, None, None);
+    assert!(matches!(mixed, Err(PortableError::Disclosure(_))), "{mixed:?}");
     let (attestation, disclosure) = parts("", r#"{"id":"4711"}"#, &["/id"]);
     let disclosure = disclosure.write().unwrap();
     let with = |inclusion: &str| {
         let inclusion = Some(inclusion.as_bytes().to_vec());
-        Portable::of(subject(), attestation.clone(), &disclosure, None, inclusion)
+        PortableAttestation::from_parts(
+            subject(),
+            attestation.clone(),
+            &disclosure,
+            None,
+            inclusion,
+        )
     };
     assert!(with(INCLUSION).is_ok());
-    assert!(matches!(with("no proof"), Err(BadPortable::Inclusion(_))));
+    assert!(matches!(with("no proof"), Err(PortableError::Inclusion(_))));
 }

@@ -1,22 +1,22 @@
-//! Attacks on a response of which only what is declared is seen, and which is proved.
+//! Attacks on a selectively disclosed and proved response.
 
 use std::sync::LazyLock;
 
 use attestation::{
-    Refusal, Trust,
-    descriptor::{Claim, Descriptor, Mode},
+    CertificateTrust, ExaminationError,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     full_reveal::{Capture, Findings},
-    zktls::{Hide, Reveal, examine, reveal},
+    zktls::{HidePolicy, Reveal, examine, reveal},
 };
 use rustls::pki_types::UnixTime;
 
 use crate::{
     forge::Inner,
-    liar::{SPARTAN, secret},
-    scene::{HOST, Scene, Session, descriptor, request_with},
+    lying_prover::{SPARTAN, secret},
+    setup::{HOST, Session, Setup, descriptor, request_with},
 };
 
-/// What nobody but prover and server may see.
+/// Texts that only prover and server may see.
 const CANARIES: &[&str] = &[
     "sid=canary-cookie",
     "theme=canary-second",
@@ -26,7 +26,7 @@ const CANARIES: &[&str] = &[
     "7318209",
     "canary-name",
 ];
-/// Of these some are in the declared values.
+/// Some of them are in the declared values.
 const BODY: &str = r#"{"user":{"id":"acct-829137","verified":true,"email":"canary@mail.test","name":"\u041a\"Канарейка\"\n"},"balance":7318209,"ok":false,"none":null,"list":[{"canary-name":"canary-name","n":[1,2.5e3,-7318209]},[],{}, "" ],"n":42}"#;
 
 pub(crate) fn response() -> Vec<u8> {
@@ -39,7 +39,7 @@ pub(crate) fn response() -> Vec<u8> {
     .into_bytes()
 }
 
-/// The same in chunks that are cut anywhere.
+/// The same response in chunks of arbitrary boundaries.
 fn chunked() -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
                 Transfer-Encoding: chunked\r\nSet-Cookie: sid=rotated-canary\r\n\r\n";
@@ -54,9 +54,12 @@ fn chunked() -> Vec<u8> {
 }
 
 pub(crate) fn declaring() -> Descriptor {
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     Descriptor {
-        modes: vec![Mode::ZktlsFull],
+        modes: vec![RevealMode::ZktlsFull],
         claims: vec![
             claim("user_id", "/user/id"),
             claim("verified", "/user/verified"),
@@ -69,29 +72,29 @@ pub(crate) fn declaring() -> Descriptor {
 pub(crate) fn session(response: Vec<u8>) -> Session {
     let cookies = "sid=canary-cookie; theme=canary-second";
     let request = request_with(&format!("Accept: application/json\r\nCookie: {cookies}\r\n"));
-    Scene { request, response, ..Scene::default() }.play()
+    Setup { request, response, ..Setup::default() }.play()
 }
 
-pub(crate) fn told(session: &Session) -> Result<Reveal, Refusal> {
+pub(crate) fn reveal_with(session: &Session) -> Result<Reveal, ExaminationError> {
     let descriptor = declaring();
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    reveal(capture, &secret(session), &Hide::of(&descriptor), &*SPARTAN, HOST, &trust)
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+    reveal(capture, &secret(session), &HidePolicy::of(&descriptor), &*SPARTAN, HOST, &trust)
 }
 
-pub(crate) fn examined(session: &Session, told: &Reveal) -> Result<Findings, Refusal> {
+pub(crate) fn examined(session: &Session, revealed: &Reveal) -> Result<Findings, ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    examine(capture, told, &*SPARTAN, &declaring(), &trust)
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+    examine(capture, revealed, &*SPARTAN, &declaring(), &trust)
 }
 
-/// A ticket (RFC 8446, section 4.6.1) as long as this response, and read as bytes like it.
+/// Returns a ticket (RFC 8446, section 4.6.1) of the response's length, with the same bytes.
 pub(crate) fn ticket(response: &[u8]) -> Vec<u8> {
     let length = u32::try_from(response.len() - 4).unwrap().to_be_bytes();
     [&[4], &length[1..], &response[4..]].concat()
 }
 
-/// What comes as a ticket, and what a prover would like to have been the response.
+/// The content of a ticket, which a prover would like to present as the response.
 pub(crate) const FORGED: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 52\r\n\r\n\
     {\"user\":{\"id\":\"acct-000001\",\"verified\":true},\"n\":43}";
@@ -100,8 +103,9 @@ pub(crate) const FORGED: &[u8] =
 fn in_records(session: &Session) -> Session {
     session.with(|parts| {
         let data: Vec<_> = parts.server.drain(..).filter(|inner| inner.kind == 23).collect();
-        let said = data.iter().map(|inner| inner.content.as_slice()).collect::<Vec<_>>().concat();
-        let (first, second) = said.split_at(100);
+        let plaintext =
+            data.iter().map(|inner| inner.content.as_slice()).collect::<Vec<_>>().concat();
+        let (first, second) = plaintext.split_at(100);
         parts.server = vec![
             Inner::new(22, &ticket(FORGED)),
             Inner { padding: 3, ..Inner::new(23, first) },
@@ -111,11 +115,11 @@ fn in_records(session: &Session) -> Session {
     })
 }
 
-/// A connection, and what its prover tells.
+/// A connection, and its prover's reveal.
 pub(crate) static HONEST: LazyLock<(Session, Reveal)> = LazyLock::new(|| {
     let session = in_records(&session(response()));
-    let told = told(&session).unwrap();
-    (session, told)
+    let revealed = reveal_with(&session).unwrap();
+    (session, revealed)
 });
 
 fn has(bytes: &[u8], text: &str) -> bool {
@@ -124,16 +128,16 @@ fn has(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn the_witness_finds_what_is_declared_and_nothing_else() {
-    let (session, told) = &*HONEST;
-    let found = examined(session, told).unwrap();
+    let (session, revealed) = &*HONEST;
+    let found = examined(session, revealed).unwrap();
     let claims: Vec<_> =
         found.claims.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(claims, [("user_id", "\"acct-829137\""), ("verified", "true"), ("n", "42")]);
-    assert_eq!(found.mode, Mode::ZktlsFull);
-    let everything = attestation::signed::write(told).unwrap();
+    assert_eq!(found.mode, RevealMode::ZktlsFull);
+    let everything = attestation::signed::write(revealed).unwrap();
     let shown = [found.response.body.clone(), found.response.lines.concat()].concat();
     for canary in CANARIES {
-        assert!(!has(&everything, canary), "{canary} is told");
+        assert!(!has(&everything, canary), "{canary} is revealed");
         assert!(!has(&shown, canary), "{canary} is found");
     }
     assert_eq!(
@@ -146,11 +150,11 @@ fn the_witness_finds_what_is_declared_and_nothing_else() {
 #[test]
 fn chunks_are_opened_with_their_sizes() {
     let session = session(chunked());
-    let told = told(&session).unwrap();
-    let found = examined(&session, &told).unwrap();
+    let revealed = reveal_with(&session).unwrap();
+    let found = examined(&session, &revealed).unwrap();
     assert_eq!(found.claims.len(), 3);
-    let everything = attestation::signed::write(&told).unwrap();
+    let everything = attestation::signed::write(&revealed).unwrap();
     for canary in CANARIES {
-        assert!(!has(&everything, canary), "{canary} is told");
+        assert!(!has(&everything, canary), "{canary} is revealed");
     }
 }

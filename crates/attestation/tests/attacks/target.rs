@@ -1,8 +1,8 @@
-//! What a descriptor may say: no target or header that servers read in more than one way.
+//! Valid descriptors: no target or header is ambiguous for servers.
 
-use attestation::descriptor::{BadDescriptor, Descriptor, Mode};
+use attestation::descriptor::{Descriptor, DescriptorError, RevealMode};
 
-use crate::scene::descriptor;
+use crate::setup::descriptor;
 
 /// Attack 26.
 #[test]
@@ -32,9 +32,9 @@ fn targets_that_lead_elsewhere_are_refused() {
         "*",
         "https://other.test/",
     ] {
-        assert_eq!(with(target), Err(BadDescriptor::Target), "{target}");
+        assert_eq!(with(target), Err(DescriptorError::Target), "{target}");
     }
-    assert_eq!(with(&format!("/{}", "a".repeat(2001))), Err(BadDescriptor::Target));
+    assert_eq!(with(&format!("/{}", "a".repeat(2001))), Err(DescriptorError::Target));
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn headers_that_change_what_is_asked_for_are_refused() {
     ] {
         let headers = vec!["cookie".into(), name.into()];
         let refused = Descriptor { headers, ..descriptor() }.check();
-        assert_eq!(refused, Err(BadDescriptor::Header(name.into())), "{name}");
+        assert_eq!(refused, Err(DescriptorError::Header(name.into())), "{name}");
     }
     let twice = Descriptor { headers: vec!["cookie".into(); 2], ..descriptor() };
-    assert_eq!(twice.check(), Err(BadDescriptor::Header("cookie".into())));
+    assert_eq!(twice.check(), Err(DescriptorError::Header("cookie".into())));
     let hidden = Descriptor { hidden: vec!["authorization".into()], ..descriptor() };
-    assert_eq!(hidden.check(), Err(BadDescriptor::Hidden("authorization".into())));
+    assert_eq!(hidden.check(), Err(DescriptorError::Hidden("authorization".into())));
 }
 
 #[test]
@@ -72,16 +72,20 @@ fn descriptors_say_everything_and_nothing_twice() {
         ["", "localhost", "Platform.test", "a..b", "-a.test", "a.test.", "a_b.test", "1.2.3.4:80"]
     {
         let refused = Descriptor { host: host.into(), ..descriptor() }.check();
-        assert_eq!(refused, Err(BadDescriptor::Host), "{host}");
+        assert_eq!(refused, Err(DescriptorError::Host), "{host}");
     }
-    for modes in [vec![], vec![Mode::ZktlsRequest, Mode::FullReveal], vec![Mode::FullReveal; 2]] {
+    for modes in [
+        vec![],
+        vec![RevealMode::ZktlsRequest, RevealMode::FullReveal],
+        vec![RevealMode::FullReveal; 2],
+    ] {
         let descriptor = Descriptor { modes, ..descriptor() };
-        assert_eq!(descriptor.check(), Err(BadDescriptor::Modes));
+        assert_eq!(descriptor.check(), Err(DescriptorError::Modes));
     }
-    assert_eq!(Descriptor { claims: vec![], ..descriptor() }.check(), Err(BadDescriptor::Count));
+    assert_eq!(Descriptor { claims: vec![], ..descriptor() }.check(), Err(DescriptorError::Count));
     let mut twice = descriptor();
     twice.claims[1].field = "user_id".into();
-    assert_eq!(twice.check(), Err(BadDescriptor::Claim("user_id".into())));
+    assert_eq!(twice.check(), Err(DescriptorError::Claim("user_id".into())));
     let text = serde_json::to_string(&descriptor()).unwrap();
     assert_eq!(serde_json::from_str::<Descriptor>(&text).unwrap(), descriptor());
     assert!(serde_json::from_str::<Descriptor>(&text.replace("\"host\"", "\"hast\"")).is_err());

@@ -4,12 +4,13 @@ use ff::{Field as _, PrimeField as _};
 
 use crate::Scalar;
 
-/// A number below 2^320; the highest limb comes first, so that the order is that of numbers.
+/// A number below 2^320; the highest limb comes first, so that the derived order is the numerical
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Big([u64; 5]);
 
 impl Big {
-    /// Of a coefficient or of its negative the smaller one, and whether it is the negative.
+    /// Returns the smaller one of a coefficient and its negative, and whether it is the negative.
     pub(crate) fn of(weight: Scalar) -> (bool, Self) {
         let [own, negative] = [weight, -weight].map(Self::plain);
         if own <= negative { (false, own) } else { (true, negative) }

@@ -1,13 +1,13 @@
-//! An audit of the circuit: with the handshake secret and what the witness recorded, every value
-//! of the circuit is determined. Keys that did not follow from the handshake would not be.
+//! An audit of the circuit: the handshake secret and the attestor's recording determine every value
+//! of the circuit. Keys that were not derived from the handshake would be undetermined.
 //!
-//! The argument holds for every assignment, not for the one that was recorded. What is known
-//! spreads from the secret and the recorded inputs by two rules until nothing new is found:
+//! The argument holds for every assignment, not only for the recorded one. Known values propagate
+//! from the secret and the recorded inputs by two rules until nothing new is found:
 //!
-//! 1. A constraint whose only unknown stands in its product alone, with a coefficient that is not
+//! 1. A constraint whose only unknown is in its product, with a coefficient that is not
 //!    zero, determines it.
-//! 2. A linear constraint between bits is an equation of integers where its coefficients are too
-//!    small to wrap around the field. If of all unknown bits one alone has the smallest power of
+//! 2. A linear constraint between bits is an equation of integers if its coefficients are too
+//!    small to wrap around the field. If only one of all unknown bits has the smallest power of
 //!    two in its coefficient, the equation modulo the next power determines it.
 //!
 //! `cargo test -p attestation --test audit`
@@ -27,17 +27,17 @@ type Scalar = <T256HyraxEngine as Engine>::Scalar;
 type Sum = Vec<(Index, Scalar)>;
 
 /// With only the client's stream proved, and with both.
-const KINDS: [ServerData; 2] = [ServerData::Opened([0; 32]), ServerData::Proved([0; 12])];
+const KINDS: [ServerData; 2] = [ServerData::TrafficSecret([0; 32]), ServerData::Proved([0; 12])];
 
 fn statement(server: ServerData) -> Statement {
     let plain = Block {
         nonce: [3; 12],
         counter: 1,
         ciphertext: std::array::from_fn(|at| u8::try_from(at * 3).unwrap()),
-        opened: 0x0f0f_0f0f_0f0f_0f0f,
+        revealed: 0x0f0f_0f0f_0f0f_0f0f,
         ..Block::BLANK
     };
-    let tag = Block { nonce: [3; 12], opened: u64::from(u32::MAX), ..Block::BLANK };
+    let tag = Block { nonce: [3; 12], revealed: u64::from(u32::MAX), ..Block::BLANK };
     let mut blocks = vec![tag, plain.clone()];
     if let ServerData::Proved(_) = server {
         blocks.push(Block { side: Side::Server, ..plain });
@@ -53,15 +53,16 @@ fn statement(server: ServerData) -> Statement {
     }
 }
 
-/// The variables that are given: the bits of the secret, and the public values that a witness
-/// recorded: of the statement the hashes, and of each block its place, side, ciphertext and masks.
+/// Returns the given variables: the bits of the secret, and the public values that an attestor
+/// recorded: the hashes of the statement, and the position, side, ciphertext and masks of each
+/// block.
 fn given(record: &Record, server: ServerData) -> Vec<usize> {
     let secret = (0..256).map(|bit| record.number(Index::Aux(bit)));
     // The constant, two values for each hash and secret, one for an IV; for each block one of its
-    // place, one of its side where there are two, four of ciphertext, one or two of masks, four of
-    // what is opened.
+    // position, one of its side if there are two, four of ciphertext, one or two of masks, four of
+    // revealed bytes.
     let (first_block, values, recorded) = match server {
-        ServerData::Opened(_) => (12, 10, 6),
+        ServerData::TrafficSecret(_) => (12, 10, 6),
         ServerData::Proved(_) => (11, 12, 8),
     };
     let recorded = (1..record.inputs.len()).filter(|at| match at {
@@ -76,7 +77,7 @@ fn recorded(server: ServerData) -> Record {
     let mut record = Record::new();
     synthesize(&mut record, &statement(server), &[5; 32]).unwrap();
     let constraints = record.constraints.len();
-    assert!((0..constraints).all(|at| record.holds(at)), "the honest assignment fits");
+    assert!((0..constraints).all(|at| record.holds(at)), "the honest assignment satisfies it");
     record
 }
 
@@ -97,8 +98,8 @@ fn the_secret_and_what_was_recorded_determine_everything() {
     }
 }
 
-/// The audit can fail: without the secret, without an input, without any one constraint that it
-/// used, something is free.
+/// The audit can fail: without the secret, an input, or any one constraint that it used, a value is
+/// undetermined.
 #[test]
 fn whatever_is_left_out_is_found() {
     KINDS.into_iter().for_each(leave_out);

@@ -1,16 +1,16 @@
-//! A circuit, written down with the values of one assignment.
+//! Records a circuit with the values of one assignment.
 
 use bellpepper_core::{ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
 use ff::Field as _;
 
 use crate::{Scalar, Sum};
 
-/// A circuit, written down.
+/// A recorded circuit.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) inputs: Vec<Scalar>,
     pub(crate) witness: Vec<Scalar>,
-    /// Of two sums the product is the third.
+    /// The product of the first two sums is the third.
     pub(crate) constraints: Vec<[Sum; 3]>,
 }
 
@@ -50,7 +50,7 @@ impl Record {
         uses
     }
 
-    /// Constraints of the form `(1 - x)·x = 0`.
+    /// Returns the variable of a constraint of the form `(1 - x)·x = 0`.
     pub(crate) fn bit(&self, constraint: usize) -> Option<usize> {
         let [left, right, product] = &self.constraints[constraint];
         let ([(one, plus), (negative, minus)], [(own, weight)], []) =

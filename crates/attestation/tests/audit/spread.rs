@@ -1,4 +1,4 @@
-//! What is known spreads, by two rules, until nothing new is found.
+//! Propagates known values by two rules until nothing new is found.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -7,26 +7,26 @@ use ff::Field as _;
 
 use crate::{Scalar, Sum, big::Big, record::Record};
 
-/// What follows from what, in a circuit of which one constraint may be left out.
+/// The dependencies of a circuit of which one constraint may be left out.
 pub(crate) struct Audit<'a> {
     record: &'a Record,
-    /// By variable, inputs first: the constraints that it is in.
+    /// By variable, inputs first: the constraints that contain it.
     uses: &'a [Vec<usize>],
     bits: Vec<bool>,
-    /// By bit: the constraint that makes it one of other bits.
+    /// By bit: the constraint that defines it by other bits.
     made_by: Vec<Option<usize>>,
     known: Vec<bool>,
     /// By variable: the constraint that determined it.
     pub(crate) by: Vec<Option<usize>>,
-    /// By constraint: what the second rule needs to know of it.
+    /// By constraint: its terms for the second rule.
     integers: Vec<Option<Vec<(usize, u32)>>>,
-    /// Constraints to look at, and by constraint whether it is one of them.
+    /// Queued constraints, and by constraint whether it is queued.
     again: VecDeque<usize>,
     waits: Vec<bool>,
 }
 
 impl<'a> Audit<'a> {
-    /// Spreads from these variables, and from the constant one.
+    /// Propagates from these variables, and from the constant one.
     pub(crate) fn of(
         record: &'a Record,
         uses: &'a [Vec<usize>],
@@ -49,7 +49,7 @@ impl<'a> Audit<'a> {
         for bit in constraints.clone().filter_map(|at| record.bit(at)) {
             audit.bits[bit] = true;
         }
-        // What is made of bits comes after them.
+        // Bits that are defined by other bits come after them.
         constraints.for_each(|constraint| audit.make_bit(constraint));
         audit.known[0] = true;
         for variable in given {
@@ -98,8 +98,8 @@ impl<'a> Audit<'a> {
         (weight != Scalar::ZERO).then_some(variable)
     }
 
-    /// A variable is a bit where the constraint that defines it makes it one for all values of the
-    /// bits that it is made of, and of bits that are made of these in turn.
+    /// A variable is a bit if the constraint that defines it makes it one for all values of the
+    /// bits that it depends on, and of bits that these depend on.
     fn make_bit(&mut self, constraint: usize) {
         let [left, right, product] = &self.record.constraints[constraint];
         let is_bit = |(index, _): &&(Index, Scalar)| {
@@ -157,7 +157,7 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// The second rule, as often as it applies.
+    /// The second rule, applied repeatedly.
     fn lowest_bits(&self, constraint: usize) -> Vec<usize> {
         let Some(terms) = &self.integers[constraint] else { return vec![] };
         let mut unknown: Vec<_> =
@@ -173,8 +173,8 @@ impl<'a> Audit<'a> {
         found
     }
 
-    /// Of a linear constraint that holds between integers: its variables with the power of two in
-    /// each coefficient.
+    /// Returns the variables of a linear constraint that holds between integers, with the power of
+    /// two in each coefficient.
     fn integers(&self, constraint: usize) -> Option<Vec<(usize, u32)>> {
         let [left, right, product] = &self.record.constraints[constraint];
         let is_one =
@@ -191,28 +191,29 @@ impl<'a> Audit<'a> {
         for (index, weight) in product {
             *sums.entry(self.record.number(*index)).or_default() -= weight;
         }
-        // The greatest sums of what is added and of what is subtracted.
+        // The greatest sums of added and of subtracted terms.
         let (mut powers, mut sides) = (vec![], [Big::default(); 2]);
         for (variable, weight) in sums.into_iter().filter(|(_, weight)| *weight != Scalar::ZERO) {
             let (negative, magnitude) = Big::of(weight);
             let greatest = if self.bits[variable] || variable == 0 {
                 magnitude
             } else if variable < self.record.inputs.len() {
-                // A public value is below 2^128: that is how the verifier makes it.
+                // A public value is below 2^128, as the verifier computes it.
                 magnitude.times_2_to_the_128()?
             } else {
                 return None;
             };
             let side = &mut sides[usize::from(negative)];
             *side = side.plus(greatest);
-            // The first rule is enough for a public value.
+            // The first rule is sufficient for a public value.
             if variable >= self.record.inputs.len() || self.known[variable] {
                 powers.push((variable, magnitude.power_of_two()));
             } else {
                 return None;
             }
         }
-        // Neither sum reaches the order of the field: equal in the field is equal.
+        // Neither sum reaches the order of the field: equality in the field is equality of
+        // integers.
         sides.iter().all(|side| *side < Big::order()).then_some(powers)
     }
 
@@ -220,7 +221,7 @@ impl<'a> Audit<'a> {
         (0..self.known.len()).filter(|variable| !self.known[*variable]).collect()
     }
 
-    /// Witnesses that may be something else than a bit.
+    /// Returns the witnesses that may be another value than a bit.
     pub(crate) fn loose(&self) -> Vec<usize> {
         (self.record.inputs.len()..self.bits.len())
             .filter(|variable| !self.bits[*variable])

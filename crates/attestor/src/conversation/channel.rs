@@ -1,8 +1,11 @@
-//! The channel to a prover: messages with their bounds, and bytes passed on to a server.
+//! The channel to a prover: messages with limits on size and time, and the bytes relayed to a
+//! server.
 
 use std::time::Duration;
 
-use attestation::protocol::{FromAttestor, FromProver, LONGEST_DATA, LONGEST_FROM_PROVER};
+use attestation::protocol::{
+    AttestorMessage, MAX_DATA_BYTES, MAX_PROVER_MESSAGE_BYTES, ProverMessage,
+};
 use jobs::frames;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf},
@@ -11,51 +14,62 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-use super::refused::Refused;
+use super::refused::ConversationError;
 use crate::relay::Relay;
 
-/// For one message to go out.
-pub(super) const WRITING: Duration = Duration::from_secs(30);
+/// Time limit for writing one message.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Both directions of a channel.
-pub(super) struct Channel {
+pub(super) struct ProverChannel {
     pub(super) read: ReadHalf<TlsStream<TcpStream>>,
     pub(super) write: WriteHalf<TlsStream<TcpStream>>,
 }
 
-impl Channel {
-    pub(super) async fn say(&mut self, message: &FromAttestor) -> Result<(), Refused> {
-        say(&mut self.write, message).await
+impl ProverChannel {
+    pub(super) async fn send(
+        &mut self,
+        message: &AttestorMessage,
+    ) -> Result<(), ConversationError> {
+        send(&mut self.write, message).await
     }
 
-    pub(super) async fn hear(&mut self, patience: Duration) -> Result<FromProver, Refused> {
-        timeout(patience, hear(&mut self.read)).await.map_err(|_| Refused::Broken)?
+    pub(super) async fn receive(
+        &mut self,
+        limit: Duration,
+    ) -> Result<ProverMessage, ConversationError> {
+        timeout(limit, receive(&mut self.read))
+            .await
+            .map_err(|_| ConversationError::BrokenChannel)?
     }
 
-    /// Passes bytes on, both ways, until the prover says that this is over.
-    pub(super) async fn pass_on(&mut self, relay: &mut Relay) -> Result<(), Refused> {
-        // A message that is being read is not given up: it would be lost.
+    /// Relays bytes in both directions until the prover sends `End`.
+    pub(super) async fn relay_to_server(
+        &mut self,
+        relay: &mut Relay,
+    ) -> Result<(), ConversationError> {
+        // A read in progress is never cancelled, because a partly read message would be lost.
         let (read, write) = (&mut self.read, &mut self.write);
-        let mut next = Box::pin(hear_with(read));
+        let mut next = Box::pin(receive_returning(read));
         loop {
             tokio::select! {
                 (read, message) = &mut next => match message? {
-                    FromProver::Data(bytes) if bytes.len() <= LONGEST_DATA => {
-                        relay.pass(&bytes).await?;
-                        next = Box::pin(hear_with(read));
+                    ProverMessage::Data(bytes) if bytes.len() <= MAX_DATA_BYTES => {
+                        relay.send(&bytes).await?;
+                        next = Box::pin(receive_returning(read));
                     }
-                    FromProver::End => return Ok(()),
-                    FromProver::Data(_) | FromProver::Open(_) | FromProver::Reveal(_) => {
-                        return Err(Refused::OutOfPlace);
+                    ProverMessage::End => return Ok(()),
+                    ProverMessage::Data(_) | ProverMessage::Open(_) | ProverMessage::Reveal(_) => {
+                        return Err(ConversationError::UnexpectedMessage);
                     }
                 },
-                heard = relay.hear() => {
-                    let heard = heard?;
-                    for part in heard.chunks(LONGEST_DATA) {
-                        say(write, &FromAttestor::Data(part.to_vec())).await?;
+                received = relay.receive() => {
+                    let received = received?;
+                    for part in received.chunks(MAX_DATA_BYTES) {
+                        send(write, &AttestorMessage::Data(part.to_vec())).await?;
                     }
-                    if heard.is_empty() {
-                        say(write, &FromAttestor::Data(vec![])).await?;
+                    if received.is_empty() {
+                        send(write, &AttestorMessage::Data(vec![])).await?;
                     }
                 }
             }
@@ -63,20 +77,25 @@ impl Channel {
     }
 }
 
-async fn say(to: &mut (impl AsyncWrite + Unpin), message: &FromAttestor) -> Result<(), Refused> {
-    let bytes = message.write().map_err(|_| Refused::Broken)?;
-    let until = tokio::time::Instant::now() + WRITING;
-    let written = timeout_at(until, frames::write(to, &bytes)).await;
-    written.ok().and_then(Result::ok).ok_or(Refused::Broken)
+async fn send(
+    to: &mut (impl AsyncWrite + Unpin),
+    message: &AttestorMessage,
+) -> Result<(), ConversationError> {
+    let bytes = message.write().map_err(|_| ConversationError::BrokenChannel)?;
+    let deadline = tokio::time::Instant::now() + WRITE_TIMEOUT;
+    let written = timeout_at(deadline, frames::write(to, &bytes)).await;
+    written.ok().and_then(Result::ok).ok_or(ConversationError::BrokenChannel)
 }
 
-async fn hear(from: &mut (impl AsyncRead + Unpin)) -> Result<FromProver, Refused> {
-    let message = frames::read(from, LONGEST_FROM_PROVER).await;
-    let message = message.ok().flatten().ok_or(Refused::Broken)?;
-    FromProver::read(&message).map_err(|_| Refused::Broken)
+async fn receive(from: &mut (impl AsyncRead + Unpin)) -> Result<ProverMessage, ConversationError> {
+    let message = frames::read(from, MAX_PROVER_MESSAGE_BYTES).await;
+    let message = message.ok().flatten().ok_or(ConversationError::BrokenChannel)?;
+    ProverMessage::read(&message).map_err(|_| ConversationError::BrokenChannel)
 }
 
-async fn hear_with<R: AsyncRead + Unpin>(from: &mut R) -> (&mut R, Result<FromProver, Refused>) {
-    let message = hear(from).await;
+async fn receive_returning<R: AsyncRead + Unpin>(
+    from: &mut R,
+) -> (&mut R, Result<ProverMessage, ConversationError>) {
+    let message = receive(from).await;
     (from, message)
 }

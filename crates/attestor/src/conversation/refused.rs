@@ -1,85 +1,85 @@
-//! Why a conversation ends without an attestation, and whether asking again may help.
+//! Errors that end a conversation without an attestation, and whether a retry may succeed.
 
 use std::time::Duration;
 
 use attestation::body::MAX_CHALLENGE_BYTES;
 use jobs::JobError;
 
-use crate::{KeyError, log::NotSigned, relay::RelayError};
+use crate::{KeyError, log::SignError, relay::RelayError};
 
-/// Why a conversation ends without an attestation. The prover is told.
+/// Why a conversation ends without an attestation. The prover receives the text.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
-    #[error("as many conversations are under way as may be")]
-    Busy,
-    #[error("as many conversations of this client are under way as may be")]
-    BusyClient,
-    #[error("as many examinations wait as may")]
-    Queue,
-    #[error("no examination could begin within {0:?}")]
-    Waited(Duration),
-    #[error("the connection ended, or a message was late or none")]
-    Broken,
-    #[error("that was not to be said now")]
-    OutOfPlace,
-    #[error("the client is not known")]
-    Client,
+pub(super) enum ConversationError {
+    #[error("too many conversations")]
+    TooManyConversations,
+    #[error("too many conversations of this client")]
+    TooManyOfClient,
+    #[error("too many examinations are waiting")]
+    QueueFull,
+    #[error("no examination could start within {0:?}")]
+    QueueTimeout(Duration),
+    #[error("the connection ended, or a message was late or malformed")]
+    BrokenChannel,
+    #[error("the message is not allowed in this state")]
+    UnexpectedMessage,
+    #[error("unknown client")]
+    UnknownClient,
     #[error("the challenge is longer than {MAX_CHALLENGE_BYTES} bytes")]
-    Challenge,
-    #[error("no such descriptor is allowed here, in that version")]
-    Descriptor,
+    ChallengeTooLong,
+    #[error("the descriptor is not allowed in this version")]
+    UnknownDescriptor,
     #[error("the descriptor does not allow this mode")]
-    Mode,
-    #[error("what opens the recording is of another mode than was ordered")]
-    OtherMode,
-    #[error("this session was, or is being, attested")]
-    Session,
-    #[error("as many challenges are counted as may be, of this client or of all")]
-    Challenges,
+    ModeNotAllowed,
+    #[error("the reveal message has another mode than the open message")]
+    ModeMismatch,
+    #[error("this session has been attested or is being attested")]
+    DuplicateSession,
+    #[error("too many challenges are counted, of this client or of all clients")]
+    TooManyChallenges,
     #[error("{0}")]
     Relay(#[from] RelayError),
-    #[error("the connection took longer than {} s", .0.as_secs())]
-    TooSlow(Duration),
-    #[error("the recording cannot be examined: {0}")]
+    #[error("the relayed connection took longer than {} s", .0.as_secs())]
+    RelayTimeout(Duration),
+    #[error("failed to examine the recording: {0}")]
     Job(#[from] JobError),
-    #[error("the recording is refused: {0}")]
-    Recording(String),
-    #[error("the examination's result is of another recording")]
-    Examiner,
+    #[error("the recording was refused: {0}")]
+    RecordingRefused(String),
+    #[error("the examination's result belongs to another recording")]
+    ResultMismatch,
     #[error("{0}")]
-    NotSigned(#[from] NotSigned),
-    #[error("the attestor's key has ended or was revoked meanwhile")]
-    KeyEnded,
+    Sign(#[from] SignError),
+    #[error("the attestor's key has expired or was revoked meanwhile")]
+    KeyExpired,
     #[error("the attestor has no key that is valid now")]
     Key(#[from] KeyError),
 }
 
-impl Refused {
-    /// Whether the same order may succeed a little later: there was no time or no place for it,
-    /// and nothing was wrong with it.
+impl ConversationError {
+    /// Returns whether the same request may succeed a little later: capacity or time was missing,
+    /// and the request itself was valid.
     pub(super) const fn is_temporary(&self) -> bool {
         match self {
-            Self::Busy
-            | Self::BusyClient
-            | Self::Queue
-            | Self::Waited(_)
-            | Self::TooSlow(_)
+            Self::TooManyConversations
+            | Self::TooManyOfClient
+            | Self::QueueFull
+            | Self::QueueTimeout(_)
+            | Self::RelayTimeout(_)
             | Self::Job(JobError::TimedOut(_) | JobError::Died | JobError::Start(_)) => true,
-            Self::Broken
-            | Self::OutOfPlace
-            | Self::Client
-            | Self::Challenge
-            | Self::Descriptor
-            | Self::Mode
-            | Self::OtherMode
-            | Self::Session
-            | Self::Challenges
+            Self::BrokenChannel
+            | Self::UnexpectedMessage
+            | Self::UnknownClient
+            | Self::ChallengeTooLong
+            | Self::UnknownDescriptor
+            | Self::ModeNotAllowed
+            | Self::ModeMismatch
+            | Self::DuplicateSession
+            | Self::TooManyChallenges
             | Self::Relay(_)
             | Self::Job(JobError::Long)
-            | Self::Recording(_)
-            | Self::Examiner
-            | Self::NotSigned(_)
-            | Self::KeyEnded
+            | Self::RecordingRefused(_)
+            | Self::ResultMismatch
+            | Self::Sign(_)
+            | Self::KeyExpired
             | Self::Key(_) => false,
         }
     }

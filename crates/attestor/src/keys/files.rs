@@ -1,4 +1,4 @@
-//! The files of a folder of keys: read with bounds, checked, and written whole or not at all.
+//! The key files of a folder: read with limits, validated, and written atomically.
 
 use std::{
     ffi::OsStr,
@@ -13,27 +13,28 @@ use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 
 use super::KeyError;
-use crate::examine::random;
+use crate::examine::random_bytes;
 
 const MAX_FILE_BYTES: u64 = 4096;
-/// Files of keys in a folder. More are an error: one that is not read could be a revocation.
+/// Maximum number of key files in a folder. More are an error, because a file that is not read
+/// could contain a revocation.
 pub(super) const MAX_KEYS: usize = 100;
-/// The longest reason for a revocation.
+/// Maximum length of a revocation's reason.
 pub(super) const MAX_REASON_BYTES: usize = 200;
 
-/// A file of the folder, and what it holds.
-pub(super) struct Stored {
+/// A file of the folder and its content.
+pub(super) struct StoredKey {
     pub(super) path: PathBuf,
-    pub(super) content: Content,
+    pub(super) content: KeyFile,
     pub(super) public_key: [u8; 32],
-    /// None where the key was revoked.
+    /// `None` if the key was revoked.
     pub(super) signing: Option<SigningKey>,
 }
 
-/// As a file has it. A revoked key has `publicKey` in the place of `secret`.
+/// The content of a key file. A revoked key has `publicKey` instead of `secret`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Content {
+pub(super) struct KeyFile {
     /// 32 bytes in lower-case hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) secret: Option<String>,
@@ -48,8 +49,8 @@ pub(super) struct Content {
     pub(super) revocation_reason: Option<String>,
 }
 
-/// What the files of a folder hold, the newest key last.
-pub(super) fn read_folder(folder: &Path) -> Result<Vec<Stored>, KeyError> {
+/// Reads all key files of a folder, the newest key last.
+pub(super) fn read_folder(folder: &Path) -> Result<Vec<StoredKey>, KeyError> {
     let failed = |error| KeyError::File(folder.to_owned(), error);
     let mut keys = vec![];
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -62,36 +63,37 @@ pub(super) fn read_folder(folder: &Path) -> Result<Vec<Stored>, KeyError> {
         }
     }
     keys.sort_by(|one, other| {
-        let order = |stored: &Stored| (stored.content.valid_from, stored.path.clone());
+        let order = |stored: &StoredKey| (stored.content.valid_from, stored.path.clone());
         order(one).cmp(&order(other))
     });
     Ok(keys)
 }
 
-fn read_key(path: PathBuf) -> Result<Stored, KeyError> {
+fn read_key(path: PathBuf) -> Result<StoredKey, KeyError> {
     let failed = |error| KeyError::File(path.clone(), error);
     let file = File::open(&path).map_err(failed)?;
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
-        return Err(KeyError::Open(path));
+        return Err(KeyError::TooOpen(path));
     }
     let mut bytes = vec![];
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let form = |why: String| KeyError::Form(path.clone(), why);
+    let form = |why: String| KeyError::Malformed(path.clone(), why);
     let (content, public_key, signing) = parse_key(&bytes).map_err(form)?;
-    Ok(Stored { path, content, public_key, signing })
+    Ok(StoredKey { path, content, public_key, signing })
 }
 
-/// A file's content, its public key, and the key that signs where it was not revoked.
-pub(super) fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<SigningKey>), String> {
+/// Parses a key file. Returns its content, its public key, and the signing key if it is not
+/// revoked.
+pub(super) fn parse_key(bytes: &[u8]) -> Result<(KeyFile, [u8; 32], Option<SigningKey>), String> {
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
         return Err("it is too long".into());
     }
-    let content: Content = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let content: KeyFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if content.valid_from >= content.valid_to {
         return Err("validTo is not after validFrom".into());
     }
-    if content.revocation_reason.as_deref().is_some_and(|reason| !is_reason(reason)) {
-        return Err(KeyError::Reason.to_string());
+    if content.revocation_reason.as_deref().is_some_and(|reason| !is_valid_reason(reason)) {
+        return Err(KeyError::InvalidReason.to_string());
     }
     let digits = |text: &str, what: &str| -> Result<[u8; 32], String> {
         let bytes = unhex(text).and_then(|bytes| bytes.try_into().ok());
@@ -108,19 +110,19 @@ pub(super) fn parse_key(bytes: &[u8]) -> Result<(Content, [u8; 32], Option<Signi
             Ok((content, public_key, None))
         }
         (Some(_), Some(_), _) => Err("it has both secret and publicKey".into()),
-        (None, _, _) => Err("it has no secret, and is not revoked".into()),
+        (None, _, _) => Err("it has no secret and is not revoked".into()),
     }
 }
 
-pub(super) fn is_reason(text: &str) -> bool {
+pub(super) fn is_valid_reason(text: &str) -> bool {
     text.len() <= MAX_REASON_BYTES && !text.chars().any(char::is_control)
 }
 
-/// Writes a file that only its owner may read beside another, and waits until it is on the disk.
-pub(super) fn write_temporary(beside: &Path, content: &Content) -> io::Result<PathBuf> {
-    let name = beside.file_name().unwrap_or(OsStr::new("key"));
-    let number = u64::from_ne_bytes(random());
-    let path = beside.with_file_name(format!("{}.{number}.tmp", name.display()));
+/// Writes a file that only its owner may read, next to `target`, and waits until it is on the disk.
+pub(super) fn write_temporary(target: &Path, content: &KeyFile) -> io::Result<PathBuf> {
+    let name = target.file_name().unwrap_or(OsStr::new("key"));
+    let number = u64::from_ne_bytes(random_bytes());
+    let path = target.with_file_name(format!("{}.{number}.tmp", name.display()));
     let text = serde_json::to_string(content).map_err(io::Error::other)?;
     let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     let written = out.write_all(text.as_bytes()).and_then(|()| out.sync_all());
@@ -131,7 +133,7 @@ pub(super) fn write_temporary(beside: &Path, content: &Content) -> io::Result<Pa
     Ok(path)
 }
 
-/// Waits until a folder's names are on the disk.
-pub(super) fn sync(folder: &Path) -> io::Result<()> {
+/// Waits until the folder's directory entries are on the disk.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

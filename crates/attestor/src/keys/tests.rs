@@ -1,4 +1,4 @@
-//! Keys that follow each other, revocations, and files that are not keys.
+//! Tests of key rotation, revocation and malformed key files.
 
 use std::{
     fs::{OpenOptions, Permissions},
@@ -12,21 +12,21 @@ use super::{files::parse_key, *};
 fn one_key_follows_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let first = new_key(folder.path(), 1000, 2).unwrap();
-    new_key(folder.path(), 1000 + DAY, 1).unwrap();
+    new_key(folder.path(), 1000 + DAY_MILLIS, 1).unwrap();
     let keys = read_keys(folder.path()).unwrap();
     let from = |now| current(&keys, now).map(|key| key.valid_from);
     assert_eq!(from(999), None);
     assert_eq!(from(1000), Some(1000));
-    assert_eq!(from(1000 + DAY), Some(1000 + DAY), "the newest");
-    assert_eq!(from(1000 + 2 * DAY), None, "both have ended");
+    assert_eq!(from(1000 + DAY_MILLIS), Some(1000 + DAY_MILLIS), "the newest key");
+    assert_eq!(from(1000 + 2 * DAY_MILLIS), None, "both have expired");
     assert_eq!(issuers("us", folder.path()).unwrap().len(), 2);
     assert!(matches!(new_key(folder.path(), 1000, 1), Err(KeyError::File(..))));
-    assert_eq!(names(folder.path()).len(), 2, "nothing temporary is left");
+    assert_eq!(names(folder.path()).len(), 2, "no temporary file remains");
     fs::set_permissions(&first, Permissions::from_mode(0o640)).unwrap();
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::Open(path)) if path == first));
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooOpen(path)) if path == first));
     fs::set_permissions(&first, Permissions::from_mode(0o600)).unwrap();
     fs::write(&first, "{\"secret\":\"00\",\"validFrom\":1,\"validTo\":2}").unwrap();
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::Form(..))));
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::Malformed(..))));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_revoked_key_signs_nothing_and_stays_listed_without_its_secret() {
     };
     assert_eq!(states(1500), [KeyState::Current, KeyState::NotYetValid]);
     assert_eq!(states(3000), [KeyState::Valid, KeyState::Current]);
-    assert_eq!(states(1000 + 2 * DAY), [KeyState::Ended, KeyState::Current]);
+    assert_eq!(states(1000 + 2 * DAY_MILLIS), [KeyState::Ended, KeyState::Current]);
     let secret = secret(&file);
     let listed = list_keys(folder.path(), 3000).unwrap();
     let newer = &listed[1];
@@ -57,7 +57,7 @@ fn a_revoked_key_signs_nothing_and_stays_listed_without_its_secret() {
         assert!(!fs::read_to_string(&path).unwrap().contains(&secret));
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // What is published can be read by those who verify.
+    // Verifiers can parse the published list.
     let published = serde_json::json!({ "issuers": issuers("us", folder.path()).unwrap() });
     let read = attestation::trust_list::parse_trust_list(published.to_string().as_bytes()).unwrap();
     assert_eq!(read.iter().map(|key| key.revoked_at).collect::<Vec<_>>(), [Some(3000), Some(2500)]);
@@ -73,17 +73,17 @@ fn a_revocation_is_never_taken_back_nor_moved_to_a_later_time() {
     let again = revoke(4500, None).unwrap();
     assert_eq!((again.revoked_at, again.revocation_reason), (Some(4000), Some("stolen".into())));
     assert_eq!(revoke(3000, None).unwrap().revoked_at, Some(3000));
-    assert!(matches!(revoke(5001, None), Err(KeyError::Future)));
-    assert!(matches!(revoke(1, Some("a\nb")), Err(KeyError::Reason)));
-    assert!(matches!(revoke(1, Some(&"a".repeat(201))), Err(KeyError::Reason)));
+    assert!(matches!(revoke(5001, None), Err(KeyError::RevocationInFuture)));
+    assert!(matches!(revoke(1, Some("a\nb")), Err(KeyError::InvalidReason)));
+    assert!(matches!(revoke(1, Some(&"a".repeat(201))), Err(KeyError::InvalidReason)));
     for name in ["", "00", &id[1..], &id.to_uppercase(), &"0".repeat(64)] {
         let refused = revoke_key(folder.path(), name, 1, None, 5000);
-        assert!(matches!(refused, Err(KeyError::Unknown(_))), "{name}");
+        assert!(matches!(refused, Err(KeyError::UnknownKey(_))), "{name}");
     }
     assert_eq!(list_keys(folder.path(), 5000).unwrap()[0].revoked_at, Some(3000));
 }
 
-/// A copy of a key file, as a backup that was put back leaves one.
+/// The copy stands for a key file that was restored from a backup.
 #[test]
 fn a_copy_does_not_bring_a_revoked_key_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_copy_does_not_bring_a_revoked_key_back() {
     assert!(read_keys(folder.path()).unwrap().is_empty());
     let states: Vec<_> = list_keys(folder.path(), 1000).unwrap();
     assert!(states.iter().all(|key| key.state == KeyState::Revoked));
-    // Both files lose the secret when the key is revoked once more.
+    // Revoking the key again removes the secret from both files.
     let secret = secret_in(&before);
     revoke_key(folder.path(), &id, 1000, None, 1000).unwrap();
     for name in names(folder.path()) {
@@ -135,7 +135,7 @@ fn key_files_are_read_strictly() {
     for number in 0..=MAX_KEYS {
         write(&folder.path().join(format!("{number}.json")), text.as_bytes());
     }
-    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooMany(_))), "none is left out");
+    assert!(matches!(read_keys(folder.path()), Err(KeyError::TooMany(_))), "no file is ignored");
 }
 
 fn names(folder: &Path) -> Vec<std::ffi::OsString> {
@@ -152,6 +152,6 @@ fn secret(file: &Path) -> String {
 }
 
 fn secret_in(bytes: &[u8]) -> String {
-    let content: Content = serde_json::from_slice(bytes).unwrap();
+    let content: KeyFile = serde_json::from_slice(bytes).unwrap();
     content.secret.unwrap()
 }

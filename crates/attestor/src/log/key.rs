@@ -1,5 +1,5 @@
-//! The key that checkpoints are signed with. Unlike those of attestations it never changes: it is
-//! what a log is known by.
+//! The key that signs checkpoints. Unlike the keys of attestations it never changes, because it
+//! identifies the log.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,28 +12,29 @@ use attestation::signed::{hex, unhex};
 use ed25519_dalek::SigningKey;
 
 use super::LogError;
-use crate::examine::random;
+use crate::examine::random_bytes;
 
-const FILE: &str = "key";
-/// Bytes of the file: 64 hexadecimal digits and a newline.
-const LENGTH: u64 = 65;
+const FILE_NAME: &str = "key";
+/// Length of the file: 64 hexadecimal digits and a newline.
+const FILE_BYTES: u64 = 65;
 
-/// The log's key; a new one where there is none, and no checkpoint that would need the old one.
-pub(super) fn read_or_make(private: &Path, is_new: bool) -> Result<SigningKey, LogError> {
-    let path = private.join(FILE);
+/// Reads the log's key, or creates one if there is none and no checkpoint is signed by an older
+/// one.
+pub(super) fn read_or_create(private: &Path, is_new: bool) -> Result<SigningKey, LogError> {
+    let path = private.join(FILE_NAME);
     let failed = |error| LogError::File(path.clone(), error);
     let meta = match fs::metadata(&path) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_new => {
-            return make(private).map_err(failed);
+            return create(private).map_err(failed);
         }
         Err(error) => return Err(failed(error)),
     };
     if meta.mode() & 0o077 != 0 {
-        return Err(LogError::Open(path));
+        return Err(LogError::TooOpen(path));
     }
-    let broken = || LogError::Broken(path.clone(), "its key is not 64 hexadecimal digits".into());
-    if meta.len() > LENGTH {
+    let broken = || LogError::Corrupt(path.clone(), "its key is not 64 hexadecimal digits".into());
+    if meta.len() > FILE_BYTES {
         return Err(broken());
     }
     let text = fs::read_to_string(&path).map_err(failed)?;
@@ -41,15 +42,15 @@ pub(super) fn read_or_make(private: &Path, is_new: bool) -> Result<SigningKey, L
     Ok(SigningKey::from_bytes(&secret.ok_or_else(broken)?))
 }
 
-/// Writes the key beside its place first: a crash leaves none rather than half of one.
-fn make(private: &Path) -> io::Result<SigningKey> {
-    let secret: [u8; 32] = random();
-    let beside = private.join(".key.new");
+/// Writes the key to a temporary file first: a crash leaves no key rather than a part of one.
+fn create(private: &Path) -> io::Result<SigningKey> {
+    let secret: [u8; 32] = random_bytes();
+    let temporary = private.join(".key.new");
     let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(format!("{}\n", hex(&secret)).as_bytes())?;
     file.sync_all()?;
-    fs::rename(&beside, private.join(FILE))?;
+    fs::rename(&temporary, private.join(FILE_NAME))?;
     File::open(private)?.sync_all()?;
     Ok(SigningKey::from_bytes(&secret))
 }

@@ -1,4 +1,4 @@
-//! Opening a log: all of it is gone through, and what a crash left undone is done.
+//! Opens a log: replays all of it and completes what a crash interrupted.
 
 use std::{
     cmp::Ordering,
@@ -7,72 +7,73 @@ use std::{
 };
 
 use attestation::{
-    body::LogPlace,
-    signed::{self, BadAttestation, Issuer},
+    body::LogPosition,
+    signed::{self, AttestationError, Issuer},
     tlog::{Checkpoint, NoteKey, RightEdge, SignedCheckpoint},
 };
 use ed25519_dalek::SigningKey;
 
 use super::{
-    Log, LogError,
-    journal::{Journal, Record},
+    LogError, TransparencyLog,
+    journal::{Journal, JournalEntry},
     key,
-    public::{self, Public},
+    public::{self, PublicFiles},
 };
 
 const PUBLIC: &str = "public";
 const PRIVATE: &str = "private";
 
-/// The verifier key of a log, which monitors and verifiers are given; makes the log's key where
+/// Returns the verifier key of a log, which monitors and verifiers need. Creates the log's key if
 /// there is no log yet.
 ///
 /// # Errors
-/// The key cannot be read or made.
+/// The key cannot be read or created.
 pub fn log_key(folder: &Path, origin: &str) -> Result<NoteKey, LogError> {
-    let private = prepared(folder)?;
-    let public = Public::new(folder.join(PUBLIC));
-    let key = key::read_or_make(&private, public.is_empty())?;
+    let private = create_folders(folder)?;
+    let public = PublicFiles::new(folder.join(PUBLIC));
+    let key = key::read_or_create(&private, public.is_empty())?;
     note_key(folder, origin, &key)
 }
 
 fn note_key(folder: &Path, origin: &str, key: &SigningKey) -> Result<NoteKey, LogError> {
     let known = NoteKey::new(origin, key.verifying_key().as_bytes());
-    known.map_err(|error| LogError::Broken(folder.to_owned(), format!("its origin: {error}")))
+    known.map_err(|error| LogError::Corrupt(folder.to_owned(), format!("its origin: {error}")))
 }
 
-/// The private folder, which nobody else may enter.
-fn prepared(folder: &Path) -> Result<PathBuf, LogError> {
+/// Creates the folders of a log and returns the private one, which only its owner may enter.
+fn create_folders(folder: &Path) -> Result<PathBuf, LogError> {
     if folder.is_file() {
-        return Err(LogError::Earlier(folder.to_owned()));
+        return Err(LogError::EarlierVersion(folder.to_owned()));
     }
     let private = folder.join(PRIVATE);
-    let made = public::make_folder(folder, 0o755)
-        .and_then(|()| public::make_folder(&private, 0o700))
-        .and_then(|()| public::make_folder(&folder.join(PUBLIC), 0o755));
+    let made = public::create_folder(folder, 0o755)
+        .and_then(|()| public::create_folder(&private, 0o700))
+        .and_then(|()| public::create_folder(&folder.join(PUBLIC), 0o755));
     made.map_err(|error| LogError::File(folder.to_owned(), error))?;
     Ok(private)
 }
 
-impl Log {
-    /// Opens a log, or makes one, and goes through all of it: the journal's attestations and their
-    /// order, their signatures where the key is among `issuers`, every entry and tile, and the
-    /// signed checkpoint. What a crash left undone is done, with `cosigner` for the checkpoint.
+impl TransparencyLog {
+    /// Opens or creates a log and checks all of it: the journal's attestations and their order,
+    /// their signatures if the key is among `issuers`, every entry and tile, and the signed
+    /// checkpoint. Completes what a crash interrupted, with `cosigner` for the checkpoint.
     ///
     /// # Errors
-    /// Everything that is not as it was written.
+    /// Returns the first difference from what was written.
     pub(crate) fn open(
         folder: &Path,
         origin: &str,
         issuers: &[Issuer],
         cosigner: Option<&SigningKey>,
     ) -> Result<Self, LogError> {
-        // What a key signed before it was revoked is in the log: these signatures are verified too.
+        // The log contains attestations that a key signed before its revocation: their signatures
+        // are verified too.
         let unrevoked = |issuer: &Issuer| Issuer { revoked_at: None, ..issuer.clone() };
         let issuers: Vec<_> = issuers.iter().map(unrevoked).collect();
-        let private = prepared(folder)?;
+        let private = create_folders(folder)?;
         let (journal, records) = Journal::open(&private)?;
-        let public = Public::new(folder.join(PUBLIC));
-        let key = key::read_or_make(&private, public.is_empty())?;
+        let public = PublicFiles::new(folder.join(PUBLIC));
+        let key = key::read_or_create(&private, public.is_empty())?;
         let known = note_key(folder, origin, &key)?;
         let mut log = Self {
             origin: origin.to_owned(),
@@ -80,12 +81,12 @@ impl Log {
             journal,
             public,
             edge: RightEdge::default(),
-            next: LogPlace { index: 0, before: [0; 32] },
-            signed: 0,
+            next_entry: LogPosition { index: 0, previous_hash: [0; 32] },
+            last_signed: 0,
             sessions: HashSet::new(),
-            torn: false,
+            write_failed: false,
         };
-        let broken = |why: String| LogError::Broken(folder.to_owned(), why);
+        let broken = |why: String| LogError::Corrupt(folder.to_owned(), why);
         let mut records = records.peekable();
         let published = match log.public.checkpoint().map_err(&broken)? {
             Some(bytes) => {
@@ -95,18 +96,20 @@ impl Log {
                     broken(format!("its checkpoint: {error}; its name is log_origin"))
                 })?
             }
-            None if records.peek().is_none() && log.public.is_empty() => log.begin(cosigner)?,
+            None if records.peek().is_none() && log.public.is_empty() => {
+                log.publish_empty(cosigner)?
+            }
             None => return Err(broken("there is no checkpoint".into())),
         };
         if published.size == 0 {
-            log.held_against(&published, true).map_err(&broken)?;
+            log.check_published(&published, true).map_err(&broken)?;
         }
         while let Some(record) = records.next() {
             let record = record.map_err(&broken)?;
-            log.take_over(record, &issuers, &published, cosigner).map_err(&broken)?;
+            log.replay(record, &issuers, &published, cosigner).map_err(&broken)?;
             if log.edge.size() == published.size {
                 let more = records.peek().is_some();
-                log.held_against(&published, more).map_err(&broken)?;
+                log.check_published(&published, more).map_err(&broken)?;
             }
         }
         if log.edge.size() < published.size {
@@ -116,30 +119,32 @@ impl Log {
         Ok(log)
     }
 
-    /// The checkpoint of the log without entries.
-    fn begin(&mut self, cosigner: Option<&SigningKey>) -> Result<Checkpoint, LogError> {
+    /// Publishes the checkpoint of the empty log.
+    fn publish_empty(&mut self, cosigner: Option<&SigningKey>) -> Result<Checkpoint, LogError> {
         let signed = self.publish_checkpoint(cosigner);
         let signed = signed.map_err(|error| LogError::File(self.public.folder(), error))?;
         Ok(signed.unverified().clone())
     }
 
-    /// Takes the journal's next attestation over, and holds the public files against it.
-    fn take_over(
+    /// Adds the journal's next attestation to the tree, and compares the public files with it.
+    fn replay(
         &mut self,
-        record: Record,
+        record: JournalEntry,
         issuers: &[Issuer],
         published: &Checkpoint,
         cosigner: Option<&SigningKey>,
     ) -> Result<(), String> {
-        let Record { attestation, body, hash } = record;
+        let JournalEntry { attestation, body, hash } = record;
         let index = self.edge.size();
-        if body.log != self.next {
-            return Err(format!("attestation {index} of the journal has another place"));
+        if body.log != self.next_entry {
+            return Err(format!(
+                "attestation {index} of the journal has the wrong index or predecessor"
+            ));
         }
         match signed::verify(&attestation, issuers) {
             Ok(_) => (),
-            // Of a key whose file is gone, or that ended since.
-            Err(BadAttestation::Issuer | BadAttestation::NotValid) => (),
+            // The key's file was removed, or the key has expired since.
+            Err(AttestationError::Issuer | AttestationError::NotValid) => (),
             Err(error) => return Err(format!("attestation {index} of the journal: {error}")),
         }
         match index.cmp(&published.size) {
@@ -152,22 +157,22 @@ impl Log {
                     "attestation {index} was signed before a crash and is published now"
                 );
                 let made = self.publish(&hash, cosigner);
-                made.map_err(|error| format!("it cannot be completed: {error}"))?;
+                made.map_err(|error| format!("failed to complete it: {error}"))?;
             }
             Ordering::Greater => {
                 let size = published.size;
-                return Err(format!("its checkpoint has {size} entries, the journal more"));
+                return Err(format!("its checkpoint has {size} entries, the journal has more"));
             }
         }
-        self.came(&body, hash);
+        self.record_entry(&body, hash);
         Ok(())
     }
 
-    /// Whether the published files are those of the journal's attestations up to here. Where the
+    /// Checks that the published files are those of the journal's attestations up to here. If the
     /// journal has one more, a crash may have left files that its entry changes.
-    fn held_against(&self, published: &Checkpoint, more: bool) -> Result<(), String> {
+    fn check_published(&self, published: &Checkpoint, more: bool) -> Result<(), String> {
         if self.edge.root() != published.root {
-            return Err("its checkpoint is not that of the journal's attestations".into());
+            return Err("its checkpoint does not match the journal's attestations".into());
         }
         self.public.compare_partial(&self.edge, usize::from(more))
     }

@@ -1,5 +1,5 @@
-//! The files that the public sees: checkpoint, tiles and bundles of entries (C2SP tlog-tiles). Each
-//! is written beside its place, and takes it once it is on the disk.
+//! The public files: checkpoint, tiles and entry bundles (C2SP tlog-tiles). Each is written to a
+//! temporary file and renamed once it is on the disk.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -9,31 +9,31 @@ use std::{
 };
 
 use attestation::tlog::{
-    self, BadLog, MAX_NOTE_BYTES, RightEdge, SignedCheckpoint, TILE_WIDTH, Tile, entries_path,
+    self, MAX_NOTE_BYTES, RightEdge, SignedCheckpoint, TILE_WIDTH, Tile, TlogError, entries_path,
     leaf_hash, write_bundle,
 };
 
-use super::said;
+use super::file_error;
 
 const CHECKPOINT: &str = "checkpoint";
 
-/// The folder, and the entries of its last bundle.
-pub(super) struct Public {
+/// The public folder, and the entries of the last bundle.
+pub(super) struct PublicFiles {
     folder: PathBuf,
-    /// The bundle that was appended to last: which it is, and its entries.
-    bundle: (u64, Vec<Vec<u8>>),
+    /// The index and the entries of the last bundle.
+    last_bundle: (u64, Vec<Vec<u8>>),
 }
 
-impl Public {
+impl PublicFiles {
     pub(super) const fn new(folder: PathBuf) -> Self {
-        Self { folder, bundle: (0, vec![]) }
+        Self { folder, last_bundle: (0, vec![]) }
     }
 
     pub(super) fn folder(&self) -> PathBuf {
         self.folder.clone()
     }
 
-    /// Whether nothing was ever published here.
+    /// Returns whether nothing was ever published here.
     pub(super) fn is_empty(&self) -> bool {
         !self.folder.join("tile").exists() && !self.folder.join(CHECKPOINT).exists()
     }
@@ -42,25 +42,25 @@ impl Public {
         self.read(CHECKPOINT, MAX_NOTE_BYTES)
     }
 
-    /// Appends the entry of an attestation, in memory; answers the tiles that are full by it.
+    /// Appends the entry of an attestation in memory and returns the tiles that it completes.
     pub(super) fn append(
         &mut self,
         edge: &mut RightEdge,
         hash: &[u8; 32],
-    ) -> Result<Vec<Tile>, BadLog> {
+    ) -> Result<Vec<Tile>, TlogError> {
         let entry = tlog::entry(hash);
         let index = edge.size() / u64::from(TILE_WIDTH);
         let full = edge.push(leaf_hash(&entry))?;
-        if self.bundle.0 != index {
-            self.bundle = (index, vec![]);
+        if self.last_bundle.0 != index {
+            self.last_bundle = (index, vec![]);
         }
-        self.bundle.1.push(entry);
+        self.last_bundle.1.push(entry);
         Ok(full)
     }
 
-    /// Writes everything that the last entry changed, but the checkpoint.
+    /// Writes every file that the last entry changed, except the checkpoint.
     pub(super) fn write(&self, edge: &RightEdge, full: &[Tile]) -> io::Result<()> {
-        let (path, bytes) = self.bundle_of(self.bundle.1.len()).map_err(io::Error::other)?;
+        let (path, bytes) = self.bundle_file(self.last_bundle.1.len()).map_err(io::Error::other)?;
         self.write_file(&path, &bytes)?;
         for tile in full {
             self.write_file(&tile.path(), &tile.bytes())?;
@@ -74,34 +74,36 @@ impl Public {
         self.write_file(CHECKPOINT, checkpoint.write().as_bytes())
     }
 
-    /// Removes the partial forms of what is full, as far as it can: they are served no more.
-    pub(super) fn clean(&self, full: &[Tile]) {
+    /// Removes partial tiles that a full tile replaces. A failure is logged only, because they are
+    /// not needed any more.
+    pub(super) fn remove_partial(&self, full: &[Tile]) {
         let bundle = full.first().map(|tile| entries_path(tile.index, TILE_WIDTH));
         for path in full.iter().map(Tile::path).chain(bundle) {
             let partial = self.folder.join(format!("{path}.p"));
             if let Err(error) = fs::remove_dir_all(&partial)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                tracing::warn!(%error, "partial tiles in {} cannot be removed", partial.display());
+                tracing::warn!(%error, "failed to remove partial tiles in {}; they stay", partial.display());
             }
         }
     }
 
-    /// Holds the files of full tiles, and of the bundle below them, against what they have to be.
+    /// Compares the files of full tiles, and of the entry bundle below them, with the expected
+    /// content.
     pub(super) fn compare_full(&self, full: &[Tile]) -> Result<(), String> {
         if full.is_empty() {
             return Ok(());
         }
-        let (path, bytes) = self.bundle_of(self.bundle.1.len())?;
+        let (path, bytes) = self.bundle_file(self.last_bundle.1.len())?;
         self.compare(&path, &bytes)?;
         full.iter().try_for_each(|tile| self.compare(&tile.path(), &tile.bytes()))?;
-        self.clean(full);
+        self.remove_partial(full);
         Ok(())
     }
 
-    /// Holds the partial tiles at the right edge, and those of smaller trees that they grew from,
-    /// against what they have to be. What no checkpoint covers is refused, except files of `more`
-    /// entries, which are about to be written again.
+    /// Compares the partial tiles at the right edge, and those of the smaller trees that they grew
+    /// from, with the expected content. Wider files are refused because no checkpoint covers them,
+    /// except those of `more` entries, which are about to be written again.
     pub(super) fn compare_partial(&self, edge: &RightEdge, more: usize) -> Result<(), String> {
         for tile in edge.partial_tiles() {
             let part = |width| {
@@ -109,16 +111,17 @@ impl Public {
                 let part = Tile { hashes, ..tile };
                 Ok((part.path(), part.bytes()))
             };
-            self.compare_parts(tile.hashes.len(), more, part)?;
+            self.compare_widths(tile.hashes.len(), more, part)?;
             if tile.level == 0 {
-                self.compare_parts(tile.hashes.len(), more, |width| self.bundle_of(width))?;
+                self.compare_widths(tile.hashes.len(), more, |width| self.bundle_file(width))?;
             }
         }
         Ok(())
     }
 
-    /// Holds all files of one partial tile against its parts. The widest has to be there.
-    fn compare_parts(
+    /// Compares all widths of one partial tile with the expected content. The widest one must
+    /// exist.
+    fn compare_widths(
         &self,
         widest: usize,
         more: usize,
@@ -128,15 +131,15 @@ impl Public {
         self.compare(&path, &bytes)?;
         let path = self.folder.join(path);
         let folder = path.parent().unwrap_or(&self.folder);
-        for file in fs::read_dir(folder).map_err(|error| said(folder, &error))? {
-            let file = file.map_err(|error| said(folder, &error))?.file_name();
+        for file in fs::read_dir(folder).map_err(|error| file_error(folder, &error))? {
+            let file = file.map_err(|error| file_error(folder, &error))?.file_name();
             let name = file.to_string_lossy();
             if name.starts_with('.') {
                 continue;
             }
             let width = name.parse().ok().filter(|width| (1..=widest + more).contains(width));
             let width =
-                width.ok_or_else(|| said(&folder.join(&file), "no checkpoint covers it"))?;
+                width.ok_or_else(|| file_error(&folder.join(&file), "no checkpoint covers it"))?;
             if width <= widest {
                 let (path, bytes) = part(width)?;
                 self.compare(&path, &bytes)?;
@@ -145,9 +148,9 @@ impl Public {
         Ok(())
     }
 
-    /// The first entries of the last bundle, as a file.
-    fn bundle_of(&self, width: usize) -> Result<(String, Vec<u8>), String> {
-        let (index, entries) = &self.bundle;
+    /// Returns path and content of the last bundle's file with its first `width` entries.
+    fn bundle_file(&self, width: usize) -> Result<(String, Vec<u8>), String> {
+        let (index, entries) = &self.last_bundle;
         let entries = entries.get(..width).unwrap_or_default();
         let bytes = write_bundle(entries.iter().map(Vec::as_slice));
         let width = u16::try_from(width).unwrap_or(TILE_WIDTH);
@@ -158,23 +161,23 @@ impl Public {
         let found = self.read(path, bytes.len())?;
         let there = self.folder.join(path);
         match found {
-            None => Err(said(&there, "the file is missing")),
+            None => Err(file_error(&there, "the file is missing")),
             Some(found) if found == bytes => Ok(()),
-            Some(_) => Err(said(&there, "the file was changed")),
+            Some(_) => Err(file_error(&there, "the file was changed")),
         }
     }
 
-    fn read(&self, path: &str, longest: usize) -> Result<Option<Vec<u8>>, String> {
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, String> {
         let path = self.folder.join(path);
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(said(&path, &error)),
+            Err(error) => return Err(file_error(&path, &error)),
         };
         let mut bytes = vec![];
-        // One byte more tells that it is longer.
-        let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-        file.take(most).read_to_end(&mut bytes).map_err(|error| said(&path, &error))?;
+        // One byte more detects a longer file.
+        let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+        file.take(limit).read_to_end(&mut bytes).map_err(|error| file_error(&path, &error))?;
         Ok(Some(bytes))
     }
 
@@ -183,30 +186,30 @@ impl Public {
     }
 }
 
-/// Writes a file so that there is the old one or the new one after a crash, and the new one once
-/// this has answered.
+/// Writes a file atomically: after a crash either the old or the new content is there, and the new
+/// content once this has returned.
 pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidFilename.into());
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    make_folder(folder, 0o755)?;
-    let beside = folder.join(format!(".{}.new", name.to_string_lossy()));
-    let mut file = File::create(&beside)?;
+    create_folder(folder, 0o755)?;
+    let temporary = folder.join(format!(".{}.new", name.to_string_lossy()));
+    let mut file = File::create(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&beside, path)?;
+    fs::rename(&temporary, path)?;
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder and those above it, so that they are there after a crash.
-pub(super) fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
+/// Creates a folder and its parents durably, so that they exist after a crash.
+pub(super) fn create_folder(folder: &Path, mode: u32) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new("."));
-    make_folder(above, 0o755)?;
+    create_folder(above, 0o755)?;
     match DirBuilder::new().mode(mode).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
         result => result?,

@@ -1,4 +1,4 @@
-//! Logs that somebody, or a crash, changed; clocks that go back.
+//! Tests of logs that an operator or a crash changed, and of clocks that go back.
 
 pub(crate) mod changed;
 mod crashed;
@@ -10,8 +10,8 @@ use std::{
 
 use attestation::{
     body::{
-        Build, CaptureHash, DescriptorName, ED25519, Proof, Request, Response, Server, Time, Tls,
-        VERSION,
+        AttestationTimes, AttestedRequest, AttestedResponse, AttestedServer, AttestedTls,
+        AttestorBuild, CaptureHash, DescriptorReference, ED25519, ProofSummary, VERSION,
     },
     signed::{Issuer, hex},
     tlog::{entries_path, leaf_hash, read_bundle, read_tile},
@@ -37,8 +37,8 @@ fn issuers() -> Vec<Issuer> {
     }]
 }
 
-pub(crate) fn open(folder: &Path) -> Result<Log, LogError> {
-    Log::open(folder, ORIGIN, &issuers(), Some(&key()))
+pub(crate) fn open(folder: &Path) -> Result<TransparencyLog, LogError> {
+    TransparencyLog::open(folder, ORIGIN, &issuers(), Some(&key()))
 }
 
 pub(crate) fn body(session: u16) -> Body {
@@ -55,15 +55,15 @@ pub(crate) fn body(session: u16) -> Body {
         partner: [10; 32],
         attempt: 1,
         challenge: vec![],
-        descriptor: DescriptorName { platform: 1, version: 1, sha256: [2; 32] },
-        server: Server {
+        descriptor: DescriptorReference { platform: 1, version: 1, sha256: [2; 32] },
+        server: AttestedServer {
             name: "platform.test".into(),
             port: 443,
             address: vec![192, 0, 2, 1],
             egress: 0,
             resolver: 0,
         },
-        tls: Tls {
+        tls: AttestedTls {
             version: 0x0304,
             suite: 0x1303,
             group: 29,
@@ -73,16 +73,16 @@ pub(crate) fn body(session: u16) -> Body {
             roots_sha256: [5; 32],
             transcript: vec![6; 32],
         },
-        time: Time { opened: NOON - 20, closed: NOON - 10, signed: 0 },
+        time: AttestationTimes { opened: NOON - 20, closed: NOON - 10, signed: 0 },
         capture: CaptureHash { client_length: 1, server_length: 1, sha256: [7; 32] },
-        request: Request {
+        request: AttestedRequest {
             method: "GET".into(),
             target: "/".into(),
             length: 1,
             hidden: vec![],
             root: [8; 32],
         },
-        response: Response {
+        response: AttestedResponse {
             status: 200,
             content_type: "application/json".into(),
             head_length: 1,
@@ -91,14 +91,14 @@ pub(crate) fn body(session: u16) -> Body {
             hidden: 0,
         },
         claims: vec![],
-        proof: Proof::default(),
-        attestor: Build { version: "0.1.0".into(), sha256: [10; 32] },
-        log: LogPlace { index: 99, before: [11; 32] },
-        blind: [12; 32],
+        proof: ProofSummary::default(),
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [10; 32] },
+        log: LogPosition { index: 99, previous_hash: [11; 32] },
+        blinding: [12; 32],
     }
 }
 
-/// A log with the attestations of the sessions 0, 1, … in it, closed.
+/// Returns a closed log with the attestations of the sessions 0, 1, …
 fn log_of(count: u16) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     grow(folder.path(), 0..count);
@@ -113,39 +113,39 @@ pub(crate) fn grow(folder: &Path, sessions: impl IntoIterator<Item = u16>) {
     }
 }
 
-fn place(logged: &Logged) -> (LogPlace, [u8; 32]) {
-    let (body, hash) = signed::unverified(&logged.attestation).unwrap();
+fn log_place(logged: &LoggedAttestation) -> (LogPosition, [u8; 32]) {
+    let (body, hash) = signed::decode_unverified(&logged.attestation).unwrap();
     (body.log, hash)
 }
 
 /// Attacks 33 and 39.
 #[test]
-fn each_names_the_one_before_and_none_is_signed_before_its_time() {
+fn attestations_are_chained_and_never_signed_early() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path()).unwrap();
-    let (first, hash) = place(&log.sign(body(1), NOON, &key()).unwrap());
-    assert_eq!((first.index, first.before), (0, [0; 32]));
-    let (second, _) = place(&log.sign(body(2), NOON, &key()).unwrap());
-    assert_eq!((second.index, second.before), (1, hash));
+    let (first, hash) = log_place(&log.sign(body(1), NOON, &key()).unwrap());
+    assert_eq!((first.index, first.previous_hash), (0, [0; 32]));
+    let (second, _) = log_place(&log.sign(body(2), NOON, &key()).unwrap());
+    assert_eq!((second.index, second.previous_hash), (1, hash));
     let back = log.sign(body(3), NOON - 1, &key());
-    assert!(matches!(back, Err(NotSigned::Clock)), "the clock went back behind the log");
+    assert!(matches!(back, Err(SignError::Clock)), "the clock went back behind the log");
     let mut late = body(3);
     late.time.closed = NOON + 2;
     let early = log.sign(late, NOON + 1, &key());
-    assert!(matches!(early, Err(NotSigned::Clock)), "signed before it was over");
-    assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(NotSigned::Session)));
-    assert!(matches!(open(folder.path()), Err(LogError::Taken(_))), "one process has it");
+    assert!(matches!(early, Err(SignError::Clock)), "signed before the connection was closed");
+    assert!(matches!(log.sign(body(1), NOON + 1, &key()), Err(SignError::Session)));
+    assert!(matches!(open(folder.path()), Err(LogError::Locked(_))), "one process holds it");
     drop(log);
-    // All of this holds after a start too.
+    // The same holds after a restart.
     let mut log = open(folder.path()).unwrap();
-    assert!(log.has(&body(1).session) && log.has(&body(2).session));
-    assert!(!log.has(&body(3).session));
-    assert!(matches!(log.sign(body(3), NOON - 1, &key()), Err(NotSigned::Clock)));
-    assert_eq!(place(&log.sign(body(3), NOON, &key()).unwrap()).0.index, 2);
+    assert!(log.contains(&body(1).session) && log.contains(&body(2).session));
+    assert!(!log.contains(&body(3).session));
+    assert!(matches!(log.sign(body(3), NOON - 1, &key()), Err(SignError::Clock)));
+    assert_eq!(log_place(&log.sign(body(3), NOON, &key()).unwrap()).0.index, 2);
 }
 
 #[test]
-fn what_is_handed_out_is_in_a_published_checkpoint() {
+fn released_attestations_are_covered_by_a_published_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let known = log_key(folder.path(), ORIGIN).unwrap();
     let mut log = open(folder.path()).unwrap();
@@ -163,25 +163,25 @@ fn what_is_handed_out_is_in_a_published_checkpoint() {
         }
         let published = fs::read_to_string(public.join("checkpoint")).unwrap();
         assert_eq!(published, proof.checkpoint.write());
-        // Somebody who has the files alone finds the entry and its hash.
+        // The public files alone contain the entry and its hash.
         let (index, width) = (u64::from(session) / 256, session % 256 + 1);
         let entries = fs::read(public.join(entries_path(index, width))).unwrap();
         let entries = read_bundle(&entries, width).unwrap();
-        let (_, hash) = place(&logged);
+        let (_, hash) = log_place(&logged);
         assert_eq!(*entries.last().unwrap(), tlog::entry(&hash));
         let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
         let tile = fs::read(public.join(format!("tile/0/{index:03}{suffix}"))).unwrap();
         let leaf = *read_tile(&tile, width).unwrap().last().unwrap();
         assert_eq!(leaf, leaf_hash(entries.last().unwrap()));
     }
-    assert!(!public.join("tile/0/000.p").exists(), "the full tile has taken its place");
+    assert!(!public.join("tile/0/000.p").exists(), "the full tile has replaced it");
     assert_eq!(fs::read(public.join("tile/1/000.p/1")).unwrap().len(), 32);
     drop(log);
     open(folder.path()).unwrap();
 }
 
 #[test]
-fn an_attestation_that_names_another_place_is_not_in_the_log() {
+fn an_attestation_with_another_index_is_not_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path()).unwrap();
     let logged = log.sign(body(1), NOON, &key()).unwrap();
@@ -190,30 +190,30 @@ fn an_attestation_that_names_another_place_is_not_in_the_log() {
     let mut attestation = signed::verify(&logged.attestation, &issuers()).unwrap();
     attestation.body.log.index = 1;
     let refused = proof.verify_attestation(&attestation, &own);
-    assert_eq!(refused, Err(attestation::tlog::BadLog::Index));
+    assert_eq!(refused, Err(attestation::tlog::TlogError::Index));
 }
 
 #[test]
-fn a_log_has_one_name_and_one_key() {
+fn a_log_keeps_its_origin_and_key() {
     let folder = log_of(2);
-    let other = Log::open(folder.path(), "other", &issuers(), None);
-    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("another one")));
+    let other = TransparencyLog::open(folder.path(), "other", &issuers(), None);
+    assert!(matches!(&other, Err(LogError::Corrupt(_, why)) if why.contains("another one")));
     let path = folder.path().join("private/key");
     let secret = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(matches!(open(folder.path()), Err(LogError::File(..))), "no other key is made");
+    assert!(matches!(open(folder.path()), Err(LogError::File(..))), "no other key is created");
     let write = |text: &[u8], mode| {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         open(folder.path()).map(drop)
     };
-    assert!(matches!(write(&secret, 0o640), Err(LogError::Open(_))));
-    assert!(matches!(write(b"00", 0o600), Err(LogError::Broken(..))));
+    assert!(matches!(write(&secret, 0o640), Err(LogError::TooOpen(_))));
+    assert!(matches!(write(b"00", 0o600), Err(LogError::Corrupt(..))));
     let other = write("0".repeat(64).as_bytes(), 0o600);
-    assert!(matches!(&other, Err(LogError::Broken(_, why)) if why.contains("no signature")));
+    assert!(matches!(&other, Err(LogError::Corrupt(_, why)) if why.contains("no signature")));
     write(&secret, 0o600).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    assert!(matches!(open(file.path()), Err(LogError::Earlier(_))));
+    assert!(matches!(open(file.path()), Err(LogError::EarlierVersion(_))));
     assert!(tlog::is_key_name(&default_origin(" Witness + Söhne Ltd\n")));
     assert_eq!(default_origin("Witness Ltd"), "Witness-Ltd");
     assert_eq!(default_origin(" "), "attestor");

@@ -1,4 +1,4 @@
-//! Where a log is read from: a web server or a folder.
+//! The source of a log's files: a web server or a folder.
 
 use std::{
     fs::File,
@@ -8,28 +8,34 @@ use std::{
 
 use calls::{Address, Caller};
 
-use super::Finding;
+use super::MonitorError;
 
-pub(super) enum Source {
+pub(super) enum LogSource {
     Web(Box<Caller>, Address),
     Folder(PathBuf),
 }
 
-impl Source {
-    /// An address with a scheme, or else a folder.
-    pub(super) fn new(log: &str) -> Result<Self, Finding> {
+impl LogSource {
+    /// Parses an address with a scheme; anything else is a folder.
+    pub(super) fn new(log: &str) -> Result<Self, MonitorError> {
         if !log.contains("://") {
             return Ok(Self::Folder(log.into()));
         }
         let address = log.parse();
-        let address = address.map_err(|error| Finding::State(format!("its address {error}")))?;
-        let caller = Caller::new().map_err(|error| Finding::State(error.to_string()))?;
+        let address =
+            address.map_err(|error| MonitorError::State(format!("its address {error}")))?;
+        let caller = Caller::new().map_err(|error| MonitorError::State(error.to_string()))?;
         Ok(Self::Web(Box::new(caller), address))
     }
 
-    /// A file of up to so many bytes; none where it is not there. Redirects are not followed.
-    pub(super) async fn get(&self, path: &str, longest: usize) -> Result<Option<Vec<u8>>, Finding> {
-        let failed = |why: String| Finding::Unreachable(format!("{path}: {why}"));
+    /// Returns a file of at most `max_bytes`, or `None` if it does not exist. Does not follow
+    /// redirects.
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, MonitorError> {
+        let failed = |why: String| MonitorError::Unreachable(format!("{path}: {why}"));
         let bytes = match self {
             Self::Web(caller, address) => {
                 let answer = caller.get(&address.below(path)).await;
@@ -37,14 +43,14 @@ impl Source {
                 match answer.status {
                     200 => Some(answer.body),
                     404 | 410 => None,
-                    status => return Err(failed(format!("the answer has the status {status}"))),
+                    status => return Err(failed(format!("the response has the status {status}"))),
                 }
             }
             Self::Folder(folder) => match File::open(folder.join(path)) {
                 Ok(file) => {
                     let mut bytes = vec![];
-                    let most = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
-                    let read = file.take(most).read_to_end(&mut bytes);
+                    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+                    let read = file.take(limit).read_to_end(&mut bytes);
                     read.map_err(|error| failed(error.to_string()))?;
                     Some(bytes)
                 }
@@ -52,8 +58,10 @@ impl Source {
                 Err(error) => return Err(failed(error.to_string())),
             },
         };
-        if bytes.as_ref().is_some_and(|bytes| bytes.len() > longest) {
-            return Err(Finding::Rewritten(format!("{path} is longer than {longest} bytes")));
+        if bytes.as_ref().is_some_and(|bytes| bytes.len() > max_bytes) {
+            return Err(MonitorError::Rewritten(format!(
+                "{path} is longer than {max_bytes} bytes"
+            )));
         }
         Ok(bytes)
     }

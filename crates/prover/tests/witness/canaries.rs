@@ -1,5 +1,5 @@
-//! Canaries in all that nobody but the prover and the platform's server may see: in cookies, in the
-//! user agent, in headers of the response and in undeclared members of its body.
+//! Canaries in everything that only the prover and the platform's server may see: in cookies, the
+//! user agent, response headers, and undeclared members of the response body.
 
 use std::{
     io::{self, Write},
@@ -11,13 +11,12 @@ use domain::{secret::Secret, workflow::AttestMode};
 use ports::attestor::{AttestOrder, Attested, Attestor as _};
 
 use crate::{
-    files,
-    lying::{Lies, Lying, TRUTH},
-    scene::{Scene, alone},
-    unheard,
+    files, ignore_progress,
+    lying::{Lies, LyingAttestor, TRUTH},
+    setup::{Setup, proof_lock},
 };
 
-/// The second has bytes that are no ASCII, as browsers keep them (F1 of the second review).
+/// The second has non-ASCII bytes, which browsers keep (F1 of the second review).
 pub(crate) const COOKIES: &str =
     "sid=canary-first-0123456789; name=canary-s\u{e9}cond-\u{43a}; theme=canary-third";
 pub(crate) const CANARIES: &[&str] = &[
@@ -34,8 +33,8 @@ pub(crate) const CANARIES: &[&str] = &[
 ];
 const BODY: &str = r#"{"id":"acct-1","email":"canary@mail.test","balance":7318209,"list":[{"canary-name":"canary-item"}]}"#;
 
-/// A platform whose response has canaries, attested selectively.
-pub(crate) async fn scene() -> Scene {
+/// Starts a platform whose response has canaries, attested with selective disclosure.
+pub(crate) async fn setup() -> Setup {
     let length = BODY.len();
     let answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
@@ -43,18 +42,18 @@ pub(crate) async fn scene() -> Scene {
          Content-Length: {length}\r\n\r\n{BODY}"
     );
     let setting = (vec![AttestMode::ZktlsFull], answer.into_bytes());
-    Scene::with(|scene| (scene.modes, scene.answer) = setting).await
+    Setup::with(|setup| (setup.modes, setup.response_bytes) = setting).await
 }
 
-fn order(scene: &Scene) -> AttestOrder {
+fn order(setup: &Setup) -> AttestOrder {
     AttestOrder {
         cookies: Secret::new(COOKIES.into()),
         user_agent: "canary-agent/1".into(),
-        ..scene.order()
+        ..setup.order()
     }
 }
 
-/// Nowhere, neither as it is nor in hexadecimal.
+/// Asserts that no canary occurs, neither as it is nor in hexadecimal.
 fn none_in(bytes: &[u8], place: &str) {
     for canary in CANARIES {
         for form in [canary.as_bytes(), hex(canary.as_bytes()).as_bytes()] {
@@ -74,7 +73,7 @@ fn none_in_package(attested: &Attested) {
     none_in(format!("{package:?}").as_bytes(), "the package");
 }
 
-/// All that is traced in this process, by prover and attestors.
+/// All trace output of the prover and the attestors in this process.
 #[derive(Clone, Default)]
 struct Traced(Arc<Mutex<Vec<u8>>>);
 
@@ -102,82 +101,82 @@ static TRACED: LazyLock<Traced> = LazyLock::new(|| {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn canaries_reach_neither_log_nor_package() {
-    let _alone = alone().await;
+    let _alone = proof_lock().await;
     let traced = &*TRACED;
-    let scene = scene().await;
-    let attested = scene.prover().attest(order(&scene), &unheard).await.unwrap();
+    let setup = setup().await;
+    let attested = setup.prover().attest(order(&setup), &ignore_progress).await.unwrap();
     none_in_package(&attested);
-    let log = files(&scene.log());
+    let log = files(&setup.log());
     assert!(log.len() > 1000, "the journal, entries, tiles and checkpoint");
     none_in(&log, "the attestor's log");
     let traced = traced.0.lock().unwrap().clone();
-    assert!(String::from_utf8_lossy(&traced).contains("attested for"), "the attestor's words");
-    none_in(&traced, "what is traced");
+    assert!(String::from_utf8_lossy(&traced).contains("attested for"), "the attestor's log lines");
+    none_in(&traced, "the trace output");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_is_told_no_canary_and_no_secret_of_the_data() {
-    let _alone = alone().await;
-    let scene = scene().await;
-    let lying = Lying::start(&scene, TRUTH).await;
-    let prover = scene.prover_to(lying.address.clone());
-    let attested = prover.attest(order(&scene), &unheard).await.unwrap();
+async fn an_attestor_receives_no_canary_and_no_application_secret() {
+    let _alone = proof_lock().await;
+    let setup = setup().await;
+    let lying = LyingAttestor::start(&setup, TRUTH).await;
+    let prover = setup.prover_to(lying.address.clone());
+    let attested = prover.attest(order(&setup), &ignore_progress).await.unwrap();
     none_in_package(&attested);
     assert!(lying.has_reveal());
     let told = lying.told();
-    none_in(&told, "what the attestor was told");
-    let secrets = scene.secrets.of_data();
+    none_in(&told, "the messages to the attestor");
+    let secrets = setup.secrets.application_secrets();
     assert!(secrets.len() >= 2, "those of both directions");
     for secret in secrets {
         assert!(!told.windows(secret.len()).any(|part| part == secret), "a secret of the data");
     }
 }
 
-/// F1: in `zktls-request` too, whatever bytes the cookies have.
+/// F1: also in `zktls-request`, for any bytes in the cookies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn cookies_with_any_bytes_are_hidden_where_the_response_is_opened() {
-    let _alone = alone().await;
-    let scene = Scene::start().await;
-    let lying = Lying::start(&scene, TRUTH).await;
-    let prover = scene.prover_to(lying.address.clone());
-    let attested = prover.attest(order(&scene), &unheard).await;
-    none_in(&lying.told(), "what the attestor was told");
+async fn cookies_with_any_bytes_are_hidden_when_the_response_is_revealed() {
+    let _alone = proof_lock().await;
+    let setup = Setup::start().await;
+    let lying = LyingAttestor::start(&setup, TRUTH).await;
+    let prover = setup.prover_to(lying.address.clone());
+    let attested = prover.attest(order(&setup), &ignore_progress).await;
+    none_in(&lying.told(), "the messages to the attestor");
     none_in_package(&attested.unwrap());
 }
 
-/// What cannot be sent is refused before the attestor hears of it.
+/// A request that cannot be sent is refused before the attestor is contacted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn cookies_that_could_be_read_as_lines_are_told_to_nobody() {
-    let scene = scene().await;
-    let lying = Lying::start(&scene, TRUTH).await;
+async fn cookies_with_control_characters_are_not_sent() {
+    let setup = setup().await;
+    let lying = LyingAttestor::start(&setup, TRUTH).await;
     for cookies in ["sid=canary-first\t1", "sid=canary-first\r\nX: 1", "sid=canary-first\0"] {
-        let order = AttestOrder { cookies: Secret::new(cookies.into()), ..order(&scene) };
-        let prover = scene.prover_to(lying.address.clone());
-        let refused = prover.attest(order, &unheard).await.unwrap_err();
-        assert!(refused.to_string().contains("its request cannot be made"), "{refused}");
+        let order = AttestOrder { cookies: Secret::new(cookies.into()), ..order(&setup) };
+        let prover = setup.prover_to(lying.address.clone());
+        let refused = prover.attest(order, &ignore_progress).await.unwrap_err();
+        assert!(refused.to_string().contains("failed to build its request"), "{refused}");
         none_in(refused.to_string().as_bytes(), "the error");
     }
     assert!(lying.told().is_empty());
 }
 
-/// A response that repeats a cookie where it would be opened.
+/// A response that repeats a cookie and would be revealed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_cookie_that_the_server_repeats_is_not_told() {
-    let answer = crate::scene::response(200, &format!(r#"{{"id":"acct-1","echo":"{COOKIES}"}}"#));
-    let scene = Scene::with(|scene| scene.answer = answer).await;
-    let lying = Lying::start(&scene, TRUTH).await;
-    let prover = scene.prover_to(lying.address.clone());
-    let refused = prover.attest(order(&scene), &unheard).await.unwrap_err();
-    assert!(refused.to_string().contains("that is to be hidden"), "{refused}");
+async fn a_cookie_that_the_server_repeats_is_not_revealed() {
+    let answer = crate::setup::response(200, &format!(r#"{{"id":"acct-1","echo":"{COOKIES}"}}"#));
+    let setup = Setup::with(|setup| setup.response_bytes = answer).await;
+    let lying = LyingAttestor::start(&setup, TRUTH).await;
+    let prover = setup.prover_to(lying.address.clone());
+    let refused = prover.attest(order(&setup), &ignore_progress).await.unwrap_err();
+    assert!(refused.to_string().contains("that must be hidden"), "{refused}");
     assert!(!lying.has_reveal());
-    none_in(&lying.told(), "what the attestor was told");
+    none_in(&lying.told(), "the messages to the attestor");
 }
 
-/// Lies that end it before anything is told, and one after it was.
+/// Lies that end the attempt before anything is revealed, and one after that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_that_lies_is_told_no_canary() {
-    let _alone = alone().await;
-    let scene = scene().await;
+async fn a_lying_attestor_receives_no_canary() {
+    let _alone = proof_lock().await;
+    let setup = setup().await;
     let lies = [
         Lies { valid: (0, 0), ..TRUTH },
         Lies { opened: |opened| opened.down = 0, ..TRUTH },
@@ -187,10 +186,10 @@ async fn an_attestor_that_lies_is_told_no_canary() {
         Lies { body: |body, _| body.response.hidden = 0, ..TRUTH },
     ];
     for (number, lies) in lies.into_iter().enumerate() {
-        let lying = Lying::start(&scene, lies).await;
-        let prover = scene.prover_to(lying.address.clone());
-        prover.attest(order(&scene), &unheard).await.unwrap_err();
+        let lying = LyingAttestor::start(&setup, lies).await;
+        let prover = setup.prover_to(lying.address.clone());
+        prover.attest(order(&setup), &ignore_progress).await.unwrap_err();
         assert_eq!(lying.has_reveal(), number == 5, "{number}");
-        none_in(&lying.told(), &format!("what was told to lie {number}"));
+        none_in(&lying.told(), &format!("the messages to attestor {number}"));
     }
 }

@@ -1,33 +1,38 @@
-//! Attestors that are not who they say, or do not do what they say; and sessions that are attested
-//! twice.
+//! Attestors that impersonate others or break the protocol, and sessions that are attested twice.
 
 use attestation::{
     descriptor::Descriptor,
-    protocol::{FromAttestor, Open, Telling},
+    protocol::{AttestorMessage, OpenRequest, RevealMessage},
 };
 use ports::attestor::Attestor as _;
 
-use super::{AttestError, FromProver, Raw, Scene, false_witness::FalseWitness, unheard};
+use super::{
+    AttestError, ProverMessage, RawProver, Setup, fake_attestor::FakeAttestor, ignore_progress,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_that_is_another_one_is_told_nothing() {
-    let scene = Scene::start().await;
-    let mut address = scene.address.clone();
+async fn an_attestor_with_another_key_receives_nothing() {
+    let setup = Setup::start().await;
+    let mut address = setup.address.clone();
     address.keys = vec![[1; 32]];
-    let refused = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
-    assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("not the configured")));
-    // Somebody in between, who passes the true attestor's welcome on.
-    let between = FalseWitness::between(&scene.address).await;
     let refused =
-        scene.prover_to(between.address()).attest(scene.order(), &unheard).await.unwrap_err();
+        setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap_err();
+    assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("not the configured")));
+    // An intermediary that forwards the true attestor's welcome.
+    let between = FakeAttestor::forwarding(&setup.address).await;
+    let refused = setup
+        .prover_to(between.address())
+        .attest(setup.order(), &ignore_progress)
+        .await
+        .unwrap_err();
     assert!(matches!(&refused, AttestError::Attestor(why) if why.contains("does not hold")));
-    assert_eq!(between.heard().await, 0, "nothing was said to it");
+    assert_eq!(between.forbidden_messages().await, 0, "nothing was sent to it");
 }
 
-/// Attack 42: a relay that loses, doubles or changes bytes, and signs for them.
+/// Attack 42: a relay that drops, duplicates or changes bytes, and signs for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
-    let scene = Scene::start().await;
+async fn a_receipt_for_other_bytes_ends_the_attempt_before_the_reveal() {
+    let setup = Setup::start().await;
     let mangles: [fn(&mut Vec<u8>); 3] = [
         |bytes: &mut Vec<u8>| bytes.truncate(9),
         |bytes: &mut Vec<u8>| bytes.push(0),
@@ -36,49 +41,52 @@ async fn a_receipt_for_other_bytes_ends_it_before_a_secret_is_told() {
         },
     ];
     for mangle in mangles {
-        let liar = FalseWitness::that_mangles(scene.platform, mangle).await;
-        let refused =
-            scene.prover_to(liar.address()).attest(scene.order(), &unheard).await.unwrap_err();
-        let told = liar.heard().await;
+        let liar = FakeAttestor::mangling(setup.platform, mangle).await;
+        let refused = setup
+            .prover_to(liar.address())
+            .attest(setup.order(), &ignore_progress)
+            .await
+            .unwrap_err();
+        let told = liar.forbidden_messages().await;
         assert!(
             matches!(&refused, AttestError::Untrue(why) if why.contains("receipt")),
             "{refused}"
         );
-        assert_eq!(told, 0, "a secret was told");
+        assert_eq!(told, 0, "a secret was revealed");
     }
 }
 
-/// Attack 41, and everything else that is said at the wrong time.
+/// Attack 41, and all other messages at the wrong time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_is_said_at_the_wrong_time_ends_the_conversation() {
-    let scene = Scene::start().await;
-    let secret = || FromProver::Reveal(Telling::FullReveal(vec![0; 32]));
-    let mut early = Raw::connect(&scene).await;
-    early.open(scene.open([1; 32])).await;
-    early.say(&secret()).await;
-    assert_eq!(early.refused().await, "that was not to be said now");
-    for first in [secret(), FromProver::End, FromProver::Data(vec![1])] {
-        let mut raw = Raw::connect(&scene).await;
-        raw.say(&first).await;
-        assert_eq!(raw.refused().await, "that was not to be said now");
+async fn a_message_at_the_wrong_time_ends_the_conversation() {
+    let setup = Setup::start().await;
+    let secret = || ProverMessage::Reveal(RevealMessage::FullReveal(vec![0; 32]));
+    let mut early = RawProver::connect(&setup).await;
+    early.open(setup.open([1; 32])).await;
+    early.send(&secret()).await;
+    assert_eq!(early.refusal().await, "the message is not allowed in this state");
+    for first in [secret(), ProverMessage::End, ProverMessage::Data(vec![1])] {
+        let mut raw = RawProver::connect(&setup).await;
+        raw.send(&first).await;
+        assert_eq!(raw.refusal().await, "the message is not allowed in this state");
     }
-    let mut other = Raw::connect(&scene).await;
-    other.open(scene.open([2; 32])).await;
-    other.say(&FromProver::End).await;
-    assert!(matches!(other.hear().await, Some(FromAttestor::Receipt(_))));
-    other.say(&secret()).await;
-    assert!(other.refused().await.contains("another mode"), "zktls-request was ordered");
+    let mut other = RawProver::connect(&setup).await;
+    other.open(setup.open([2; 32])).await;
+    other.send(&ProverMessage::End).await;
+    assert!(matches!(other.receive().await, Some(AttestorMessage::Receipt(_))));
+    other.send(&secret()).await;
+    assert!(other.refusal().await.contains("another mode"), "zktls-request was requested");
 }
 
 /// Attacks 33 and 34.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sessions_are_attested_once_and_descriptors_are_the_attestors_own() {
-    let scene = Scene::start().await;
-    let mut first = Raw::connect(&scene).await;
-    first.open(scene.open([1; 32])).await;
-    let mut second = Raw::connect(&scene).await;
-    second.say(&FromProver::Open(scene.open([1; 32]))).await;
-    assert_eq!(second.refused().await, "this session was, or is being, attested");
+async fn sessions_are_attested_once_and_unknown_descriptors_are_refused() {
+    let setup = Setup::start().await;
+    let mut first = RawProver::connect(&setup).await;
+    first.open(setup.open([1; 32])).await;
+    let mut second = RawProver::connect(&setup).await;
+    second.send(&ProverMessage::Open(setup.open([1; 32]))).await;
+    assert_eq!(second.refusal().await, "this session has been attested or is being attested");
     drop(first);
     let changes: [fn(&mut Descriptor); 3] = [
         |descriptor: &mut Descriptor| descriptor.version = 0,
@@ -86,15 +94,15 @@ async fn sessions_are_attested_once_and_descriptors_are_the_attestors_own() {
         |descriptor: &mut Descriptor| descriptor.hidden.push("user-agent".into()),
     ];
     for change in changes {
-        let mut descriptor = scene.descriptor();
+        let mut descriptor = setup.descriptor();
         change(&mut descriptor);
-        let mut raw = Raw::connect(&scene).await;
-        let open = Open { descriptor: descriptor.sha256(), ..scene.open([3; 32]) };
-        raw.say(&FromProver::Open(open)).await;
-        assert!(raw.refused().await.contains("no such descriptor"));
+        let mut raw = RawProver::connect(&setup).await;
+        let open = OpenRequest { descriptor: descriptor.sha256(), ..setup.open([3; 32]) };
+        raw.send(&ProverMessage::Open(open)).await;
+        assert!(raw.refusal().await.contains("descriptor is not allowed"));
     }
-    let mut raw = Raw::connect(&scene).await;
-    let open = Open { mode: 0, ..scene.open([3; 32]) };
-    raw.say(&FromProver::Open(open)).await;
-    assert!(raw.refused().await.contains("does not allow this mode"), "a weaker mode");
+    let mut raw = RawProver::connect(&setup).await;
+    let open = OpenRequest { mode: 0, ..setup.open([3; 32]) };
+    raw.send(&ProverMessage::Open(open)).await;
+    assert!(raw.refusal().await.contains("does not allow this mode"), "a weaker mode");
 }

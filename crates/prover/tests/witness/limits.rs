@@ -1,5 +1,5 @@
-//! Clients that want too much, attestors that have no time, and those that are lost: what is tried
-//! once more, and what is not.
+//! Clients above their limits, attestors without capacity, and lost connections: which of them are
+//! retried, and which are not.
 
 use std::{
     sync::{
@@ -9,150 +9,153 @@ use std::{
     time::Duration,
 };
 
-use attestation::protocol::{FromAttestor, FromProver, Open, Telling};
+use attestation::protocol::{AttestorMessage, OpenRequest, ProverMessage, RevealMessage};
 use domain::workflow::AttestMode;
 use ports::attestor::{AttestError, Attestor as _};
-use prover::Address;
+use prover::AttestorAddress;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
-use crate::{raw::Raw, scene::Scene, secrets::Secrets, unheard};
+use crate::{ignore_progress, raw::RawProver, secrets::Secrets, setup::Setup};
 
 const FULL: [AttestMode; 1] = [AttestMode::FullReveal];
 
-/// Finding 10: one lost conversation is made anew, and the attestor signs that it is the second.
+/// Finding 10: a lost conversation is repeated, and the attestor signs that it is the second
+/// attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_lost_attestor_is_tried_once_more() {
-    let scene = Scene::with(|scene| scene.modes = FULL.to_vec()).await;
-    let (address, connections) = losing(&scene, 1).await;
-    let attested = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap();
+async fn a_lost_connection_is_retried_once() {
+    let setup = Setup::with(|setup| setup.modes = FULL.to_vec()).await;
+    let (address, connections) = lossy_proxy(&setup, 1).await;
+    let attested = setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap();
     assert_eq!(connections.load(Ordering::SeqCst), 2);
     assert_eq!(attempt(&attested.package.attestation), 2);
     // Attempts at a challenge are counted over all sessions.
     for number in 1..=2 {
-        let order = ports::attestor::AttestOrder { challenge: vec![7; 8], ..scene.order() };
-        let attested = scene.prover().attest(order, &unheard).await.unwrap();
+        let order = ports::attestor::AttestOrder { challenge: vec![7; 8], ..setup.order() };
+        let attested = setup.prover().attest(order, &ignore_progress).await.unwrap();
         assert_eq!(attempt(&attested.package.attestation), number);
     }
-    let (address, connections) = losing(&scene, usize::MAX).await;
-    let lost = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
+    let (address, connections) = lossy_proxy(&setup, usize::MAX).await;
+    let lost = setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap_err();
     assert!(matches!(lost, AttestError::Lost(_)), "{lost}");
-    assert_eq!(connections.load(Ordering::SeqCst), 2, "once more, and not for ever");
+    assert_eq!(connections.load(Ordering::SeqCst), 2, "one retry only");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_refused_is_not_tried_again() {
+async fn a_refusal_is_not_retried() {
     let setting = (FULL.to_vec(), vec!["known"]);
-    let scene = Scene::with(|scene| (scene.modes, scene.tokens) = setting).await;
-    let (address, connections) = losing(&scene, 0).await;
-    let refused = scene.prover_to(address).attest(scene.order(), &unheard).await.unwrap_err();
+    let setup = Setup::with(|setup| (setup.modes, setup.tokens) = setting).await;
+    let (address, connections) = lossy_proxy(&setup, 0).await;
+    let refused =
+        setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap_err();
     assert!(matches!(refused, AttestError::Refused(_)), "{refused}");
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_without_a_place_is_tried_once_more() {
-    let scene = Scene::with(|scene| {
-        scene.modes = FULL.to_vec();
-        scene.bounds.conversations = 1;
+async fn a_busy_attestor_is_retried_once() {
+    let setup = Setup::with(|setup| {
+        setup.modes = FULL.to_vec();
+        setup.bounds.conversations = 1;
     });
-    let scene = scene.await;
-    let mut raw = Raw::connect(&scene).await;
-    raw.open(open(&scene, [1; 32])).await;
-    let busy = scene.prover().attest(scene.order(), &unheard).await.unwrap_err();
-    let told = "as many conversations are under way as may be";
+    let setup = setup.await;
+    let mut raw = RawProver::connect(&setup).await;
+    raw.open(open(&setup, [1; 32])).await;
+    let busy = setup.prover().attest(setup.order(), &ignore_progress).await.unwrap_err();
+    let told = "too many conversations";
     assert!(matches!(&busy, AttestError::Busy(why) if why == told), "{busy}");
     let leave = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         drop(raw);
     };
-    let prover = scene.prover();
-    let (attested, ()) = tokio::join!(prover.attest(scene.order(), &unheard), leave);
+    let prover = setup.prover();
+    let (attested, ()) = tokio::join!(prover.attest(setup.order(), &ignore_progress), leave);
     attested.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_client_takes_all_places() {
-    let scene = Scene::with(|scene| {
-        scene.tokens = vec!["one", "other"];
-        scene.bounds.per_client = 2;
+async fn a_client_cannot_use_all_permits() {
+    let setup = Setup::with(|setup| {
+        setup.tokens = vec!["one", "other"];
+        setup.bounds.per_client = 2;
     });
-    let scene = scene.await;
+    let setup = setup.await;
     let order =
-        |session: u8, token: &str| Open { token: token.into(), ..scene.open([session; 32]) };
-    let [mut first, mut second] = [Raw::connect(&scene).await, Raw::connect(&scene).await];
+        |session: u8, token: &str| OpenRequest { token: token.into(), ..setup.open([session; 32]) };
+    let [mut first, mut second] =
+        [RawProver::connect(&setup).await, RawProver::connect(&setup).await];
     first.open(order(1, "one")).await;
     second.open(order(2, "one")).await;
-    let mut third = Raw::connect(&scene).await;
-    third.say(&FromProver::Open(order(3, "one"))).await;
-    assert!(matches!(third.hear().await, Some(FromAttestor::Welcome(_))));
-    let Some(FromAttestor::Busy(why)) = third.hear().await else { panic!("it was served") };
-    assert_eq!(why, "as many conversations of this client are under way as may be");
-    let mut fourth = Raw::connect(&scene).await;
+    let mut third = RawProver::connect(&setup).await;
+    third.send(&ProverMessage::Open(order(3, "one"))).await;
+    assert!(matches!(third.receive().await, Some(AttestorMessage::Welcome(_))));
+    let Some(AttestorMessage::Busy(why)) = third.receive().await else { panic!("it was served") };
+    assert_eq!(why, "too many conversations of this client");
+    let mut fourth = RawProver::connect(&setup).await;
     fourth.open(order(4, "other")).await;
-    // Whoever orders nothing has few connections too, and takes no place of those who do.
-    let silent = [Raw::connect(&scene).await, Raw::connect(&scene).await];
-    assert!(Raw::connect(&scene).await.refused().await.contains("of this client"));
+    // A connection without an open message is limited too, and takes no permit of conversations.
+    let silent = [RawProver::connect(&setup).await, RawProver::connect(&setup).await];
+    assert!(RawProver::connect(&setup).await.refusal().await.contains("of this client"));
     drop(silent);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn examinations_wait_in_a_bounded_queue_and_time() {
-    let scene = Scene::with(|scene| {
-        (scene.modes, scene.hangs) = (FULL.to_vec(), true);
-        scene.bounds.queue = 1;
-        scene.bounds.waiting = Duration::from_millis(700);
-        scene.bounds.examining = Duration::from_secs(3);
+async fn waiting_examinations_are_limited_in_number_and_time() {
+    let setup = Setup::with(|setup| {
+        (setup.modes, setup.hangs) = (FULL.to_vec(), true);
+        setup.bounds.queue = 1;
+        setup.bounds.queue_timeout = Duration::from_millis(700);
+        setup.bounds.examination_timeout = Duration::from_secs(3);
     });
-    let scene = scene.await;
-    let mut examined = told(&scene, 1).await;
+    let setup = setup.await;
+    let mut examined = await_examination(&setup, 1).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let mut waiting = told(&scene, 2).await;
+    let mut waiting = await_examination(&setup, 2).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let mut refused = told(&scene, 3).await;
-    assert_eq!(refused.refused().await, "as many examinations wait as may");
-    assert_eq!(waiting.refused().await, "no examination could begin within 700ms");
-    let late = examined.hear().await;
-    let Some(FromAttestor::Busy(why)) = late else { panic!("{late:?}") };
-    assert_eq!(why, "the recording cannot be examined: it took longer than 3 s");
+    let mut refused = await_examination(&setup, 3).await;
+    assert_eq!(refused.refusal().await, "too many examinations are waiting");
+    assert_eq!(waiting.refusal().await, "no examination could start within 700ms");
+    let late = examined.receive().await;
+    let Some(AttestorMessage::Busy(why)) = late else { panic!("{late:?}") };
+    assert_eq!(why, "failed to examine the recording: it took longer than 3 s");
 }
 
-fn open(scene: &Scene, session: [u8; 32]) -> Open {
-    Open { mode: 0, ..scene.open(session) }
+fn open(setup: &Setup, session: [u8; 32]) -> OpenRequest {
+    OpenRequest { mode: 0, ..setup.open(session) }
 }
 
-/// A conversation that waits for its examination.
-async fn told(scene: &Scene, session: u8) -> Raw {
-    let mut raw = Raw::connect(scene).await;
-    raw.open(open(scene, [session; 32])).await;
-    raw.say(&FromProver::End).await;
-    assert!(matches!(raw.hear().await, Some(FromAttestor::Receipt(_))));
-    raw.say(&FromProver::Reveal(Telling::FullReveal(vec![0; 32]))).await;
+/// Starts a conversation that waits for its examination.
+async fn await_examination(setup: &Setup, session: u8) -> RawProver {
+    let mut raw = RawProver::connect(setup).await;
+    raw.open(open(setup, [session; 32])).await;
+    raw.send(&ProverMessage::End).await;
+    assert!(matches!(raw.receive().await, Some(AttestorMessage::Receipt(_))));
+    raw.send(&ProverMessage::Reveal(RevealMessage::FullReveal(vec![0; 32]))).await;
     raw
 }
 
-/// A way to the scene's attestor on which so many connections are lost, each once the platform's
-/// server was reached; and how many there were.
-async fn losing(scene: &Scene, lost: usize) -> (Address, Arc<AtomicUsize>) {
-    let to = (scene.address.host.clone(), scene.address.port);
+/// Starts a proxy to the attestor that drops this many connections, each once the platform's server
+/// was reached. Returns its address and the number of connections.
+async fn lossy_proxy(setup: &Setup, lost: usize) -> (AttestorAddress, Arc<AtomicUsize>) {
+    let to = (setup.address.host.clone(), setup.address.port);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let connections = Arc::new(AtomicUsize::new(0));
-    let (count, secrets) = (connections.clone(), scene.secrets.clone());
+    let (count, secrets) = (connections.clone(), setup.secrets.clone());
     tokio::spawn(async move {
         while let Ok((here, _)) = listener.accept().await {
             let number = count.fetch_add(1, Ordering::SeqCst);
             let there = TcpStream::connect((to.0.as_str(), to.1)).await.unwrap();
-            tokio::spawn(pass(here, there, (number < lost).then(|| secrets.clone())));
+            tokio::spawn(proxy(here, there, (number < lost).then(|| secrets.clone())));
         }
     });
-    (Address { port, ..scene.address.clone() }, connections)
+    (AttestorAddress { port, ..setup.address.clone() }, connections)
 }
 
-/// Passes bytes on, until the server has learned another secret.
-async fn pass(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Option<()> {
+/// Relays bytes until the server has learned another secret.
+async fn proxy(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Option<()> {
     let known = lose.as_ref().map(|secrets| secrets.all().len());
     let (mut asked, mut client) = here.into_split();
     let (mut answered, mut server) = there.into_split();
@@ -174,5 +177,5 @@ async fn pass(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Optio
 }
 
 fn attempt(attestation: &[u8]) -> u32 {
-    attestation::signed::unverified(attestation).unwrap().0.attempt
+    attestation::signed::decode_unverified(attestation).unwrap().0.attempt
 }

@@ -1,15 +1,15 @@
-//! An attestor that relays honestly, keeps all that it is told, and lies in whatever it says itself.
+//! An attestor that relays honestly, records all messages, and lies in its own messages.
 
 use std::sync::{Arc, Mutex};
 
 use attestation::{
-    Refusal, Trust,
-    attest::{Circumstances, Disclosure, attest, capture_hash},
-    body::{Body, Build, LogPlace, Time},
+    CertificateTrust, ExaminationError,
+    attest::{AttestationContext, Disclosure, attest, capture_hash},
+    body::{AttestationTimes, AttestorBuild, Body, LogPosition},
     full_reveal::{Capture, Findings, examine},
     protocol::{
-        Attested, EXPORTER, FromAttestor, FromProver, Open, Opened, Receipt, SignedReceipt,
-        Telling, Welcome,
+        AttestorMessage, ConnectionLimits, EXPORTER_LABEL, OpenRequest, ProverMessage, Receipt,
+        RevealMessage, SignedAttestation, SignedReceipt, Welcome,
     },
     signed::{self, key_id},
     tlog::{Checkpoint, LogProof, RightEdge, SignedCheckpoint, entry, leaf_hash},
@@ -17,38 +17,38 @@ use attestation::{
     zktls,
 };
 use ed25519_dalek::SigningKey;
-use prover::Address;
+use prover::AttestorAddress;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
 
 use crate::{
-    false_witness::{acceptor, bounds, hear, relay, say},
-    scene::Scene,
+    fake_attestor::{acceptor, announced_limits, receive, relay, send},
+    setup::Setup,
 };
 
-/// What it says in the place of the truth.
+/// The values that replace the true ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Lies {
-    /// The validity of its key.
+    /// The validity period of its key.
     pub(crate) valid: (u64, u64),
-    pub(crate) opened: fn(&mut Opened),
-    /// Whether it gives the receipt at once, before anything passed.
+    pub(crate) opened: fn(&mut ConnectionLimits),
+    /// Whether it sends the receipt at once, before any byte was relayed.
     pub(crate) early: bool,
     pub(crate) receipt: fn(&mut Receipt),
-    /// Who signs the receipt, and the attestation.
+    /// Seeds of the keys that sign the receipt and the attestation.
     pub(crate) receipt_key: u8,
     pub(crate) key: u8,
     pub(crate) body: fn(&mut Body, &mut Disclosure),
     pub(crate) inclusion: fn(Vec<u8>) -> Vec<u8>,
-    /// The entry that its log has.
+    /// Changes the entry in its log.
     pub(crate) entry: fn([u8; 32]) -> [u8; 32],
-    pub(crate) last: fn(FromAttestor) -> FromAttestor,
+    pub(crate) last: fn(AttestorMessage) -> AttestorMessage,
 }
 
 const TRUE_KEY: u8 = 8;
 
-/// What it says where it does not lie.
+/// The behaviour without a lie.
 pub(crate) const TRUTH: Lies = Lies {
     valid: (0, u64::MAX),
     opened: |_| (),
@@ -62,22 +62,22 @@ pub(crate) const TRUTH: Lies = Lies {
     last: |message| message,
 };
 
-/// One that lies.
-pub(crate) struct Lying {
-    pub(crate) address: Address,
-    told: Arc<Mutex<Vec<FromProver>>>,
+/// A lying attestor.
+pub(crate) struct LyingAttestor {
+    pub(crate) address: AttestorAddress,
+    told: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
-impl Lying {
-    pub(crate) async fn start(scene: &Scene, lies: Lies) -> Self {
+impl LyingAttestor {
+    pub(crate) async fn start(setup: &Setup, lies: Lies) -> Self {
         let keys = vec![key(TRUE_KEY).verifying_key().to_bytes()];
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let told = Arc::new(Mutex::new(vec![]));
-        let mut witness = Witness {
-            platform: scene.platform,
-            descriptor: scene.descriptor(),
-            root: scene.root().to_vec(),
+        let mut attestor = AttestorTask {
+            platform: setup.platform,
+            descriptor: setup.descriptor(),
+            root: setup.root().to_vec(),
             lies,
             told: told.clone(),
         };
@@ -85,49 +85,51 @@ impl Lying {
             let acceptor = acceptor();
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                witness.talk(stream).await;
+                attestor.talk(stream).await;
             }
         });
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         Self { address, told }
     }
 
-    /// What it was told, as it went over the channel.
+    /// Returns the bytes of all received messages.
     pub(crate) fn told(&self) -> Vec<u8> {
         let told = self.told.lock().unwrap();
         told.iter().flat_map(|message| message.write().unwrap()).collect()
     }
 
-    /// Whether it was told what opens a recording.
+    /// Returns whether it received a reveal message.
     pub(crate) fn has_reveal(&self) -> bool {
-        self.told.lock().unwrap().iter().any(|message| matches!(message, FromProver::Reveal(_)))
+        self.told.lock().unwrap().iter().any(|message| matches!(message, ProverMessage::Reveal(_)))
     }
 }
 
-struct Witness {
+struct AttestorTask {
     platform: std::net::SocketAddr,
     descriptor: attestation::descriptor::Descriptor,
     root: Vec<u8>,
     lies: Lies,
-    told: Arc<Mutex<Vec<FromProver>>>,
+    told: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
-impl Witness {
-    async fn hear(&self, stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
-        let message = hear(stream).await?;
+impl AttestorTask {
+    async fn receive(&self, stream: &mut TlsStream<TcpStream>) -> Option<ProverMessage> {
+        let message = receive(stream).await?;
         self.told.lock().unwrap().push(message.clone());
         Some(message)
     }
 
     async fn talk(&mut self, mut stream: TlsStream<TcpStream>) -> Option<()> {
         let lies = self.lies;
-        let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+        let channel =
+            stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
         let welcome = Welcome::new(&key(TRUE_KEY), lies.valid, &channel);
-        say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-        let FromProver::Open(open) = self.hear(&mut stream).await? else { return None };
-        let mut opened = bounds([3; 16]);
+        send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
+        let ProverMessage::Open(open) = self.receive(&mut stream).await? else { return None };
+        let mut opened = announced_limits([3; 16]);
         (lies.opened)(&mut opened);
-        say(&mut stream, &FromAttestor::Opened(opened.clone())).await?;
+        send(&mut stream, &AttestorMessage::Opened(opened.clone())).await?;
         let now = attestor::now();
         let (client, server) = if lies.early {
             (vec![], vec![])
@@ -147,27 +149,31 @@ impl Witness {
         };
         (lies.receipt)(&mut receipt);
         let signed = SignedReceipt::new(receipt.clone(), &key(lies.receipt_key)).ok()?;
-        say(&mut stream, &FromAttestor::Receipt(signed)).await?;
-        let FromProver::Reveal(telling) = self.hear(&mut stream).await? else { return None };
+        send(&mut stream, &AttestorMessage::Receipt(signed)).await?;
+        let ProverMessage::Reveal(telling) = self.receive(&mut stream).await? else { return None };
         let last = match self.examined(capture, &telling) {
-            Ok(found) => FromAttestor::Attested(self.attested(&open, &receipt, capture, &found)),
-            Err(refusal) => FromAttestor::Refused(refusal.to_string()),
+            Ok(found) => AttestorMessage::Attested(self.attested(&open, &receipt, capture, &found)),
+            Err(refusal) => AttestorMessage::Refused(refusal.to_string()),
         };
-        say(&mut stream, &(lies.last)(last)).await?;
-        self.hear(&mut stream).await.map(drop)
+        send(&mut stream, &(lies.last)(last)).await?;
+        self.receive(&mut stream).await.map(drop)
     }
 
-    fn keep(&self, message: &FromProver) {
+    fn keep(&self, message: &ProverMessage) {
         self.told.lock().unwrap().push(message.clone());
     }
 
-    fn examined(&self, capture: Capture<'_>, telling: &Telling) -> Result<Findings, Refusal> {
+    fn examined(
+        &self,
+        capture: Capture<'_>,
+        telling: &RevealMessage,
+    ) -> Result<Findings, ExaminationError> {
         let root = CertificateDer::from_slice(&self.root);
         let roots = [webpki::anchor_from_trusted_cert(&root).unwrap()];
-        let trust = Trust { roots: &roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &roots, now: UnixTime::now() };
         match telling {
-            Telling::FullReveal(secret) => examine(capture, secret, &self.descriptor, &trust),
-            Telling::Proved(reveal) => {
+            RevealMessage::FullReveal(secret) => examine(capture, secret, &self.descriptor, &trust),
+            RevealMessage::Proved(reveal) => {
                 zktls::examine(capture, reveal, &Spartan::default(), &self.descriptor, &trust)
             }
         }
@@ -175,13 +181,13 @@ impl Witness {
 
     fn attested(
         &self,
-        open: &Open,
+        open: &OpenRequest,
         receipt: &Receipt,
         capture: Capture<'_>,
         found: &Findings,
-    ) -> Attested {
+    ) -> SignedAttestation {
         let signing = key(self.lies.key);
-        let circumstances = Circumstances {
+        let circumstances = AttestationContext {
             id: receipt.id,
             issuer: key_id(&signing.verifying_key().to_bytes()),
             session: open.session,
@@ -192,9 +198,13 @@ impl Witness {
             egress: 0,
             resolver: 0,
             roots_sha256: [0; 32],
-            time: Time { opened: receipt.opened, closed: receipt.closed, signed: attestor::now() },
-            attestor: Build { version: "0".into(), sha256: [0; 32] },
-            log: LogPlace { index: 0, before: [0; 32] },
+            time: AttestationTimes {
+                opened: receipt.opened,
+                closed: receipt.closed,
+                signed: attestor::now(),
+            },
+            attestor: AttestorBuild { version: "0".into(), sha256: [0; 32] },
+            log: LogPosition { index: 0, previous_hash: [0; 32] },
             blind: [0; 32],
         };
         let salt = || [9; 16];
@@ -202,15 +212,15 @@ impl Witness {
             attest(found, capture, &self.descriptor, circumstances, salt);
         (self.lies.body)(&mut body, &mut disclosure);
         let attestation = signed::sign(&body, &signing).unwrap();
-        // Of a body of another version nothing is read, and its place in the log does not matter.
-        let hash = signed::unverified(&attestation).map_or([0; 32], |(_, hash)| hash);
+        // A body of another version is not decoded, and its log entry does not matter.
+        let hash = signed::decode_unverified(&attestation).map_or([0; 32], |(_, hash)| hash);
         let mut edge = RightEdge::new(0, vec![]).unwrap();
         edge.push(leaf_hash(&entry(&(self.lies.entry)(hash)))).unwrap();
         let checkpoint = Checkpoint { origin: "lying".into(), size: 1, root: edge.root() };
         let checkpoint = SignedCheckpoint::sign(&checkpoint, &[&signing]).unwrap();
         let inclusion = LogProof { index: 0, path: vec![], checkpoint }.write().into_bytes();
         let inclusion = (self.lies.inclusion)(inclusion);
-        Attested { attestation, disclosure: disclosure.write().unwrap(), inclusion }
+        SignedAttestation { attestation, disclosure: disclosure.write().unwrap(), inclusion }
     }
 }
 

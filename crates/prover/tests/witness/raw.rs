@@ -1,32 +1,34 @@
-//! Somebody who says to an attestor whatever they like.
+//! A client that sends arbitrary messages to an attestor.
 
 use std::{sync::Arc, time::Duration};
 
-use attestation::protocol::{ALPN, FromAttestor, FromProver, LONGEST_FROM_ATTESTOR, Open};
+use attestation::protocol::{
+    ALPN, AttestorMessage, MAX_ATTESTOR_MESSAGE_BYTES, OpenRequest, ProverMessage,
+};
 use jobs::frames;
-use prover::Address;
+use prover::AttestorAddress;
 use rustls::{ClientConfig, crypto::ring, pki_types::ServerName};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{anybody::Anybody, scene::Scene};
+use crate::{any_certificate::AnyCertificate, setup::Setup};
 
-const SOON: Duration = Duration::from_secs(30);
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) struct Raw(TlsStream<TcpStream>);
+pub(crate) struct RawProver(TlsStream<TcpStream>);
 
-impl Raw {
-    /// Connects, and is told who the attestor is where it has time.
-    pub(crate) async fn connect(scene: &Scene) -> Self {
-        Self::connect_to(&scene.address).await
+impl RawProver {
+    /// Connects to the attestor of a setup.
+    pub(crate) async fn connect(setup: &Setup) -> Self {
+        Self::connect_to(&setup.address).await
     }
 
-    pub(crate) async fn connect_to(address: &Address) -> Self {
+    pub(crate) async fn connect_to(address: &AttestorAddress) -> Self {
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
             .with_no_client_auth();
         config.alpn_protocols = vec![ALPN.to_vec()];
         let stream = TcpStream::connect((address.host.as_str(), address.port)).await.unwrap();
@@ -34,8 +36,8 @@ impl Raw {
         Self(TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap())
     }
 
-    pub(crate) async fn say(&mut self, message: &FromProver) {
-        // An attestor that has had enough may be gone.
+    pub(crate) async fn send(&mut self, message: &ProverMessage) {
+        // The attestor may have closed the connection.
         let _ = frames::write(&mut self.0, &message.write().unwrap()).await;
     }
 
@@ -44,32 +46,32 @@ impl Raw {
         self.0.flush().await.unwrap();
     }
 
-    pub(crate) async fn hear(&mut self) -> Option<FromAttestor> {
-        let heard = frames::read(&mut self.0, LONGEST_FROM_ATTESTOR);
-        let heard = tokio::time::timeout(SOON, heard).await.unwrap();
-        Some(FromAttestor::read(&heard.ok()??).unwrap())
+    pub(crate) async fn receive(&mut self) -> Option<AttestorMessage> {
+        let heard = frames::read(&mut self.0, MAX_ATTESTOR_MESSAGE_BYTES);
+        let heard = tokio::time::timeout(RECEIVE_TIMEOUT, heard).await.unwrap();
+        Some(AttestorMessage::read(&heard.ok()??).unwrap())
     }
 
-    /// Opens the way to the server.
-    pub(crate) async fn open(&mut self, open: Open) {
-        assert!(matches!(self.hear().await, Some(FromAttestor::Welcome(_))));
-        self.say(&FromProver::Open(open)).await;
-        assert!(matches!(self.hear().await, Some(FromAttestor::Opened(_))));
+    /// Opens the connection to the server.
+    pub(crate) async fn open(&mut self, open: OpenRequest) {
+        assert!(matches!(self.receive().await, Some(AttestorMessage::Welcome(_))));
+        self.send(&ProverMessage::Open(open)).await;
+        assert!(matches!(self.receive().await, Some(AttestorMessage::Opened(_))));
     }
 
-    /// Why it is over; whatever is said before is passed over.
-    pub(crate) async fn refused(&mut self) -> String {
+    /// Returns the reason of the refusal, skipping the messages before it.
+    pub(crate) async fn refusal(&mut self) -> String {
         loop {
-            match self.hear().await {
-                Some(FromAttestor::Refused(why) | FromAttestor::Busy(why)) => return why,
-                Some(FromAttestor::Attested(_)) => panic!("it was attested"),
+            match self.receive().await {
+                Some(AttestorMessage::Refused(why) | AttestorMessage::Busy(why)) => return why,
+                Some(AttestorMessage::Attested(_)) => panic!("it was attested"),
                 Some(
-                    FromAttestor::Welcome(_)
-                    | FromAttestor::Opened(_)
-                    | FromAttestor::Data(_)
-                    | FromAttestor::Receipt(_),
+                    AttestorMessage::Welcome(_)
+                    | AttestorMessage::Opened(_)
+                    | AttestorMessage::Data(_)
+                    | AttestorMessage::Receipt(_),
                 ) => (),
-                None => panic!("it is over without a word"),
+                None => panic!("it ended without a reason"),
             }
         }
     }

@@ -1,22 +1,22 @@
-//! The secrets of all connections to a server, as it knows them itself.
+//! The secrets of all connections to a server, from its key log.
 
 use std::sync::{Arc, Mutex};
 
 use rustls::KeyLog;
 
-/// Secrets of TLS connections, with their names (a key log).
+/// Secrets of TLS connections with their labels.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Arc<Mutex<Vec<Named>>>);
+pub(crate) struct Secrets(Arc<Mutex<Vec<LabelledSecret>>>);
 
-type Named = (String, Vec<u8>);
+type LabelledSecret = (String, Vec<u8>);
 
 impl Secrets {
     pub(crate) fn all(&self) -> Vec<Vec<u8>> {
         self.0.lock().unwrap().iter().map(|(_, secret)| secret.clone()).collect()
     }
 
-    /// Those that open what was said after the handshake.
-    pub(crate) fn of_data(&self) -> Vec<Vec<u8>> {
+    /// Returns the secrets that decrypt application data.
+    pub(crate) fn application_secrets(&self) -> Vec<Vec<u8>> {
         let secrets = self.0.lock().unwrap();
         let of_data = secrets.iter().filter(|(name, _)| !name.contains("HANDSHAKE"));
         of_data.map(|(_, secret)| secret.clone()).collect()

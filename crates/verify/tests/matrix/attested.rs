@@ -1,5 +1,5 @@
-//! A connection with a hidden cookie, its proof, and the attestation of it. Made once: a proof takes
-//! seconds.
+//! A connection with a hidden cookie, its proof, and its attestation. Created once, because a proof
+//! takes seconds.
 
 use std::{
     sync::LazyLock,
@@ -7,20 +7,20 @@ use std::{
 };
 
 use attestation::{
-    Trust,
-    attest::{Circumstances, Disclosure, attest, partner_name, session_name},
-    body::{Body, Build, LogPlace, Time},
-    descriptor::{Descriptor, Mode},
+    CertificateTrust,
+    attest::{AttestationContext, Disclosure, attest, partner_hash, session_hash},
+    body::{AttestationTimes, AttestorBuild, Body, LogPosition},
+    descriptor::{Descriptor, RevealMode},
     evidence::Evidence,
     full_reveal::Capture,
     signed::key_id,
     zk::Spartan,
-    zktls::{Hide, examine, reveal},
+    zktls::{HidePolicy, examine, reveal},
 };
 use ed25519_dalek::SigningKey;
 use rustls::pki_types::UnixTime;
 
-use crate::scene::{HOST, Scene, descriptor, request_with};
+use crate::setup::{HOST, Setup, descriptor, request_with};
 
 /// 64 bytes.
 const COOKIE: &str = "sid=0123456789abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMN";
@@ -28,14 +28,15 @@ pub(crate) const SALT: [u8; 32] = [2; 32];
 /// 16 bytes of 3, and of 4.
 pub(crate) const SESSION: &str = "03030303-0303-0303-0303-030303030303";
 pub(crate) const TEAM: &str = "04040404-0404-0404-0404-040404040404";
-/// "order 4711 of 24 November", which needs all of the alphabet's kinds of letters.
+/// "order 4711 of 24 November", which uses all kinds of characters of the alphabet.
 pub(crate) const CHALLENGE: &str = "b3JkZXIgNDcxMSBvZiAyNCBOb3ZlbWJlcg";
 
 pub(crate) static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
 pub(crate) static ATTESTED: LazyLock<Attested> =
-    LazyLock::new(|| Attested::new(Mode::ZktlsRequest));
-/// The same connection, of whose response only the claims are seen.
-pub(crate) static SELECTIVE: LazyLock<Attested> = LazyLock::new(|| Attested::new(Mode::ZktlsFull));
+    LazyLock::new(|| Attested::new(RevealMode::ZktlsRequest));
+/// The same connection with selective disclosure of the response.
+pub(crate) static SELECTIVE: LazyLock<Attested> =
+    LazyLock::new(|| Attested::new(RevealMode::ZktlsFull));
 
 pub(crate) struct Attested {
     pub(crate) body: Body,
@@ -43,7 +44,7 @@ pub(crate) struct Attested {
     pub(crate) evidence: Evidence,
     /// PEM.
     pub(crate) roots: String,
-    /// The same, DER.
+    /// The same certificate, DER.
     pub(crate) root: Vec<u8>,
 }
 
@@ -52,18 +53,18 @@ pub(crate) fn key() -> SigningKey {
 }
 
 impl Attested {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: RevealMode) -> Self {
         let request = request_with(&format!("Accept: application/json\r\nCookie: {COOKIE}\r\n"));
-        let session = Scene { request, ..Scene::default() }.play();
+        let session = Setup { request, ..Setup::default() }.play();
         let descriptor = Descriptor {
             modes: vec![mode],
             values: [("accept".to_owned(), "application/json".to_owned())].into(),
             ..descriptor()
         };
         let capture = Capture { client: &session.client, server: &session.server };
-        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
         let secret = session.secret.as_slice().try_into().unwrap();
-        let hide = Hide::of(&descriptor);
+        let hide = HidePolicy::of(&descriptor);
         let told = reveal(capture, secret, &hide, &*SPARTAN, HOST, &trust).unwrap();
         let found = examine(capture, &told, &*SPARTAN, &descriptor, &trust).unwrap();
         let mut count = 0;
@@ -83,23 +84,23 @@ impl Attested {
     }
 }
 
-fn circumstances() -> Circumstances {
+fn circumstances() -> AttestationContext {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let now = u64::try_from(now).unwrap();
-    Circumstances {
+    AttestationContext {
         id: [1; 16],
         issuer: key_id(key().verifying_key().as_bytes()),
-        session: session_name(&SALT, &[3; 16]),
-        partner: partner_name(&SALT, &[4; 16]),
+        session: session_hash(&SALT, &[3; 16]),
+        partner: partner_hash(&SALT, &[4; 16]),
         attempt: 2,
-        challenge: b"order 4711 of 24 November".to_vec(),
+        challenge: b"arguments 4711 of 24 November".to_vec(),
         server_address: vec![192, 0, 2, 1],
         egress: 0,
         resolver: 0,
         roots_sha256: [4; 32],
-        time: Time { opened: now - 20, closed: now - 10, signed: now - 1000 },
-        attestor: Build { version: "0.1.0".into(), sha256: [5; 32] },
-        log: LogPlace { index: 9, before: [6; 32] },
+        time: AttestationTimes { opened: now - 20, closed: now - 10, signed: now - 1000 },
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [5; 32] },
+        log: LogPosition { index: 9, previous_hash: [6; 32] },
         blind: [8; 32],
     }
 }

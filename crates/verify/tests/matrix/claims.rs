@@ -1,15 +1,15 @@
-//! Claims that are required, each in turn: not attested, not opened, or of another value.
+//! Tests of required claims, each in turn: not attested, not disclosed, or with another value.
 
-use attestation::{attest::Disclosure, commitment::Kind};
+use attestation::{attest::Disclosure, commitment::OpeningKind};
 
 use super::*;
 
 const FIELDS: [&str; 2] = ["user_id", "verified"];
 
-/// How much an attestor who left a claim out can pretend: nothing to whoever requires it or has the
-/// evidence.
+/// An attestor that omits a claim deceives neither a verifier that requires the claim nor one that
+/// has the evidence.
 #[test]
-fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
+fn an_omitted_claim_is_detected_by_a_requirement_and_by_the_evidence() {
     for (at, left_out) in FIELDS.into_iter().enumerate() {
         let files = Files::new();
         let mut body = ATTESTED.body.clone();
@@ -17,38 +17,41 @@ fn a_claim_that_is_left_out_is_told_by_who_requires_it_and_by_the_evidence() {
         files.attest(&body);
         let mut disclosure: Disclosure = ATTESTED.disclosure.clone();
         let index = u32::try_from(at).unwrap();
-        disclosure.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, index));
+        disclosure
+            .openings
+            .retain(|opening| (opening.kind, opening.index) != (OpeningKind::Claim, index));
         for opening in &mut disclosure.openings {
-            // Of the claims behind it.
-            opening.index -= u32::from(opening.kind == Kind::Claim && opening.index > index);
+            // Claims after the omitted one.
+            opening.index -= u32::from(opening.kind == OpeningKind::Claim && opening.index > index);
         }
-        // What the index says is in the commitment: the others do not open either.
+        // The commitment includes the index: the other claims do not match either.
         files.write("disclosure.cbor", &disclosure.write().unwrap());
         let opens = |code: i32| if at == 0 { 6 } else { code };
         for field in FIELDS {
             let required = ["--level", "signature", "--require-field", field];
             let expected = if field == left_out { 17 } else { 0 };
             assert_eq!(files.verify(&required).0, expected, "{field} without {left_out}");
-            let (code, _, said) = files.verify(&[DISCLOSED, &["--require-field", field]].concat());
-            assert_eq!(code, opens(expected), "{field} without {left_out}: {said}");
+            let (code, _, stderr) =
+                files.verify(&[DISCLOSED, &["--require-field", field]].concat());
+            assert_eq!(code, opens(expected), "{field} without {left_out}: {stderr}");
         }
         files.refused(EXAMINED, 7);
     }
 }
 
 #[test]
-fn a_claim_of_another_value_is_told_by_the_disclosure_and_by_the_evidence() {
+fn a_claim_with_another_value_is_detected_by_the_disclosure_and_by_the_evidence() {
     for at in 0..FIELDS.len() {
         let files = Files::new();
         let (mut body, mut disclosure) = (ATTESTED.body.clone(), ATTESTED.disclosure.clone());
         let index = u32::try_from(at).unwrap();
-        let mut claims = disclosure.openings.iter_mut().filter(|it| it.kind == Kind::Claim);
+        let mut claims = disclosure.openings.iter_mut().filter(|it| it.kind == OpeningKind::Claim);
         let opening = claims.find(|opening| opening.index == index).unwrap();
         opening.value = b"\"another\"".to_vec();
         let commitment = opening.commitment();
         files.write("disclosure.cbor", &disclosure.write().unwrap());
         files.refused(DISCLOSED, 6);
-        // An attestor who lies commits to it.
+        // A lying attestor commits to it.
         body.claims[at].commitment = commitment;
         files.attest(&body);
         assert_eq!(files.verify(DISCLOSED).1["claims"][at]["value"], "another");
@@ -57,17 +60,18 @@ fn a_claim_of_another_value_is_told_by_the_disclosure_and_by_the_evidence() {
 }
 
 #[test]
-fn a_field_that_is_attested_and_not_opened_is_none_that_was_required() {
+fn an_undisclosed_field_does_not_satisfy_a_requirement() {
     for (index, missing) in (0..).zip(FIELDS) {
         let files = Files::new();
         let mut some: Disclosure = ATTESTED.disclosure.clone();
-        some.openings.retain(|opening| (opening.kind, opening.index) != (Kind::Claim, index));
+        some.openings
+            .retain(|opening| (opening.kind, opening.index) != (OpeningKind::Claim, index));
         files.write("disclosure.cbor", &some.write().unwrap());
         for field in FIELDS {
             let (code, ..) = files.verify(&[DISCLOSED, &["--require-field", field]].concat());
             assert_eq!(code, if field == missing { 17 } else { 0 }, "{field} without {missing}");
         }
         let signature = ["--level", "signature", "--require-field", missing];
-        assert_eq!(files.verify(&signature).0, 0, "only that it is attested is asked for");
+        assert_eq!(files.verify(&signature).0, 0, "only the attestation of the field is required");
     }
 }

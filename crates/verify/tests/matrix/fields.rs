@@ -1,8 +1,8 @@
-//! Each field of the body changed: what tells it by which code, for whoever cannot sign, and for an
-//! attestor who lies.
+//! Tests that change each field of the body: which exit code detects it, for a forger without the
+//! key and for a lying attestor.
 
 use attestation::{
-    body::{Body, Hidden},
+    body::{Body, HiddenHeaderPart},
     signed::sign,
 };
 
@@ -12,16 +12,16 @@ use crate::{
     expected,
 };
 
-/// A change, and what tells it.
+/// A change, and its detection.
 #[derive(Clone)]
 struct Row {
-    /// The field, and what of it is changed.
+    /// The field, and the changed part of it.
     what: &'static str,
     change: fn(&mut Body),
-    /// The exit code of expectations and the disclosure, without the evidence, where the attestor
-    /// signed the change; 0 where they accept it.
+    /// The exit code of expectations and disclosure without evidence, for a change that the
+    /// attestor signed; 0 if they accept it.
     expected: i32,
-    /// Whether the evidence tells it.
+    /// Whether the evidence detects it.
     evidence: bool,
 }
 
@@ -29,13 +29,13 @@ const fn row(what: &'static str, change: fn(&mut Body), expected: i32, evidence:
     Row { what, change, expected, evidence }
 }
 
-/// What neither expectations nor evidence tell is the attestor's word: its clock, the way to the
-/// server, its log, itself.
+/// Neither expectations nor evidence detect the values that only the attestor states: its clock,
+/// its connection to the server, its log, its build.
 fn rows() -> Vec<Row> {
     [circumstances(), contents()].concat()
 }
 
-/// The attestation itself, whose and of what it is, the connection and its times.
+/// The attestation itself, its subject, the connection and its times.
 fn circumstances() -> Vec<Row> {
     vec![
         row("version", |body| body.version = 1, 2, true),
@@ -71,7 +71,7 @@ fn circumstances() -> Vec<Row> {
     ]
 }
 
-/// What was captured, asked, answered, claimed and proved, and by whom.
+/// The capture, the request, the response, the claims and the proof, and the attestor.
 fn contents() -> Vec<Row> {
     vec![
         row("capture client_length", |body| body.capture.client_length += 1, 0, true),
@@ -108,23 +108,23 @@ fn contents() -> Vec<Row> {
         row("proof public_sha256", |body| body.proof.public_sha256[0] ^= 1, 0, true),
         row("attestor", |body| body.attestor.sha256[0] ^= 1, 0, false),
         row("log", |body| body.log.index += 1, 0, false),
-        row("blind", |body| body.blind[0] ^= 1, 0, false),
+        row("blind", |body| body.blinding[0] ^= 1, 0, false),
     ]
 }
 
-/// A change of a body, and the name of what it changes.
+/// A change of a body, and the name of the changed part.
 pub(crate) type NamedChange = (&'static str, fn(&mut Body));
 
-/// What the evidence tells, and its change.
-pub(crate) fn told_by_the_evidence() -> Vec<NamedChange> {
+/// Returns the changes that the evidence detects.
+pub(crate) fn detected_by_the_evidence() -> Vec<NamedChange> {
     rows().into_iter().filter(|row| row.evidence).map(|row| (row.what, row.change)).collect()
 }
 
-fn accept() -> Hidden {
-    Hidden { start: 0, length: 1, header: "accept".into() }
+fn accept() -> HiddenHeaderPart {
+    HiddenHeaderPart { start: 0, length: 1, header: "accept".into() }
 }
 
-/// A field that is added to the body does not compile here before it has a row.
+/// A new field of the body fails to compile here until it has a row.
 #[test]
 fn every_field_has_a_row() {
     let Body {
@@ -148,7 +148,7 @@ fn every_field_has_a_row() {
         proof: _,
         attestor: _,
         log: _,
-        blind: _,
+        blinding: _,
     } = &ATTESTED.body;
     let names = "version id issuer algorithm mode session partner attempt challenge descriptor \
                  server tls time capture request response claims proof attestor log blind";
@@ -158,9 +158,9 @@ fn every_field_has_a_row() {
     }
 }
 
-/// Somebody who cannot sign.
+/// A forger without the key.
 #[test]
-fn a_field_that_is_changed_after_the_signature_is_told() {
+fn a_field_changed_after_signing_is_detected() {
     let files = Files::new();
     let honest = sign(&ATTESTED.body, &key()).unwrap();
     for Row { what, change, expected, .. } in rows() {
@@ -170,17 +170,16 @@ fn a_field_that_is_changed_after_the_signature_is_told() {
         let (at, from) = (forged.len() - 64, honest.len() - 64);
         forged[at..].copy_from_slice(&honest[from..]);
         files.write("attestation.cbor", &forged);
-        let (code, _, said) = files.verify(DISCLOSED);
-        // What is read before the signature: the version, the key, and when it was valid.
+        let (code, _, stderr) = files.verify(DISCLOSED);
+        // The version, the key and its validity period are checked before the signature.
         let before = if matches!(expected, 2 | 3) { expected } else { 4 };
-        assert_eq!(code, before, "{what}: {said}");
+        assert_eq!(code, before, "{what}: {stderr}");
     }
 }
 
-/// An attestor who lies, to somebody who has another attestation's hash, or nothing but what they
-/// expect.
+/// A lying attestor, against a verifier with another attestation's hash, or with expectations only.
 #[test]
-fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
+fn a_field_changed_by_the_attestor_is_detected_by_expectations() {
     let files = Files::new();
     let all = expected();
     let all: Vec<_> = all.iter().map(String::as_str).collect();
@@ -189,17 +188,17 @@ fn a_field_that_the_attestor_changed_is_told_by_what_is_expected() {
         let mut body = ATTESTED.body.clone();
         change(&mut body);
         files.attest(&body);
-        let (code, _, said) = files.verify(&[DISCLOSED, &all].concat());
-        assert_eq!(code, expected, "{what}: {said}");
+        let (code, _, stderr) = files.verify(&[DISCLOSED, &all].concat());
+        assert_eq!(code, expected, "{what}: {stderr}");
         let (code, ..) = files.verify(&[DISCLOSED, &["--expect-proof-hash", &hash]].concat());
         let before = if matches!(expected, 2 | 3) { expected } else { 5 };
         assert_eq!(code, before, "{what}");
     }
 }
 
-/// An attestor who lies, to somebody who has the evidence.
+/// A lying attestor, against a verifier with the evidence.
 #[test]
-fn a_field_that_the_attestor_changed_is_told_by_the_evidence() {
+fn a_field_changed_by_the_attestor_is_detected_by_the_evidence() {
     let attested: [&Attested; 2] = [&ATTESTED, &SELECTIVE];
     for Attested { body: honest, evidence: shown, root, .. } in attested {
         let root = root.as_slice().into();
@@ -207,7 +206,7 @@ fn a_field_that_the_attestor_changed_is_told_by_the_evidence() {
         for Row { what, change, evidence, .. } in rows() {
             let mut body = honest.clone();
             change(&mut body);
-            let found = shown.bears_out(&body, None, &*SPARTAN, &roots);
+            let found = shown.verify(&body, None, &*SPARTAN, &roots);
             assert_eq!(found.is_err(), evidence, "{what}");
         }
     }

@@ -1,9 +1,9 @@
-//! Files that are short, long, missing or of something else: each has its exit code.
+//! Tests of files that are truncated, too long, missing or of another kind: each has its exit code.
 
 use super::*;
 
 #[test]
-fn evidence_that_is_short_long_or_of_something_else_is_refused() {
+fn truncated_long_or_unrelated_evidence_is_refused() {
     let files = Files::new();
     let whole = ATTESTED.evidence.write().unwrap();
     let mut proof = ATTESTED.evidence.clone();
@@ -21,7 +21,7 @@ fn evidence_that_is_short_long_or_of_something_else_is_refused() {
         ("half", whole[..whole.len() / 2].to_vec()),
         ("a byte less", whole[..whole.len() - 1].to_vec()),
         ("a byte more", [whole.as_slice(), &[0]].concat()),
-        ("too much", vec![0; attestation::evidence::LONGEST + 1]),
+        ("too much", vec![0; attestation::evidence::MAX_EVIDENCE_BYTES + 1]),
         ("zeros", vec![0; 1000]),
         ("another proof", proof.write().unwrap()),
         ("half a proof", short.write().unwrap()),
@@ -29,9 +29,9 @@ fn evidence_that_is_short_long_or_of_something_else_is_refused() {
         ("another descriptor", descriptor.write().unwrap()),
     ] {
         files.write("evidence.cbor", &bytes);
-        let (code, _, said) = files.verify(EXAMINED);
-        assert_eq!(code, 7, "{what}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{what}: {said}");
+        let (code, _, stderr) = files.verify(EXAMINED);
+        assert_eq!(code, 7, "{what}: {stderr}");
+        assert_eq!(stderr.trim_end().lines().count(), 1, "{what}: {stderr}");
     }
     files.write("evidence.cbor", &whole);
     let root = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();
@@ -45,17 +45,17 @@ fn evidence_that_is_short_long_or_of_something_else_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_short_long_or_missing_has_its_code() {
+fn a_truncated_long_or_missing_file_has_its_exit_code() {
     let disclosed = ATTESTED.disclosure.write().unwrap();
     let signed = sign(&ATTESTED.body, &key()).unwrap();
     for (name, bytes, code) in [
         ("disclosure.cbor", vec![], 6),
         ("disclosure.cbor", disclosed[..disclosed.len() - 1].to_vec(), 6),
-        ("disclosure.cbor", vec![0; attestation::attest::LONGEST_DISCLOSURE + 1], 6),
+        ("disclosure.cbor", vec![0; attestation::attest::MAX_DISCLOSURE_BYTES + 1], 6),
         ("attestation.cbor", vec![], 2),
         ("attestation.cbor", signed[..signed.len() - 1].to_vec(), 2),
         ("attestation.cbor", [signed.as_slice(), &[0]].concat(), 2),
-        ("attestation.cbor", vec![0; attestation::signed::LONGEST + 1], 2),
+        ("attestation.cbor", vec![0; attestation::signed::MAX_ATTESTATION_BYTES + 1], 2),
         ("attestation.cbor", sign(&ATTESTED.body, &SigningKey::from_bytes(&[9; 32])).unwrap(), 4),
         ("keys.json", vec![], 1),
         ("keys.json", b"{\"issuers\":[]}".to_vec(), 1),

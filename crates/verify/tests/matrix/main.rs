@@ -1,23 +1,23 @@
-//! The verification matrix: one real connection with its proof, attested; and everything that can
-//! be wrong about an attestation of it, each with the exit code that tells it.
+//! The verification matrix: one real connection with its proof and attestation, and all possible
+//! defects of the attestation, each with its exit code.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "../../../attestation/tests/attacks/anybody.rs"]
-mod anybody;
+#[path = "../../../attestation/tests/attacks/any_certificate.rs"]
+mod any_certificate;
 mod attested;
 mod claims;
 mod fields;
 mod files;
-#[expect(dead_code, reason = "the attacks of the attestation crate use the rest")]
-#[path = "../../../attestation/tests/attacks/scene.rs"]
-mod scene;
 mod selective;
+#[expect(dead_code, reason = "the attacks of the attestation crate use the other items")]
+#[path = "../../../attestation/tests/attacks/setup.rs"]
+mod setup;
 
 use std::{fs, path::Path, process::Command};
 
 use attestation::{
     body::Body,
-    portable::{Portable, Subject},
+    portable::{PortableAttestation, Subject},
     signed::{hex, sign},
 };
 use ed25519_dalek::SigningKey;
@@ -29,7 +29,7 @@ use self::attested::{ATTESTED, Attested, CHALLENGE, SALT, SESSION, TEAM, key};
 const DISCLOSED: &[&str] = &["--disclosure", "disclosure.cbor", "--level", "disclosure"];
 const EXAMINED: &[&str] = &["--evidence", "evidence.cbor", "--roots", "roots.pem"];
 
-/// A folder with what a partner has.
+/// A folder with the files of a partner.
 struct Files(TempDir);
 
 impl Files {
@@ -54,7 +54,7 @@ impl Files {
         fs::write(self.0.path().join(name), bytes).unwrap();
     }
 
-    /// Signs another body with the key that is believed.
+    /// Signs another body with the trusted key.
     fn attest(&self, body: &Body) {
         self.write("attestation.cbor", &sign(body, &key()).unwrap());
     }
@@ -66,17 +66,17 @@ impl Files {
 
     fn verify(&self, more: &[&str]) -> (i32, Value, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
-        let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
-        let output = Command::new(program).args(order).current_dir(&self.0).output().unwrap();
+        let arguments = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
+        let output = Command::new(program).args(arguments).current_dir(&self.0).output().unwrap();
         let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code().unwrap(), report, String::from_utf8(output.stderr).unwrap())
     }
 
-    /// Holds what is there against options, to be refused in one line.
+    /// Verifies with options and expects a refusal in one line.
     fn refused(&self, more: &[&str], expected: i32) {
-        let (code, report, said) = self.verify(more);
-        assert_eq!(code, expected, "{more:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        let (code, report, stderr) = self.verify(more);
+        assert_eq!(code, expected, "{more:?}: {stderr}");
+        assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
         assert_ne!(report["accepted"], true);
     }
 }
@@ -95,7 +95,7 @@ fn issuers_of(attested: &Attested, changes: &Value) -> String {
     json!({ "issuers": [issuer] }).to_string()
 }
 
-/// Everything that can be expected of the attestation, and is so.
+/// Returns all expectations that the attestation meets.
 fn expected() -> Vec<String> {
     let hash = hex(&ATTESTED.body.descriptor.sha256);
     let all = [
@@ -115,12 +115,12 @@ fn expected() -> Vec<String> {
 }
 
 #[test]
-fn everything_as_expected_is_accepted_with_its_evidence() {
+fn an_attestation_that_meets_all_expectations_is_accepted() {
     let files = Files::new();
     let expected = expected();
     let expected: Vec<_> = expected.iter().map(String::as_str).collect();
-    let (code, report, said) = files.verify(&[&expected[..], EXAMINED].concat());
-    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    let (code, report, stderr) = files.verify(&[&expected[..], EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{stderr}");
     let checked = ["session", "age", "host", "platform", "descriptor", "mode", "challenge"];
     let checked = [&checked[..], &["partner", "field", "attempt"]].concat();
     assert_eq!((&report["accepted"], &report["checked"]), (&json!(true), &json!(checked)));
@@ -128,7 +128,7 @@ fn everything_as_expected_is_accepted_with_its_evidence() {
     assert_eq!(report["claims"][0]["value"], "acct-829137", "found in the evidence");
     assert_eq!(report["server"]["address"], "192.0.2.1");
     let chosen = &report["request"]["chosenHeaders"];
-    assert_eq!(*chosen, json!([]), "the descriptor fixes the only one that is seen");
+    assert_eq!(*chosen, json!([]), "the descriptor fixes the only visible header");
     for name in ["request", "responseHead", "responseBody"] {
         assert_eq!(report["evidence"].get(name), None, "{name} has undeclared data");
     }
@@ -138,17 +138,17 @@ fn everything_as_expected_is_accepted_with_its_evidence() {
     assert!(shown["evidence"]["responseBody"].as_str().unwrap().contains(&hex(b"\"n\":42")));
 }
 
-/// Each expectation by itself, as it is and otherwise.
+/// Each expectation alone, met and not met.
 #[test]
-fn each_expectation_that_is_wrong_has_its_code() {
+fn each_unmet_expectation_has_its_exit_code() {
     let files = Files::new();
     files
         .write("keys-of-others.json", issuers(&json!({ "publicKey": "01".repeat(32) })).as_bytes());
     let hash = hex(&ATTESTED.body.descriptor.sha256);
     let other_hash = "0".repeat(64);
     let same = |options: &[&str]| {
-        let (code, _, said) = files.verify(&[DISCLOSED, options].concat());
-        assert_eq!(code, 0, "{options:?}: {said}");
+        let (code, _, stderr) = files.verify(&[DISCLOSED, options].concat());
+        assert_eq!(code, 0, "{options:?}: {stderr}");
     };
     let wrong = |options: &[&str], code| files.refused(&[DISCLOSED, options].concat(), code);
     same(&["--host", "platform.test"]);
@@ -188,9 +188,9 @@ fn each_expectation_that_is_wrong_has_its_code() {
     wrong(&session, 8);
 }
 
-/// The whole of one attestation shown to somebody who asked for another.
+/// A complete attestation, presented to a verifier that expects another one.
 #[test]
-fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
+fn an_attestation_of_another_partner_or_challenge_is_refused() {
     let files = Files::new();
     let mut replayed = ATTESTED.body.clone();
     replayed.challenge = b"yesterday's".to_vec();
@@ -199,10 +199,10 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     replayed.challenge = vec![];
     files.attest(&replayed);
     files.refused(&[DISCLOSED, &["--challenge", CHALLENGE]].concat(), 15);
-    // The other partner's session has the other's salt.
+    // The other partner's session has the other partner's salt.
     let mut others = ATTESTED.body.clone();
-    others.session = attestation::attest::session_name(&[8; 32], &[3; 16]);
-    others.partner = attestation::attest::partner_name(&[8; 32], &[5; 16]);
+    others.session = attestation::attest::session_hash(&[8; 32], &[3; 16]);
+    others.partner = attestation::attest::partner_hash(&[8; 32], &[5; 16]);
     files.attest(&others);
     let session = ["--session", "session.json", "--partner", TEAM];
     files.refused(&[DISCLOSED, &session].concat(), 8);
@@ -211,31 +211,35 @@ fn an_attestation_is_not_taken_for_another_partners_nor_for_an_earlier_one() {
     files.refused(&[DISCLOSED, &session].concat(), 16);
 }
 
-/// A portable file has the salt of its names: nothing else is needed to say whose it has to be.
+/// A portable file has the salt of its names, so that session and partner can be expected without
+/// another file.
 #[test]
-fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
+fn a_portable_attestation_is_checked_for_session_and_partner() {
     let files = Files::new();
     let subject = Subject { session: [3; 16], partner: [4; 16], salt: SALT };
     let of = |subject: Subject| {
         let signed = sign(&ATTESTED.body, &key()).unwrap();
         let opened = ATTESTED.disclosure.write().unwrap();
-        Portable::of(subject, signed, &opened, None, None).unwrap().write().unwrap()
+        PortableAttestation::from_parts(subject, signed, &opened, None, None)
+            .unwrap()
+            .write()
+            .unwrap()
     };
     files.write("attestation.cbor", &of(subject.clone()));
     let code = |options: &[&str]| {
-        let (code, _, said) = files.verify(options);
-        assert_eq!(said.trim_end().lines().count(), usize::from(code != 0), "{said}");
+        let (code, _, stderr) = files.verify(options);
+        assert_eq!(stderr.trim_end().lines().count(), usize::from(code != 0), "{stderr}");
         code
     };
     let enough = ["--level", "disclosure"];
     let named = ["--session", SESSION, "--partner", TEAM, "--require-field", "user_id"];
     assert_eq!(code(&[&enough[..], &named].concat()), 0);
-    assert_eq!(code(&named), 14, "what has no evidence has to be asked for");
+    assert_eq!(code(&named), 14, "the evidence is required and missing");
     assert_eq!(code(&["--session", "session.json", "--level", "disclosure"]), 0);
     let (other_session, other_team) = (SESSION.replace('3', "5"), TEAM.replace('4', "5"));
     assert_eq!(code(&["--session", &other_session]), 8);
     assert_eq!(code(&["--partner", &other_team]), 16);
-    // The file says whose it is; only the attestation can.
+    // The file states its subject; only the attestation proves it.
     files.write("attestation.cbor", &of(Subject { partner: [5; 16], ..subject.clone() }));
     assert_eq!(code(&["--partner", &other_team]), 8);
     files.write("attestation.cbor", &of(Subject { salt: [8; 32], ..subject }));
@@ -243,7 +247,7 @@ fn a_portable_attestation_is_held_against_a_session_and_a_partner() {
 }
 
 #[test]
-fn keys_that_were_revoked_are_refused_at_every_level() {
+fn revoked_keys_are_refused_at_every_level() {
     let files = Files::new();
     let signed = ATTESTED.body.time.signed;
     let code = |options: &[&str]| files.verify(&[DISCLOSED, options].concat()).0;
@@ -257,7 +261,7 @@ fn keys_that_were_revoked_are_refused_at_every_level() {
     ] {
         files.write("keys.json", issuers(&changes).as_bytes());
         assert_eq!(code(&[]), expected, "{changes}");
-        // A second list that says nothing of it does not help.
+        // A second list without the revocation does not help.
         files.write("more.json", issuers(&json!({})).as_bytes());
         let found = code(&["--keys", "more.json"]);
         let unlisted = changes.get("publicKey").is_some();

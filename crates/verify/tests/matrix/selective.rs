@@ -1,20 +1,20 @@
-//! The mode in which only what is declared of a response is seen.
+//! Tests of the mode that reveals only the declared parts of a response.
 
-use super::{attested::SELECTIVE, fields::told_by_the_evidence, *};
+use super::{attested::SELECTIVE, fields::detected_by_the_evidence, *};
 
 #[test]
-fn what_is_not_declared_is_in_no_report() {
+fn undeclared_data_is_in_no_report() {
     let files = Files::of(&SELECTIVE);
     let expected = ["--mode", "zktls-full", "--host", "platform.test", "--max-age", "1h"];
     let options = [&expected[..], &["--require-field", "verified", "--show-transcript"]].concat();
-    let (code, report, said) = files.verify(&[&options, EXAMINED].concat());
-    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{said}");
+    let (code, report, stderr) = files.verify(&[&options, EXAMINED].concat());
+    assert_eq!((code, &report["level"]), (0, &json!("evidence")), "{stderr}");
     assert_eq!(report["attestationType"], "zktls-full");
     assert_eq!(report["claims"][0]["value"], "acct-829137");
     let body = report["evidence"]["responseBody"].as_str().unwrap();
     assert!(body.contains(&hex(b"\"n\":\0\0}")), "{body}");
     assert_eq!(report["response"]["hiddenBytes"], 2);
-    // The mode is one of those that are accepted without being named, and no other.
+    // This mode is accepted by default, and other modes are refused.
     assert_eq!(files.verify(EXAMINED).0, 0);
     for other in ["zktls-request", "full-reveal"] {
         files.refused(&[&["--mode", other], EXAMINED].concat(), 13);
@@ -22,13 +22,13 @@ fn what_is_not_declared_is_in_no_report() {
     files.refused(&["--roots", "roots.pem"], 14);
 }
 
-/// One row for each field of the body, by the exit code of whoever has the evidence and expects
-/// nothing.
+/// One row per field of the body, with the exit code for a verifier that has the evidence and no
+/// expectations.
 #[test]
-fn a_field_that_the_attestor_changed_has_the_code_of_the_evidence() {
+fn a_field_changed_by_the_attestor_has_the_exit_code_of_the_evidence() {
     let files = Files::of(&SELECTIVE);
     let mut seen = vec![];
-    for (what, change) in told_by_the_evidence() {
+    for (what, change) in detected_by_the_evidence() {
         let field = what.split(' ').next().unwrap();
         if seen.contains(&field) {
             continue;

@@ -1,4 +1,4 @@
-//! Where an attestation's log has it, and logs that were changed since.
+//! Tests of inclusion in the log, and of logs that were changed since.
 
 use attestation::{
     signed::{unhex, verify},
@@ -14,7 +14,7 @@ const ORIGIN: &str = "log.test/attestations";
 const SIGNATURE: &[&str] = &["--mode", "full-reveal", "--level", "signature"];
 const PROVED: &[&str] = &["--inclusion", "inclusion.tlog-proof"];
 
-/// Of the log itself; the attestation's is [`key`].
+/// The key of the log; the attestation's key is [`key`].
 fn log_key() -> SigningKey {
     SigningKey::from_bytes(&[8; 32])
 }
@@ -28,7 +28,7 @@ fn signed(origin: &str, edge: &RightEdge, keys: &[&SigningKey]) -> SignedCheckpo
     SignedCheckpoint::sign(&checkpoint, keys).unwrap()
 }
 
-/// A log in which the attestation is the third of these entries.
+/// Returns files whose attestation is the third of three entries.
 fn logged(keys: &[&SigningKey]) -> Files {
     let files = Files::new();
     let mut body = attested().0;
@@ -54,7 +54,7 @@ fn own(files: &Files) -> Vec<u8> {
     entry(&unhex(&hash).unwrap().try_into().unwrap())
 }
 
-/// Two others, the attestation's own, and more.
+/// Returns the attestation's entry after two others, and more entries.
 fn entries(files: &Files, count: u8) -> Vec<Vec<u8>> {
     let others = (0..count).map(|byte| entry(&[byte; 32]));
     let mut entries: Vec<_> = others.collect();
@@ -62,7 +62,7 @@ fn entries(files: &Files, count: u8) -> Vec<Vec<u8>> {
     entries
 }
 
-/// Publishes a log in a folder beside.
+/// Publishes a log in a subfolder.
 fn publish(files: &Files, entries: &[Vec<u8>], key: &SigningKey) {
     let mut edge = RightEdge::default();
     for entry in entries {
@@ -89,7 +89,7 @@ fn an_inclusion_proof_is_verified_by_either_key() {
     let report = files.report(&[SIGNATURE, PROVED, &["--log", &vkey]].concat());
     assert_eq!(report["log"]["inclusion"]["verifiedBy"], "log");
     assert!(report["checked"].as_array().unwrap().contains(&json!("log")));
-    // Without one there is nothing to verify, and that is told.
+    // Without a proof there is nothing to verify, which the report states.
     let report = files.report(SIGNATURE);
     assert_eq!(report["log"]["inclusion"], Value::Null);
     let assumed = report["assumes"].to_string();
@@ -97,7 +97,7 @@ fn an_inclusion_proof_is_verified_by_either_key() {
 }
 
 #[test]
-fn a_place_in_the_log_that_is_not_proved_is_refused() {
+fn an_unproved_log_inclusion_is_refused() {
     let vkey_of = |key: &SigningKey| vkey(key, ORIGIN);
     let refused = |files: &Files, more: &[&str], why: &str| {
         let (code, text) = files.verify(&[SIGNATURE, more].concat());
@@ -116,10 +116,10 @@ fn a_place_in_the_log_that_is_not_proved_is_refused() {
     let alone = logged(&[&log_key()]);
     refused(&alone, PROVED, "no signature");
     assert_eq!(alone.verify(&[SIGNATURE, PROVED, &["--log", &log]].concat()).0, 0);
-    // The proof of another attestation, and of another place.
+    // The proof of another attestation, and of another index.
     let proof = fs::read_to_string(files.folder.path().join("inclusion.tlog-proof")).unwrap();
     files.write("inclusion.tlog-proof", proof.replace("index 2", "index 1").as_bytes());
-    refused(&files, PROVED, "another place");
+    refused(&files, PROVED, "another index");
     files.write(
         "inclusion.tlog-proof",
         proof.replacen("\n\n", "\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\n", 1).as_bytes(),
@@ -138,12 +138,12 @@ fn a_place_in_the_log_that_is_not_proved_is_refused() {
     assert_eq!(
         files.verify(&[SIGNATURE, PROVED, &["--checkpoint", "x"]].concat()).0,
         1,
-        "of which log?"
+        "the log's key is missing"
     );
 }
 
 #[test]
-fn the_log_that_was_seen_elsewhere_has_to_begin_with_the_one_it_was_logged_in() {
+fn the_copy_of_the_log_must_be_consistent_with_the_inclusion_proof() {
     let files = logged(&[&log_key(), &key()]);
     let log = vkey(&log_key(), ORIGIN);
     let seen = [SIGNATURE, PROVED, &["--log", &log, "--checkpoint", "log/checkpoint"]].concat();

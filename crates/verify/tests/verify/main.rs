@@ -1,9 +1,10 @@
-//! The program as an auditor runs it: files in, JSON or one line and a code out.
+//! Tests of the program as an auditor runs it: files as input, JSON or one line and an exit code as
+//! output.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
-mod asked;
 mod log;
 mod numbers;
+mod required_level;
 mod usage;
 
 use std::{fs, path::Path, process::Command};
@@ -11,21 +12,22 @@ use std::{fs, path::Path, process::Command};
 use attestation::{
     attest::{Disclosure, Leaf},
     body::{
-        Body, Build, CaptureHash, Claim, DescriptorName, ED25519, LogPlace, Proof, Request,
-        Response, Server, Time, Tls, VERSION,
+        AttestationTimes, AttestedClaim, AttestedRequest, AttestedResponse, AttestedServer,
+        AttestedTls, AttestorBuild, Body, CaptureHash, DescriptorReference, ED25519, LogPosition,
+        ProofSummary, VERSION,
     },
-    commitment::{Kind, Opening, root},
+    commitment::{Opening, OpeningKind, merkle_root},
     signed::{hex, key_id, sign},
 };
 use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Accepts what the attestation below is.
+/// Accepts the mode of the attestation below.
 const FULL: &[&str] = &["--mode", "full-reveal"];
 const NOON: u64 = 1_790_000_000_000;
 
-/// A folder with an attestation, what opens it, and the keys that are believed.
+/// A folder with an attestation, its disclosure, and the trusted keys.
 struct Files {
     folder: TempDir,
 }
@@ -44,7 +46,7 @@ impl Files {
         fs::write(self.folder.path().join(name), bytes).unwrap();
     }
 
-    /// Writes the list of keys, with changes to the only one.
+    /// Writes the list of keys, with changes to its only entry.
     fn issue(&self, changes: &Value) {
         let mut issuer = json!({
             "name": "the test's", "publicKey": hex(key().verifying_key().as_bytes()),
@@ -56,7 +58,7 @@ impl Files {
         self.write("keys.json", json!({ "issuers": [issuer] }).to_string().as_bytes());
     }
 
-    /// Runs the program there; its code, and what it said.
+    /// Runs the program in the folder. Returns its exit code and its output.
     fn verify(&self, more: &[&str]) -> (i32, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_avouch-verify"));
         let order = [&["attestation.cbor", "--keys", "keys.json"], more].concat();
@@ -84,9 +86,9 @@ fn attested() -> (Body, Disclosure) {
         salt: [9; 16],
         value: value.as_bytes().to_vec(),
     };
-    let line = opening(Kind::RequestLine, 0, "GET /me HTTP/1.1");
-    let part = opening(Kind::BodyPart, 0, "{\"id\":\"a\"}");
-    let claim = opening(Kind::Claim, 0, "\"a\"");
+    let line = opening(OpeningKind::RequestLine, 0, "GET /me HTTP/1.1");
+    let part = opening(OpeningKind::BodyPart, 0, "{\"id\":\"a\"}");
+    let claim = opening(OpeningKind::Claim, 0, "\"a\"");
     let body = Body {
         version: VERSION,
         id: [1; 16],
@@ -97,8 +99,8 @@ fn attested() -> (Body, Disclosure) {
         partner: [10; 32],
         attempt: 1,
         challenge: vec![],
-        descriptor: DescriptorName { platform: 1, version: 2, sha256: [3; 32] },
-        server: Server {
+        descriptor: DescriptorReference { platform: 1, version: 2, sha256: [3; 32] },
+        server: AttestedServer {
             name: "platform.test".into(),
             port: 443,
             address: vec![192, 0, 2, 1],
@@ -106,32 +108,32 @@ fn attested() -> (Body, Disclosure) {
             resolver: 0,
         },
         tls: tls(),
-        time: Time { opened: NOON - 20, closed: NOON - 10, signed: NOON },
+        time: AttestationTimes { opened: NOON - 20, closed: NOON - 10, signed: NOON },
         capture: CaptureHash { client_length: 1, server_length: 2, sha256: [8; 32] },
-        request: Request {
+        request: AttestedRequest {
             method: "GET".into(),
             target: "/me".into(),
             length: 100,
             hidden: vec![],
-            root: root(&[line.commitment()]),
+            root: merkle_root(&[line.commitment()]),
         },
-        response: Response {
+        response: AttestedResponse {
             status: 200,
             content_type: "application/json".into(),
             head_length: 50,
             body_length: 10,
-            root: root(&[part.commitment()]),
+            root: merkle_root(&[part.commitment()]),
             hidden: 0,
         },
-        claims: vec![Claim {
+        claims: vec![AttestedClaim {
             field: "user_id".into(),
             pointer: "/id".into(),
             commitment: claim.commitment(),
         }],
-        proof: Proof::default(),
-        attestor: Build { version: "0.1.0".into(), sha256: [9; 32] },
-        log: LogPlace { index: 4, before: [10; 32] },
-        blind: [11; 32],
+        proof: ProofSummary::default(),
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [9; 32] },
+        log: LogPosition { index: 4, previous_hash: [10; 32] },
+        blinding: [11; 32],
     };
     let disclosure = Disclosure {
         request: vec![Leaf(line.commitment())],
@@ -141,8 +143,8 @@ fn attested() -> (Body, Disclosure) {
     (body, disclosure)
 }
 
-fn tls() -> Tls {
-    Tls {
+fn tls() -> AttestedTls {
+    AttestedTls {
         version: 0x0304,
         suite: 0x1303,
         group: 29,
@@ -155,7 +157,7 @@ fn tls() -> Tls {
 }
 
 #[test]
-fn what_is_proved_and_assumed_is_told() {
+fn the_report_states_proofs_and_assumptions() {
     let files = Files::new();
     let report = files.report(FULL);
     assert_eq!(
@@ -184,7 +186,7 @@ fn what_is_proved_and_assumed_is_told() {
 }
 
 #[test]
-fn what_is_genuine_but_not_accepted_is_reported_as_such() {
+fn a_genuine_but_refused_attestation_is_reported() {
     let files = Files::new();
     let (code, text) = files.verify(&["--host", "other.test"]);
     let (json, line) = text.trim_end().split_once('\n').unwrap();
@@ -192,7 +194,7 @@ fn what_is_genuine_but_not_accepted_is_reported_as_such() {
     assert_eq!((code, &report["accepted"]), (10, &json!(false)));
     assert_eq!(report["refused"], json!({ "code": 10, "class": "host", "message": line }));
     assert_eq!(report["server"]["name"], "platform.test");
-    // What is not genuine is not reported, and said as JSON only on request.
+    // An attestation that is not genuine has no report, and its refusal is JSON only on request.
     files.write("attestation.cbor", b"x");
     let (code, text) = files.verify(&["--json"]);
     let (json, line) = text.trim_end().split_once('\n').unwrap();
@@ -217,10 +219,10 @@ fn a_revocation_in_any_list_counts() {
     assert_eq!(code(&["--keys", "revoked.json", before]), 0);
     let report = files.report(&[FULL, &["--keys", "revoked.json", before]].concat());
     assert_eq!(report["issuer"]["revokedAt"], "2026-09-21T14:13:20.001Z");
-    assert!(report["assumes"].to_string().contains("the word of whoever held it"));
+    assert!(report["assumes"].to_string().contains("a statement of the key's holder"));
     files.write("revoked.json", &listed(&json!({ "revokedAt": NOON })));
     assert_eq!(code(&["--keys", "revoked.json", before]), 3, "signed at that time");
-    // An entry that cannot be read could be the revocation.
+    // A malformed entry could be the revocation.
     let upper = hex(key().verifying_key().as_bytes()).to_ascii_uppercase();
     files.write("revoked.json", &listed(&json!({ "publicKey": upper, "revokedAt": NOON })));
     files.issue(&json!({}));

@@ -1,8 +1,8 @@
-//! Values as they are reported: numbers digit by digit.
+//! Tests of reported values: numbers keep their digits.
 
 use super::*;
 
-/// The report's text for an attestation of this value.
+/// Returns exit code and report for an attestation of this value.
 fn reported(value: &str) -> (i32, String) {
     let files = Files::new();
     let (mut body, mut disclosure) = attested();
@@ -38,9 +38,9 @@ fn numbers_are_reported_as_they_were_attested() {
     }
 }
 
-/// An attestor may sign anything: what is no value of a claim is not reported as one.
+/// An attestor may sign anything: a value that a claim cannot have is not reported as one.
 #[test]
-fn what_is_no_value_of_a_claim_is_none() {
+fn invalid_claim_values_are_reported_as_null() {
     for other in
         ["", "{}", "[1]", "1 2", "01", "+1", "0x1", "nothing", "\"a", "1\n2", "NaN", "\u{e4}"]
     {

@@ -1,9 +1,10 @@
-//! Options that are malformed, the code of each kind of failure, and the guide's table of codes.
+//! Tests of malformed options, of the exit code of each kind of failure, and of the guide's table
+//! of exit codes.
 
 use super::*;
 
 #[test]
-fn options_that_are_malformed_are_wrong_usage() {
+fn malformed_options_are_usage_errors() {
     let files = Files::new();
     let long = "A".repeat(87);
     let name = "a".repeat(101);
@@ -34,7 +35,7 @@ fn options_that_are_malformed_are_wrong_usage() {
         assert_eq!(code, 1, "{arguments:?}: {text}");
         assert!(text.starts_with("error: "), "{text}");
     }
-    // Read as a file where it is no hash.
+    // An option that is not a hash names a file.
     for (name, bytes) in [("empty", &b""[..]), ("other", b"{}"), ("long", &b" ".repeat(65537))] {
         files.write(name, bytes);
         assert_eq!(files.verify(&["--descriptor", name]).0, 1, "{name}");
@@ -52,7 +53,7 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     };
     fails(&["--expect-proof-hash", &"0".repeat(64)], 5);
     fails(&["--disclosure", "nowhere.cbor"], 1);
-    // Nothing has the salt of these names.
+    // No input has the salt of these names.
     fails(&["--partner", "00000000-0000-0000-0000-000000000000"], 1);
     fails(&["--session", "00000000-0000-0000-0000-000000000000"], 1);
     files.write("disclosure.cbor", b"x");
@@ -80,9 +81,9 @@ fn each_kind_of_failure_has_a_code_and_a_line() {
     assert_eq!(code, 1);
 }
 
-/// Whoever reads JSON gets it for a wrong command line too.
+/// An invalid command line is reported as JSON too.
 #[test]
-fn a_wrong_command_line_is_told_as_json_where_that_is_asked_for() {
+fn an_invalid_command_line_is_reported_as_json_on_request() {
     let files = Files::new();
     for options in [&["--json", "--mode=none"][..], &["--no-such-flag", "--json"]] {
         let (code, text) = files.verify(options);
@@ -97,7 +98,7 @@ fn a_wrong_command_line_is_told_as_json_where_that_is_asked_for() {
         assert!(lines.starts_with("error: ") && lines.contains(message), "{text}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    // Not where it is the value of another option, or behind the end of options.
+    // `--json` does not count as the value of another option, or after the end of options.
     for options in [&["--host=--json", "--mode=none"][..], &["--mode=none", "--", "--json"]] {
         let (code, text) = files.verify(options);
         assert_eq!(code, 1);
@@ -108,7 +109,7 @@ fn a_wrong_command_line_is_told_as_json_where_that_is_asked_for() {
     assert!(text.contains("Usage:"), "{text}");
 }
 
-/// The guide's table has the codes and classes that `--help` has.
+/// The guide's table has the same codes and classes as `--help`.
 #[test]
 fn the_guide_lists_every_exit_code() {
     let files = Files::new();

@@ -1,4 +1,4 @@
-//! There is one disclosure alone of a response.
+//! Tests that a response has exactly one disclosure.
 
 use super::*;
 
@@ -6,7 +6,10 @@ const BODY: &str =
     r#"{"id":"acct-1","n":42,"o":{"id":"x","k":[1,-2.5e3,{}]},"s":"a\n\u00e9b","t":true, "":null}"#;
 
 fn declaring() -> Descriptor {
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     Descriptor {
         platform: 1,
         version: 1,
@@ -16,7 +19,7 @@ fn declaring() -> Descriptor {
         values: std::collections::BTreeMap::new(),
         hidden: vec![],
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsFull],
+        modes: vec![RevealMode::ZktlsFull],
         claims: vec![claim("id", "/id"), claim("n", "/n")],
     }
 }
@@ -39,19 +42,20 @@ fn chunked(size: usize) -> Vec<u8> {
     bytes
 }
 
-fn ranges(hidden: &[Hidden]) -> Vec<Range<usize>> {
+fn ranges(hidden: &[HiddenBytes]) -> Vec<Range<usize>> {
     hidden.iter().map(|hidden| hidden.range.clone()).collect()
 }
 
-/// What a prover can get accepted: the hidden bytes have to be of their classes.
-fn accepted(bytes: &[u8], hidden: &[Range<usize>]) -> Option<Selective> {
-    let found = read(Seen { bytes, hidden }, &declaring()).ok()?;
-    let fits =
-        |hidden: &Hidden| bytes[hidden.range.clone()].iter().all(|byte| hidden.class.has(*byte));
+/// Returns what a prover can get accepted: the hidden bytes must be of their classes.
+fn accepted(bytes: &[u8], hidden: &[Range<usize>]) -> Option<SelectiveResponse> {
+    let found = read(RedactedBytes { bytes, hidden }, &declaring()).ok()?;
+    let fits = |hidden: &HiddenBytes| {
+        bytes[hidden.range.clone()].iter().all(|byte| hidden.class.contains(*byte))
+    };
     found.hidden.iter().all(fits).then_some(found)
 }
 
-/// All bytes that are hidden, as ranges.
+/// Returns all hidden bytes as ranges.
 fn joined(hidden: &[bool]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = vec![];
     for at in (0..hidden.len()).filter(|at| hidden[*at]) {
@@ -64,10 +68,10 @@ fn joined(hidden: &[bool]) -> Vec<Range<usize>> {
 }
 
 #[test]
-fn prover_and_witness_find_the_same() {
+fn prover_and_attestor_find_the_same_ranges() {
     let whole: Vec<_> = [counted()].into_iter().chain((1..60).map(chunked)).collect();
     for bytes in whole {
-        let hidden = to_hide(&bytes, &declaring()).unwrap();
+        let hidden = hidden_parts(&bytes, &declaring()).unwrap();
         let found = accepted(&bytes, &ranges(&hidden)).unwrap();
         assert_eq!(found.hidden, hidden);
         assert_eq!(found.claims, [("id".into(), "\"acct-1\"".into()), ("n".into(), "42".into())]);
@@ -77,11 +81,11 @@ fn prover_and_witness_find_the_same() {
     }
 }
 
-/// Whatever is hidden beyond what has to be, or left out of it: each byte, each range, all of them.
+/// Hides more or fewer bytes than required: single bytes, ranges, and all of them.
 #[test]
-fn whoever_hides_anything_else_is_refused() {
+fn hiding_other_ranges_is_refused() {
     for bytes in [counted(), chunked(7), chunked(1)] {
-        let honest = ranges(&to_hide(&bytes, &declaring()).unwrap());
+        let honest = ranges(&hidden_parts(&bytes, &declaring()).unwrap());
         let mut mask = vec![false; bytes.len()];
         for range in &honest {
             mask[range.clone()].fill(true);
@@ -92,7 +96,7 @@ fn whoever_hides_anything_else_is_refused() {
         refused(&vec![false; bytes.len()], "nothing");
         refused(&vec![true; bytes.len()], "everything");
         for at in 0..bytes.len() {
-            // One byte, and a few together: of those that would be hidden the rest, of others more.
+            // One or several bytes: removed from the hidden ones, and added to them.
             for length in 1..40.min(bytes.len() - at) {
                 let mut other = mask.clone();
                 other[at..at + length].fill(true);
@@ -114,7 +118,7 @@ fn whoever_hides_anything_else_is_refused() {
                 let middle = honest[at].start + 1;
                 split[at].end = middle;
                 split.insert(at + 1, middle..honest[at].end);
-                assert_eq!(accepted(&bytes, &split), None, "two ranges in the place of one");
+                assert_eq!(accepted(&bytes, &split), None, "two ranges instead of one");
             }
         }
         let mut outside = honest.clone();
@@ -123,11 +127,11 @@ fn whoever_hides_anything_else_is_refused() {
     }
 }
 
-/// What is refused of a response that is seen whole is refused here.
+/// Responses that are refused when completely visible are refused here.
 #[test]
-fn responses_that_could_be_read_in_two_ways_are_refused() {
+fn ambiguous_responses_are_refused() {
     let fine = String::from_utf8(counted()).unwrap();
-    assert!(to_hide(fine.as_bytes(), &declaring()).is_ok());
+    assert!(hidden_parts(fine.as_bytes(), &declaring()).is_ok());
     for (text, other) in [
         ("200 OK", "404 OK"),
         ("X-Empty", "Content-Length"),
@@ -144,13 +148,13 @@ fn responses_that_could_be_read_in_two_ways_are_refused() {
     ] {
         let changed = fine.replace(text, other);
         assert_ne!(changed, fine);
-        assert!(to_hide(changed.as_bytes(), &declaring()).is_err(), "{other}");
+        assert!(hidden_parts(changed.as_bytes(), &declaring()).is_err(), "{other}");
     }
 }
 
-/// A response of many parts and many hidden values takes no longer than its length.
+/// Parsing many chunks and many hidden values takes time linear in the length.
 #[test]
-fn many_chunks_and_many_values_are_read_in_time() {
+fn many_chunks_and_values_are_parsed_in_linear_time() {
     let values = format!("{{\"id\":1,\"n\":2,\"l\":[{}1]}}", "1,".repeat(60_000));
     let mut bytes = b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\
                       Content-Type: application/json\r\n\r\n"
@@ -159,7 +163,7 @@ fn many_chunks_and_many_values_are_read_in_time() {
         bytes.extend([b"1\r\n", std::slice::from_ref(&byte), b"\r\n"].concat());
     }
     bytes.extend(b"0\r\n\r\n");
-    let hidden = ranges(&to_hide(&bytes, &declaring()).unwrap());
+    let hidden = ranges(&hidden_parts(&bytes, &declaring()).unwrap());
     assert_eq!(hidden.len(), 60_001);
     assert!(accepted(&bytes, &hidden).is_some());
 }

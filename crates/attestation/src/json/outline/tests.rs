@@ -1,4 +1,4 @@
-//! What is hidden of a JSON text, for any text.
+//! Property tests of the hidden ranges of a JSON text.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::*;
 use crate::json;
 
-/// What [`outline`] finds, and the values that are declared by it, as whoever examines reads them.
-type Found = (Vec<(Range<usize>, Class)>, Vec<String>);
+/// The hidden ranges of [`outline`], and the declared values as an examiner parses them.
+type Found = (Vec<(Range<usize>, ByteClass)>, Vec<String>);
 
-fn found(text: &[u8], pointers: &[String]) -> Result<Found, BadJson> {
+fn found(text: &[u8], pointers: &[String]) -> Result<Found, JsonError> {
     let Outline { hidden, declared } = outline(text, pointers.iter().map(String::as_str))?;
     if pointers.is_empty() {
         return Ok((hidden, vec![]));
@@ -19,8 +19,8 @@ fn found(text: &[u8], pointers: &[String]) -> Result<Found, BadJson> {
     Ok((hidden, pointers.iter().map(value).collect::<Result<_, _>>()?))
 }
 
-/// The text as a witness has it, who does not see what is hidden.
-fn masked(text: &[u8], hidden: &[(Range<usize>, Class)]) -> Vec<u8> {
+/// Returns the text as the attestor sees it, with placeholders for hidden bytes.
+fn masked(text: &[u8], hidden: &[(Range<usize>, ByteClass)]) -> Vec<u8> {
     let mut text = text.to_vec();
     for (range, _) in hidden {
         text[range.clone()].fill(b'0');
@@ -28,7 +28,7 @@ fn masked(text: &[u8], hidden: &[(Range<usize>, Class)]) -> Vec<u8> {
     text
 }
 
-/// Strings with everything that may be in one.
+/// Strings with every permitted content.
 fn string() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => "[ -!#-\\[\\]-~é😀]{0,4}".boxed(),
@@ -42,7 +42,7 @@ fn string() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..4).prop_map(|pieces| format!("\"{}\"", pieces.concat()))
 }
 
-/// Names that look alike, that pointers escape, and others.
+/// Names that are easily confused, names that pointers escape, and others.
 fn name() -> impl Strategy<Value = String> {
     let alike =
         ["a", "b", "\\u0061", "a/b", "a~b", "~1", "~0", "~", "/", "", "0", "1", "00", "-", "A"];
@@ -71,7 +71,7 @@ fn value() -> impl Strategy<Value = String> {
     })
 }
 
-/// The pointers to all values that can be declared.
+/// Collects the pointers to all values that can be declared.
 fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_hidden_follows_from_what_is_seen(
+    fn hidden_ranges_depend_on_visible_bytes_only(
         text in value(),
         before in "[ \n]{0,2}",
         chosen: u32,
@@ -111,7 +111,7 @@ proptest! {
             all.into_iter().enumerate().filter(|(at, _)| chosen >> (at % 32) & 1 == 1).map(|(_, one)| one).collect();
         let declared = found(text.as_bytes(), &some);
         if let Ok(whole) = &whole {
-            // No way leads through what comes twice, and each value is as it is written.
+            // No pointer passes through a duplicate name, and each value has its literal text.
             let expected: Vec<_> =
                 some.iter().map(|one| json::value(text.as_bytes(), whole, one).unwrap()).collect();
             let declared = declared.unwrap();
@@ -121,7 +121,7 @@ proptest! {
                 prop_assert_eq!(whole.pointer(pointer), Some(&read));
             }
         }
-        // The same with pointers that lead nowhere, or to what comes twice.
+        // The same with pointers to missing values or duplicate names.
         some.extend(others.iter().map(|name| format!("/{}", name.trim_matches('"'))));
         let Ok(outlined) = outline(text.as_bytes(), some.iter().map(String::as_str)) else {
             return Ok(());
@@ -134,7 +134,7 @@ proptest! {
         for (range, class) in &outlined.hidden {
             prop_assert!(range.start >= end && !range.is_empty(), "{:?}", outlined.hidden);
             end = range.end + 1;
-            let fits = text.as_bytes()[range.clone()].iter().all(|byte| class.has(*byte));
+            let fits = text.as_bytes()[range.clone()].iter().all(|byte| class.contains(*byte));
             prop_assert!(fits, "{:?} in {}", range, text);
         }
     }
@@ -143,9 +143,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// With nothing declared, what is seen is the structure, and the beginnings of escapes.
+    /// With no declared value, only the structure and the prefixes of escapes are visible.
     #[test]
-    fn of_what_is_not_declared_the_structure_is_seen_alone(text in value()) {
+    fn only_the_structure_of_undeclared_values_is_visible(text in value()) {
         let hidden = outline(text.as_bytes(), std::iter::empty()).unwrap().hidden;
         let seen = |at: &usize| !hidden.iter().any(|(range, _)| range.contains(at));
         let mut seen = (0..text.len()).filter(seen).map(|at| text.as_bytes()[at]);
@@ -159,7 +159,7 @@ proptest! {
 const SAMPLE: &str = r#" {"a":{"b":[1.5e3,{"c":"\u00e9\"x"},null]},"d" : true , "e":"f"} "#;
 
 #[test]
-fn a_text_that_is_cut_off_anywhere_is_refused() {
+fn a_truncated_text_is_refused() {
     let pointers = ["/a/b/1/c".to_owned(), "/d".to_owned()];
     let (hidden, values) = found(SAMPLE.as_bytes(), &pointers).unwrap();
     assert_eq!(values, ["\"é\\\"x\"", "true"]);
@@ -178,7 +178,7 @@ fn a_text_that_is_cut_off_anywhere_is_refused() {
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     let texts: [&[u8]; 48] = [
         b"",
         b" ",
@@ -235,10 +235,10 @@ fn what_is_no_json_is_refused() {
     }
 }
 
-/// Of what is hidden nobody sees more than that it is no structure; what is declared, and all names
-/// on the way to it, are as strict as in a text that is seen whole.
+/// Of hidden bytes the attestor learns only that they are not structure; declared values, and all
+/// names on the path to them, are parsed as strictly as in a completely visible text.
 #[test]
-fn what_is_declared_is_read_as_strictly_as_a_whole_text() {
+fn declared_values_are_parsed_strictly() {
     for value in [
         "01",
         "+1",
@@ -265,17 +265,20 @@ fn what_is_declared_is_read_as_strictly_as_a_whole_text() {
     }
     for value in ["1_0", "~1", "1;2", "[", "1 2", "\u{e9}", "'a'", "<1>", "$x", "1=1"] {
         let text = format!("{{\"a\":{value},\"b\":1}}");
-        assert!(found(text.as_bytes(), &["/b".to_owned()]).is_err(), "{value}: no scalar has it");
+        assert!(
+            found(text.as_bytes(), &["/b".to_owned()]).is_err(),
+            "{value}: no scalar has these bytes"
+        );
     }
     let invalid = b"{\"a\":\"\xff\",\"b\":1}";
     assert!(found(invalid, &["/a".to_owned()]).is_err());
-    assert!(found(invalid, &["/b".to_owned()]).is_ok(), "nobody sees what is hidden");
-    assert!(found(b"{\"\xff\":1,\"b\":1}", &["/b".to_owned()]).is_err(), "a name that is seen");
+    assert!(found(invalid, &["/b".to_owned()]).is_ok(), "hidden bytes are not decoded");
+    assert!(found(b"{\"\xff\":1,\"b\":1}", &["/b".to_owned()]).is_err(), "a visible name");
     for twice in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, r#"{"b":1,"a":3,"b":2}"#] {
         assert!(found(twice.as_bytes(), &["/a".to_owned()]).is_err(), "{twice}");
     }
     let elsewhere = br#"{"a":1,"c":{"d":1,"d":2}}"#;
-    assert!(found(elsewhere, &["/a".to_owned()]).is_ok(), "no way leads there");
+    assert!(found(elsewhere, &["/a".to_owned()]).is_ok(), "no path leads there");
     assert!(found(elsewhere, &["/c/d".to_owned()]).is_err());
     for compound in ["/c", "/none", "/a/b", "/c/00", "/"] {
         assert!(found(br#"{"a":1,"c":[1,2]}"#, &[compound.to_owned()]).is_err(), "{compound}");
@@ -283,7 +286,7 @@ fn what_is_declared_is_read_as_strictly_as_a_whole_text() {
 }
 
 #[test]
-fn depth_has_the_bound_that_it_has_for_a_whole_text() {
+fn the_maximum_depth_is_that_of_a_complete_text() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         for (deep, fine) in [(1, true), (63, true), (64, true), (65, false), (5000, false)] {
             let text = format!("{}1{}", open.repeat(deep), close.repeat(deep));

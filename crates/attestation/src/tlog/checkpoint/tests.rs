@@ -1,4 +1,4 @@
-//! Checkpoints of others, and checkpoints that somebody changed.
+//! Tests of checkpoints of other implementations, and of modified checkpoints.
 
 use proptest::prelude::*;
 
@@ -19,9 +19,9 @@ fn checkpoint(size: u64) -> Checkpoint {
     Checkpoint { origin: ORIGIN.into(), size, root: [5; 32] }
 }
 
-/// The example of C2SP signed-note and the key that Go's `sumdb/note` documents its format with.
+/// The example of C2SP signed-note, with the key from the documentation of Go's `sumdb/note`.
 #[test]
-fn notes_and_keys_of_other_programs_are_read() {
+fn notes_and_keys_of_other_implementations_are_parsed() {
     let go = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
     let peter = NoteKey::parse(go).unwrap();
     assert_eq!((peter.name(), peter.to_string().as_str()), ("PeterNeumann", go));
@@ -32,7 +32,7 @@ fn notes_and_keys_of_other_programs_are_read() {
     assert_eq!(parsed.verify(&peter), Ok(()));
     assert_eq!(parsed.write(), note);
     let changed = SignedNote::parse(note.replace("answer", "anwser").as_bytes()).unwrap();
-    assert_eq!(changed.verify(&peter), Err(BadLog::Signature("PeterNeumann".into())));
+    assert_eq!(changed.verify(&peter), Err(TlogError::Signature("PeterNeumann".into())));
     // The example of C2SP tlog-checkpoint; its key is not published.
     let example = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
         — example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
@@ -41,25 +41,25 @@ fn notes_and_keys_of_other_programs_are_read() {
 }
 
 #[test]
-fn a_checkpoint_is_believed_by_the_key_that_signed_it() {
+fn a_checkpoint_is_verified_by_each_signing_key() {
     let signed = SignedCheckpoint::sign(&checkpoint(7), &[&key(1), &key(2)]).unwrap();
     for by in [1, 2] {
         assert_eq!(signed.verify(&known(by)), Ok(&checkpoint(7)));
     }
-    assert_eq!(signed.verify(&known(3)), Err(BadLog::Unsigned(ORIGIN.into())));
+    assert_eq!(signed.verify(&known(3)), Err(TlogError::Unsigned(ORIGIN.into())));
     let elsewhere = NoteKey::new("other", key(1).verifying_key().as_bytes()).unwrap();
-    assert_eq!(signed.verify(&elsewhere), Err(BadLog::Origin(ORIGIN.into())));
-    // A signature by the known key that is wrong is not made good by another one that is right.
+    assert_eq!(signed.verify(&elsewhere), Err(TlogError::Origin(ORIGIN.into())));
+    // Another valid signature does not replace an invalid signature by the known key.
     let two = SignedCheckpoint::sign(&checkpoint(8), &[&key(1)]).unwrap().write();
     let (_, line) = two.split_once("\n\n").unwrap();
     let both = format!("{}{line}", signed.write());
     let both = SignedCheckpoint::parse(both.as_bytes()).unwrap();
-    assert_eq!(both.verify(&known(1)), Err(BadLog::Signature(ORIGIN.into())));
-    assert!(both.verify(&known(2)).is_ok(), "and does not touch the others");
+    assert_eq!(both.verify(&known(1)), Err(TlogError::Signature(ORIGIN.into())));
+    assert!(both.verify(&known(2)).is_ok(), "other signatures are not affected");
 }
 
 #[test]
-fn checkpoints_and_keys_have_one_form() {
+fn checkpoints_and_keys_have_one_encoding() {
     let good = SignedCheckpoint::sign(&checkpoint(7), &[&key(1)]).unwrap().write();
     assert_eq!(SignedCheckpoint::parse(good.as_bytes()).unwrap().write(), good);
     let (text, line) = good.split_once("\n\n").unwrap();
@@ -119,16 +119,16 @@ fn proofs(count: u8) -> Vec<(Vec<u8>, String)> {
 }
 
 #[test]
-fn a_proof_is_of_one_entry_in_one_log() {
+fn a_proof_is_valid_for_one_entry_of_one_log() {
     let proofs = proofs(9);
     for (number, size) in (0..9).zip(1..) {
         let (entry, text) = &proofs[number];
         let proof = LogProof::read(text.as_bytes()).unwrap();
         assert_eq!(&proof.write(), text);
         assert_eq!(proof.verify(entry, &known(1)).unwrap().size, size);
-        assert_eq!(proof.verify(entry, &known(2)), Err(BadLog::Unsigned(ORIGIN.into())));
+        assert_eq!(proof.verify(entry, &known(2)), Err(TlogError::Unsigned(ORIGIN.into())));
         let (other, _) = &proofs[(number + 1) % 9];
-        assert_eq!(proof.verify(other, &known(1)), Err(BadLog::NotIncluded));
+        assert_eq!(proof.verify(other, &known(1)), Err(TlogError::NotIncluded));
         // The proof of one entry with the signed checkpoint of another size.
         let mixed = LogProof {
             checkpoint: LogProof::read(proofs[(number + 1) % 9].1.as_bytes()).unwrap().checkpoint,

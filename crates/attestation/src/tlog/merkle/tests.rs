@@ -1,4 +1,4 @@
-//! The vectors that RFC 6962's authors publish, and trees of every size.
+//! Tests with the vectors published by the authors of RFC 6962, and with trees of many sizes.
 
 use ct_merkle::mem_backed_tree::MemoryBackedTree;
 use proptest::prelude::*;
@@ -63,31 +63,31 @@ fn the_published_vectors_hold() {
 }
 
 #[test]
-fn the_empty_tree_is_the_beginning_of_all() {
+fn the_empty_tree_is_a_prefix_of_every_tree() {
     let (empty, one) = (hash(ROOTS[0]), hash(ROOTS[1]));
     assert_eq!(verify_consistency((0, &empty), (1, &one), &[]), Ok(()));
     assert_eq!(verify_consistency((0, &empty), (0, &empty), &[]), Ok(()));
     assert_eq!(verify_consistency((1, &one), (1, &one), &[]), Ok(()));
-    let refused = Err(BadLog::Inconsistent);
+    let refused = Err(TlogError::Inconsistent);
     assert_eq!(verify_consistency((0, &one), (1, &one), &[]), refused);
     assert_eq!(verify_consistency((0, &empty), (0, &one), &[]), refused);
     assert_eq!(verify_consistency((0, &empty), (1, &one), &[one]), refused);
     assert_eq!(verify_consistency((1, &one), (0, &empty), &[]), refused);
     assert_eq!(verify_consistency((1, &one), (1, &empty), &[]), refused);
-    assert_eq!(verify_inclusion(b"", 0, 0, &[], &empty), Err(BadLog::NotIncluded));
+    assert_eq!(verify_inclusion(b"", 0, 0, &[], &empty), Err(TlogError::NotIncluded));
 }
 
 #[test]
-fn sizes_that_no_log_has_are_refused() {
+fn excessive_sizes_are_refused() {
     let root = [1; 32];
     for size in [MAX_TREE_SIZE + 1, u64::MAX / 2, u64::MAX / 2 + 2, u64::MAX] {
         for index in [0, size - 1] {
             for length in [0, 40, 64, 65, 1000] {
                 let path = vec![[2; 32]; length];
                 let refused = verify_inclusion(b"", index, size, &path, &root);
-                assert_eq!(refused, Err(BadLog::NotIncluded));
+                assert_eq!(refused, Err(TlogError::NotIncluded));
                 let refused = verify_consistency((index, &root), (size, &root), &path);
-                assert_eq!(refused, Err(BadLog::Inconsistent));
+                assert_eq!(refused, Err(TlogError::Inconsistent));
             }
         }
     }
@@ -95,7 +95,7 @@ fn sizes_that_no_log_has_are_refused() {
         |size| RightEdge::new(size, vec![vec![]; 5].into_iter().chain([vec![root]]).collect());
     assert!(edge(MAX_TREE_SIZE + 1).is_err() && edge(MAX_TREE_SIZE - 1).is_err());
     let mut full = edge(MAX_TREE_SIZE).unwrap();
-    assert_eq!(full.push(root), Err(BadLog::Full));
+    assert_eq!(full.push(root), Err(TlogError::Full));
 }
 
 fn entry(number: usize) -> Vec<u8> {
@@ -117,7 +117,7 @@ fn root_of(tree: &MemoryBackedTree<Sha256, Vec<u8>>) -> Hash {
 }
 
 #[test]
-fn the_right_edge_is_that_of_the_whole_tree() {
+fn the_right_edge_matches_the_complete_tree() {
     let (mut edge, mut whole) = (RightEdge::default(), tree(0));
     let mut tiles = 0;
     for number in 0..800 {
@@ -139,9 +139,9 @@ fn the_right_edge_is_that_of_the_whole_tree() {
     assert_eq!(tiles, 3);
 }
 
-/// The example of tlog-tiles: what a tree of 70,000 consists of.
+/// The example of tlog-tiles: the tiles of a tree of 70,000 entries.
 #[test]
-fn tiles_lie_where_the_standard_has_them() {
+fn tiles_have_the_paths_of_the_specification() {
     let (mut edge, mut full) = (RightEdge::default(), vec![]);
     for number in 0..70_000 {
         full.extend(edge.push(leaf_hash(&entry(number))).unwrap());
@@ -156,7 +156,7 @@ fn tiles_lie_where_the_standard_has_them() {
     assert_eq!(perfect_hash(&full[255].hashes), parent.hashes[255]);
 }
 
-/// Each way to change a path by one step.
+/// Returns the modifications of a path by one step.
 fn mutants(path: &[Hash], at: usize) -> Vec<Vec<Hash>> {
     let mut mutants = vec![[path, &[[0; 32]]].concat(), [&[[0; 32]], path].concat()];
     if let Some(at) = at.checked_rem(path.len()) {
@@ -185,7 +185,7 @@ proptest! {
             let path = hashes(whole.prove_inclusion(number).as_bytes());
             let leaf = entry(number);
             prop_assert_eq!(verify_inclusion(&leaf, index, size, &path, &root), Ok(()));
-            let refused = Err(BadLog::NotIncluded);
+            let refused = Err(TlogError::NotIncluded);
             for mutant in mutants(&path, at) {
                 prop_assert_eq!(verify_inclusion(&leaf, index, size, &mutant, &root), refused.clone());
             }
@@ -207,7 +207,7 @@ proptest! {
             let old = (edge.size(), &edge.root());
             let path = hashes(whole.prove_consistency(count - number - 1).as_bytes());
             prop_assert_eq!(verify_consistency(old, (size, &root), &path), Ok(()));
-            let refused = Err(BadLog::Inconsistent);
+            let refused = Err(TlogError::Inconsistent);
             for mutant in mutants(&path, at) {
                 prop_assert_eq!(verify_consistency(old, (size, &root), &mutant), refused.clone());
             }

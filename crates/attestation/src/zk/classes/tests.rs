@@ -1,4 +1,4 @@
-//! The constraints hold for the bytes of a class, and for no others.
+//! Tests that the constraints hold for the bytes of a class, and for no others.
 
 use bellpepper_core::{
     boolean::{AllocatedBit, Boolean},
@@ -6,7 +6,7 @@ use bellpepper_core::{
 };
 use spartan2::{provider::T256HyraxEngine, traits::Engine};
 
-use super::{super::Class, Classes};
+use super::{super::ByteClass, Classes};
 
 type Scalar = <T256HyraxEngine as Engine>::Scalar;
 type System = TestConstraintSystem<Scalar>;
@@ -16,7 +16,8 @@ fn bit(cs: &mut System, name: String, value: bool) -> Boolean {
     AllocatedBit::alloc(cs.namespace(|| name), Some(value)).unwrap().into()
 }
 
-/// Whether the constraints hold of a byte with these masks: two or none for JSON.
+/// Returns whether the constraints hold for a byte with these masks, with or without the two masks
+/// for JSON.
 fn holds(byte: u8, masks: &[bool]) -> bool {
     let mut cs = System::new();
     let bits: Vec<_> =
@@ -27,33 +28,36 @@ fn holds(byte: u8, masks: &[bool]) -> bool {
     cs.is_satisfied()
 }
 
-/// Of the classes that are asked for, a byte has to be of each.
+/// A byte must belong to each of the required classes.
 #[test]
 fn constraints_hold_for_the_bytes_of_each_class_and_no_others() {
-    let classes = [Class::Printable, Class::Text, Class::Scalar];
+    let classes = [ByteClass::Printable, ByteClass::Text, ByteClass::Scalar];
     for byte in 0..=u8::MAX {
         for masks in 0..8 {
             let masks = [masks & 1 == 1, masks & 2 == 2, masks & 4 == 4];
-            let of_all = classes.iter().zip(masks).all(|(class, mask)| !mask || class.has(byte));
+            let of_all =
+                classes.iter().zip(masks).all(|(class, mask)| !mask || class.contains(byte));
             assert_eq!(holds(byte, &masks), of_all, "{byte:#04x} as {masks:?}");
         }
         for mask in [false, true] {
-            let of_all = !mask || Class::Printable.has(byte);
-            assert_eq!(holds(byte, &[mask]), of_all, "{byte:#04x}, of a request alone");
+            let of_all = !mask || ByteClass::Printable.contains(byte);
+            assert_eq!(holds(byte, &[mask]), of_all, "{byte:#04x}, of a request only");
         }
     }
 }
 
-/// What each class is for: nothing that ends a value is in it.
+/// The purpose of the classes: none contains a byte that ends a value.
 #[test]
 fn no_class_has_what_ends_a_value() {
-    let bytes = |class: Class| (0..=u8::MAX).filter(move |byte| class.has(*byte));
-    for class in [Class::Printable, Class::Text, Class::Scalar] {
+    let bytes = |class: ByteClass| (0..=u8::MAX).filter(move |byte| class.contains(*byte));
+    for class in [ByteClass::Printable, ByteClass::Text, ByteClass::Scalar] {
         assert!(bytes(class).all(|byte| byte >= b' '), "{class:?}");
     }
-    assert_eq!(bytes(Class::Printable).count(), 0xe0);
-    let text: Vec<_> = bytes(Class::Printable).filter(|byte| !b"\"\\".contains(byte)).collect();
-    assert!(bytes(Class::Text).eq(text));
-    assert!(!bytes(Class::Scalar).any(|byte| b" ,:\"\\{}[]\x7f".contains(&byte) || byte > 0x7f));
-    assert!(b"-+.eE0123456789truefalsenull".iter().all(|byte| Class::Scalar.has(*byte)));
+    assert_eq!(bytes(ByteClass::Printable).count(), 0xe0);
+    let text: Vec<_> = bytes(ByteClass::Printable).filter(|byte| !b"\"\\".contains(byte)).collect();
+    assert!(bytes(ByteClass::Text).eq(text));
+    assert!(
+        !bytes(ByteClass::Scalar).any(|byte| b" ,:\"\\{}[]\x7f".contains(&byte) || byte > 0x7f)
+    );
+    assert!(b"-+.eE0123456789truefalsenull".iter().all(|byte| ByteClass::Scalar.contains(*byte)));
 }

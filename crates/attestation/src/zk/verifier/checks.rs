@@ -1,9 +1,10 @@
 //! The circuit of the verifier's checks.
 //!
-//! For zero knowledge a proof does not show the messages of the sum-checks. It commits to them,
-//! round by round, and proves that a verifier who saw them would accept. This is what that
-//! verifier computes, as constraints: two sum-checks (Spartan, <https://eprint.iacr.org/2019/550>,
-//! section 4), in the order in which spartan2 0.9 lays them down, which its proofs depend on.
+//! For zero knowledge a proof does not contain the messages of the sum-checks. It commits to them,
+//! round by round, and proves that a verifier that saw them would accept. This circuit computes the
+//! checks of that verifier, as constraints: two sum-checks (Spartan,
+//! <https://eprint.iacr.org/2019/550>, section 4), in the order of constraints of spartan2 0.9, on
+//! which its proofs depend.
 
 use bellpepper_core::{ConstraintSystem, SynthesisError, num::AllocatedNum};
 use ff::Field as _;
@@ -15,9 +16,9 @@ use super::{
 
 type Number = AllocatedNum<Scalar>;
 
-/// Public values after the challenges: `eq(τ, r_x)`, the public part of `z` at `r_y`, and the
-/// joint value of the matrices at `(r_x, r_y)`.
-pub(super) const PUBLIC: usize = 3;
+/// Public values after the challenges: `eq(τ, r_x)`, the public part of `z` at `r_y`, and the joint
+/// value of the matrices at `(r_x, r_y)`.
+pub(super) const PUBLIC_VALUES: usize = 3;
 
 /// The rounds of the outer sum-check (over constraints) and of the inner one (over columns).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,19 +28,19 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// All rounds in which a prover commits to something: the sum-checks, the end of each, and one
-    /// for the witness's evaluation alone.
+    /// Returns the number of rounds with a commitment of the prover: the sum-checks, the end of
+    /// each, and one for the witness's evaluation.
     pub(super) const fn commitments(self) -> usize {
         self.challenges() + 2
     }
 
-    /// Rounds after which the verifier answers with a challenge.
+    /// Returns the number of rounds after which the verifier sends a challenge.
     pub(super) const fn challenges(self) -> usize {
         self.outer + 1 + self.inner
     }
 }
 
-/// The shape of the circuit; each round's witnesses fill one row of commitments.
+/// Returns the shape of the circuit; each round's witnesses fill one row of commitments.
 pub(super) fn shape(rounds: Rounds) -> Result<Shape, SynthesisError> {
     let mut cs = Recorder::new();
     let mut ends = vec![];
@@ -58,13 +59,13 @@ pub(super) fn shape(rounds: Rounds) -> Result<Shape, SynthesisError> {
 
 struct Circuit<'a> {
     cs: &'a mut Recorder,
-    /// How many witnesses there are at the end of each round.
+    /// Number of witnesses at the end of each round.
     ends: &'a mut Vec<u32>,
 }
 
 impl Circuit<'_> {
     fn all(&mut self, rounds: Rounds) -> Result<(), SynthesisError> {
-        // The outer sum-check begins at zero: every constraint holds.
+        // The outer sum-check starts at zero: every constraint holds.
         let mut polynomial = self.witnesses::<4>()?.to_vec();
         let zero = self.zero()?;
         self.sums_to(&polynomial, &zero);
@@ -89,7 +90,7 @@ impl Circuit<'_> {
             |sum| sum + claim.get_variable(),
         );
         self.end_round()?;
-        // The inner sum-check begins at Az + r·Bz + r²·Cz.
+        // The inner sum-check starts at Az + r·Bz + r²·Cz.
         let mut polynomial = self.witnesses::<3>()?.to_vec();
         let r = self.input()?;
         let r_squared = r.square(&mut *self.cs)?;
@@ -116,7 +117,7 @@ impl Circuit<'_> {
         let first = first.ok_or(SynthesisError::Unsatisfiable)?;
         let evaluation = self.inner_end(&polynomial, &eq_tau, &first)?;
         self.end_round()?;
-        // A row of its own for the witness's evaluation, which the opening is held against.
+        // A separate row for the witness's evaluation, which is compared with the opening.
         let [alone] = self.witnesses()?;
         self.cs.enforce(
             || "",
@@ -130,8 +131,8 @@ impl Circuit<'_> {
         self.end_round()
     }
 
-    /// The end of the inner sum-check: the claim is the joint value of the matrices times the value
-    /// of `z = (W, 1, X)` at `r_y`. Answers the witness's part of that.
+    /// Constrains the end of the inner sum-check: the claim is the joint value of the matrices
+    /// times the value of `z = (W, 1, X)` at `r_y`. Returns the witness's part of the latter.
     fn inner_end(
         &mut self,
         polynomial: &[Number],
@@ -187,7 +188,7 @@ impl Circuit<'_> {
         AllocatedNum::alloc_input(&mut *self.cs, || Ok(Scalar::ZERO))
     }
 
-    /// A witness that is zero.
+    /// Allocates a witness that is zero.
     fn zero(&mut self) -> Result<Number, SynthesisError> {
         let [zero] = self.witnesses()?;
         self.cs.enforce(
@@ -199,7 +200,7 @@ impl Circuit<'_> {
         Ok(zero)
     }
 
-    /// A polynomial at a challenge, by Horner's rule; coefficients in ascending order.
+    /// Evaluates a polynomial at a challenge by Horner's rule; coefficients are in ascending order.
     fn evaluate(&mut self, polynomial: &[Number], at: &Number) -> Result<Number, SynthesisError> {
         let (highest, lower) = polynomial.split_last().ok_or(SynthesisError::Unsatisfiable)?;
         let mut value = highest.clone();
@@ -216,7 +217,7 @@ impl Circuit<'_> {
         Ok(value)
     }
 
-    /// The polynomial at zero and at one sums to the claim.
+    /// Constrains that the polynomial's values at zero and at one sum to the claim.
     fn sums_to(&mut self, polynomial: &[Number], claim: &Number) {
         self.cs.enforce(
             || "",

@@ -1,30 +1,31 @@
-//! The one form that a proof of a circuit has: which values it holds, in which order, and how many.
+//! The layout of a circuit's proofs: their values, the order of these, and their number.
 //!
-//! All of it follows from the shape of the circuit. A proof says lengths and options too, because
-//! spartan2 0.9 writes them (bincode with fixed-width integers); here they are bytes that have to be
-//! the expected ones. Nothing is allocated, repeated or skipped because a proof says so.
+//! The shape of the circuit determines all of it. A proof also contains lengths and options,
+//! because spartan2 0.9 writes them (bincode with fixed-width integers); here they are bytes that
+//! must have the expected values. No length in a proof causes an allocation, a repetition or a
+//! skip.
 
 use ff::PrimeField as _;
 use halo2curves::group::{GroupEncoding as _, prime::PrimeCurveAffine as _};
 
 use super::{
-    Affine, Refused, Scalar,
-    checks::{PUBLIC, Rounds},
+    Affine, ProofError, Scalar,
+    checks::{PUBLIC_VALUES, Rounds},
     shape::{CHECKS_WIDTH, MAIN_WIDTH, Shape},
 };
 
-/// Bytes of a scalar: its canonical form, little endian.
-const SCALAR: usize = 32;
-/// Bytes of a point: flags, then the x-coordinate.
-const POINT: usize = 33;
-/// Bytes of the length of a list.
-const COUNT: usize = 8;
-/// Coefficients of a round of a sum-check of degree three and of degree two; the linear one is left
-/// out, as it follows from the claim.
-const CUBIC: usize = 3;
-const QUADRATIC: usize = 2;
+/// Length of a scalar in bytes: its canonical form, little-endian.
+const SCALAR_BYTES: usize = 32;
+/// Length of a point in bytes: flags, then the x-coordinate.
+const POINT_BYTES: usize = 33;
+/// Length of a list's count in bytes.
+const COUNT_BYTES: usize = 8;
+/// Number of coefficients per round of a sum-check of degree three and two; the linear coefficient
+/// is omitted, because the claim determines it.
+const CUBIC_COEFFICIENTS: usize = 3;
+const QUADRATIC_COEFFICIENTS: usize = 2;
 
-/// How many values of each kind a proof holds.
+/// The numbers of values of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Public values of the circuit.
@@ -39,19 +40,19 @@ pub(super) struct Layout {
     pub(super) checks: Rounds,
 }
 
-/// A proof whose every value is canonical and stands where the circuit's shape says.
+/// A proof with canonical values in the positions that the circuit's shape determines.
 pub(super) struct Proof {
     pub(super) witness: Vec<Affine>,
     pub(super) public: Vec<Scalar>,
     /// One commitment for each round of the checks.
     pub(super) rounds: Vec<Affine>,
-    pub(super) checks_public: [Scalar; PUBLIC],
+    pub(super) checks_public: [Scalar; PUBLIC_VALUES],
     pub(super) challenges: Vec<Scalar>,
     pub(super) random: Relaxed,
     pub(super) cross_term: Vec<Affine>,
-    pub(super) outer: Vec<[Scalar; CUBIC]>,
+    pub(super) outer: Vec<[Scalar; CUBIC_COEFFICIENTS]>,
     pub(super) outer_claims: [Scalar; 3],
-    pub(super) inner: Vec<[Scalar; QUADRATIC]>,
+    pub(super) inner: Vec<[Scalar; QUADRATIC_COEFFICIENTS]>,
     pub(super) witness_opening: Opening,
     pub(super) error_opening: Opening,
     pub(super) evaluation: Evaluation,
@@ -81,7 +82,7 @@ pub(super) struct Evaluation {
 }
 
 impl Layout {
-    /// What a proof about this circuit looks like, whose checks are that circuit.
+    /// Returns the layout of proofs about this circuit with this circuit of checks.
     pub(super) fn of(circuit: &Shape, rounds: Rounds, checks: &Shape) -> Self {
         Self {
             public: circuit.public,
@@ -92,73 +93,74 @@ impl Layout {
         }
     }
 
-    /// The size of a proof in bytes.
+    /// Returns the length of a proof in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let list = |count: usize, each: usize| COUNT + count * each;
+        let list = |count: usize, each: usize| COUNT_BYTES + count * each;
         let rounds = self.rounds.commitments();
         let challenges = self.rounds.challenges();
-        let instance = 2 + list(self.rows, POINT) + list(self.public, SCALAR) + COUNT;
-        let checks = list(rounds, COUNT + POINT)
-            + list(PUBLIC, SCALAR)
-            + list(rounds, COUNT)
-            + challenges * SCALAR;
-        let random = list(rounds, POINT)
-            + list(self.error_rows, POINT)
-            + list(challenges + PUBLIC, SCALAR)
-            + SCALAR;
-        let cross_term = list(self.error_rows, POINT);
-        let relaxed = list(self.checks.outer, COUNT + CUBIC * SCALAR)
-            + 3 * SCALAR
-            + list(self.checks.inner, COUNT + QUADRATIC * SCALAR)
-            + 2 * (list(CHECKS_WIDTH, SCALAR) + SCALAR);
-        let evaluation = 2 * POINT + list(MAIN_WIDTH, SCALAR) + 2 * SCALAR;
+        let instance =
+            2 + list(self.rows, POINT_BYTES) + list(self.public, SCALAR_BYTES) + COUNT_BYTES;
+        let checks = list(rounds, COUNT_BYTES + POINT_BYTES)
+            + list(PUBLIC_VALUES, SCALAR_BYTES)
+            + list(rounds, COUNT_BYTES)
+            + challenges * SCALAR_BYTES;
+        let random = list(rounds, POINT_BYTES)
+            + list(self.error_rows, POINT_BYTES)
+            + list(challenges + PUBLIC_VALUES, SCALAR_BYTES)
+            + SCALAR_BYTES;
+        let cross_term = list(self.error_rows, POINT_BYTES);
+        let relaxed = list(self.checks.outer, COUNT_BYTES + CUBIC_COEFFICIENTS * SCALAR_BYTES)
+            + 3 * SCALAR_BYTES
+            + list(self.checks.inner, COUNT_BYTES + QUADRATIC_COEFFICIENTS * SCALAR_BYTES)
+            + 2 * (list(CHECKS_WIDTH, SCALAR_BYTES) + SCALAR_BYTES);
+        let evaluation = 2 * POINT_BYTES + list(MAIN_WIDTH, SCALAR_BYTES) + 2 * SCALAR_BYTES;
         instance + checks + random + cross_term + relaxed + evaluation
     }
 
-    /// Reads a proof.
+    /// Parses a proof.
     ///
     /// # Errors
-    /// Where it has another size, where a length or an option in it is not the expected one, and
-    /// where a scalar or a point is not canonical, not on the curve, or the identity.
-    pub(super) fn read(&self, bytes: &[u8]) -> Result<Proof, Refused> {
+    /// It has another length, a count or an option in it is not the expected one, or a scalar or a
+    /// point is not canonical, not on the curve, or the identity.
+    pub(super) fn read(&self, bytes: &[u8]) -> Result<Proof, ProofError> {
         if bytes.len() != self.bytes() {
-            return Err(Refused::Size);
+            return Err(ProofError::Size);
         }
-        let mut reader = Reader { rest: bytes };
+        let mut reader = ProofReader { rest: bytes };
         let proof = self.proof(&mut reader)?;
-        if reader.rest.is_empty() { Ok(proof) } else { Err(Refused::Size) }
+        if reader.rest.is_empty() { Ok(proof) } else { Err(ProofError::Size) }
     }
 
-    fn proof(&self, reader: &mut Reader<'_>) -> Result<Proof, Refused> {
+    fn proof(&self, reader: &mut ProofReader<'_>) -> Result<Proof, ProofError> {
         let (rounds, challenges) = (self.rounds.commitments(), self.rounds.challenges());
         // No witness is shared between circuits or committed to early.
         reader.absent()?;
         reader.absent()?;
         Ok(Proof {
-            witness: reader.list(self.rows, Reader::point)?,
-            public: reader.list(self.public, Reader::scalar)?,
+            witness: reader.list(self.rows, ProofReader::point)?,
+            public: reader.list(self.public, ProofReader::scalar)?,
             // The circuit itself takes no challenges.
-            rounds: reader.none_of_list().and_then(|()| {
+            rounds: reader.empty_list().and_then(|()| {
                 reader.list(rounds, |reader| reader.count(1).and_then(|()| reader.point()))
             })?,
             checks_public: reader.array()?,
             challenges: reader.challenges(rounds, challenges)?,
             random: Relaxed {
-                witness: reader.list(rounds, Reader::point)?,
-                error: reader.list(self.error_rows, Reader::point)?,
-                public: reader.list(challenges + PUBLIC, Reader::scalar)?,
+                witness: reader.list(rounds, ProofReader::point)?,
+                error: reader.list(self.error_rows, ProofReader::point)?,
+                public: reader.list(challenges + PUBLIC_VALUES, ProofReader::scalar)?,
                 u: reader.scalar()?,
             },
-            cross_term: reader.list(self.error_rows, Reader::point)?,
-            outer: reader.list(self.checks.outer, Reader::array)?,
+            cross_term: reader.list(self.error_rows, ProofReader::point)?,
+            outer: reader.list(self.checks.outer, ProofReader::array)?,
             outer_claims: [reader.scalar()?, reader.scalar()?, reader.scalar()?],
-            inner: reader.list(self.checks.inner, Reader::array)?,
+            inner: reader.list(self.checks.inner, ProofReader::array)?,
             witness_opening: reader.opening()?,
             error_opening: reader.opening()?,
             evaluation: Evaluation {
                 delta: reader.point()?,
                 beta: reader.point()?,
-                row: reader.list(MAIN_WIDTH, Reader::scalar)?,
+                row: reader.list(MAIN_WIDTH, ProofReader::scalar)?,
                 row_blind: reader.scalar()?,
                 value_blind: reader.scalar()?,
             },
@@ -166,42 +168,42 @@ impl Layout {
     }
 }
 
-struct Reader<'a> {
+struct ProofReader<'a> {
     rest: &'a [u8],
 }
 
-impl Reader<'_> {
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Refused> {
-        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Refused::Size)?;
+impl ProofReader<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], ProofError> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(ProofError::Size)?;
         self.rest = rest;
         Ok(*bytes)
     }
 
-    /// An option that is not there.
-    fn absent(&mut self) -> Result<(), Refused> {
-        if self.bytes()? == [0] { Ok(()) } else { Err(Refused::Option) }
+    /// Reads an absent option.
+    fn absent(&mut self) -> Result<(), ProofError> {
+        if self.bytes()? == [0] { Ok(()) } else { Err(ProofError::Option) }
     }
 
-    /// The length of a list, which has to be the expected one.
-    fn count(&mut self, expected: usize) -> Result<(), Refused> {
-        let count = u64::from_le_bytes(self.bytes::<COUNT>()?);
-        if u64::try_from(expected) == Ok(count) { Ok(()) } else { Err(Refused::Count) }
+    /// Reads the count of a list, which must be the expected one.
+    fn count(&mut self, expected: usize) -> Result<(), ProofError> {
+        let count = u64::from_le_bytes(self.bytes::<COUNT_BYTES>()?);
+        if u64::try_from(expected) == Ok(count) { Ok(()) } else { Err(ProofError::Count) }
     }
 
-    fn none_of_list(&mut self) -> Result<(), Refused> {
+    fn empty_list(&mut self) -> Result<(), ProofError> {
         self.count(0)
     }
 
     fn list<T>(
         &mut self,
         count: usize,
-        each: impl Fn(&mut Self) -> Result<T, Refused>,
-    ) -> Result<Vec<T>, Refused> {
+        each: impl Fn(&mut Self) -> Result<T, ProofError>,
+    ) -> Result<Vec<T>, ProofError> {
         self.count(count)?;
         (0..count).map(|_| each(self)).collect()
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[Scalar; N], Refused> {
+    fn array<const N: usize>(&mut self) -> Result<[Scalar; N], ProofError> {
         self.count(N)?;
         let mut values = [Scalar::default(); N];
         for value in &mut values {
@@ -210,8 +212,8 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// The challenges, one in each round but the last two.
-    fn challenges(&mut self, rounds: usize, challenges: usize) -> Result<Vec<Scalar>, Refused> {
+    /// Reads the challenges, one in each round except the last two.
+    fn challenges(&mut self, rounds: usize, challenges: usize) -> Result<Vec<Scalar>, ProofError> {
         self.count(rounds)?;
         let mut all = vec![];
         for round in 0..rounds {
@@ -224,21 +226,22 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn opening(&mut self) -> Result<Opening, Refused> {
+    fn opening(&mut self) -> Result<Opening, ProofError> {
         Ok(Opening { row: self.list(CHECKS_WIDTH, Self::scalar)?, blind: self.scalar()? })
     }
 
-    /// A scalar below the order of the group.
-    fn scalar(&mut self) -> Result<Scalar, Refused> {
-        Option::from(Scalar::from_repr(self.bytes::<SCALAR>()?.into())).ok_or(Refused::Scalar)
+    /// Reads a scalar below the order of the group.
+    fn scalar(&mut self) -> Result<Scalar, ProofError> {
+        Option::from(Scalar::from_repr(self.bytes::<SCALAR_BYTES>()?.into()))
+            .ok_or(ProofError::Scalar)
     }
 
-    /// A point of the curve, in the one encoding that it has. The group has prime order, so that no
+    /// Reads a point of the curve in its only valid encoding. The group has prime order, so that no
     /// point on the curve is in a small subgroup.
-    fn point(&mut self) -> Result<Affine, Refused> {
-        let bytes = self.bytes::<POINT>()?;
+    fn point(&mut self) -> Result<Affine, ProofError> {
+        let bytes = self.bytes::<POINT_BYTES>()?;
         let point: Option<Affine> = Affine::from_bytes(&bytes.into()).into();
         let point = point.filter(|point| !bool::from(point.is_identity()));
-        point.filter(|point| point.to_bytes().as_ref() == bytes).ok_or(Refused::Point)
+        point.filter(|point| point.to_bytes().as_ref() == bytes).ok_or(ProofError::Point)
     }
 }

@@ -1,15 +1,16 @@
 //! A verifier of Spartan proofs that dictates their structure.
 //!
 //! The prover is spartan2 0.9 (`SpartanZkSNARK` over T256), whose own verifier takes lengths and
-//! options from the proof. This one takes them from the circuit: [`layout`] reads a proof of exactly
-//! one form, [`shape`] and [`checks`] say which form that is, and everything below works on values
-//! whose number was fixed before the proof was seen.
+//! options from the proof. This one takes them from the circuit: [`layout`] parses proofs of
+//! exactly one layout, [`shape`] and [`checks`] determine this layout, and everything below works
+//! on values whose number was fixed before the proof was read.
 //!
-//! The protocol: Spartan with sum-checks (<https://eprint.iacr.org/2019/550>) over Hyrax commitments
-//! (<https://eprint.iacr.org/2017/1132>). Instead of the sum-checks' messages the prover sends
-//! commitments to them, and proves that a verifier would have accepted: the constraints of these
-//! checks are folded with a random instance by Nova's scheme (<https://eprint.iacr.org/2021/370>),
-//! which hides them, and the folded instance is proved by Spartan without zero knowledge.
+//! The protocol: Spartan with sum-checks (<https://eprint.iacr.org/2019/550>) over Hyrax
+//! commitments (<https://eprint.iacr.org/2017/1132>). Instead of the sum-checks' messages the
+//! prover sends commitments to them, and proves that a verifier would have accepted: the
+//! constraints of these checks are folded with a random instance by Nova's scheme
+//! (<https://eprint.iacr.org/2021/370>), which hides them, and the folded instance is proved by
+//! Spartan without zero knowledge.
 
 mod checks;
 mod layout;
@@ -35,34 +36,34 @@ use self::{
 pub(super) use self::{shape::Recorder, t256::Scalar};
 use t256::{Affine, Point};
 
-/// Why a proof is refused. The first check that fails gives the reason.
+/// Why a proof is refused. The first failed check determines the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error("its size is not that of a proof about this circuit")]
+pub enum ProofError {
+    #[error("its length is not that of a proof about this circuit")]
     Size,
     #[error("the length of a list is not that of this circuit")]
     Count,
-    #[error("it holds a part that this circuit does not have")]
+    #[error("it contains a part that this circuit does not have")]
     Option,
     #[error("a scalar is not canonical")]
     Scalar,
     #[error("a point is not canonical, not on the curve, or the identity")]
     Point,
-    #[error("it is about other public values")]
+    #[error("it is for other public values")]
     PublicValues,
-    #[error("a challenge is not the one that the transcript gives")]
+    #[error("a challenge is not the one that the transcript determines")]
     Challenge,
     #[error("the public values of its checks are not those of this circuit")]
     ChecksPublicValues,
-    #[error("the end of the outer sum-check does not hold")]
+    #[error("the final check of the outer sum-check fails")]
     OuterSumCheck,
-    #[error("the end of the inner sum-check does not hold")]
+    #[error("the final check of the inner sum-check fails")]
     InnerSumCheck,
-    #[error("an opening is not one of the commitment to the error vector")]
+    #[error("an opening does not match the commitment to the error vector")]
     ErrorOpening,
-    #[error("an opening is not one of the commitment to the witness of the checks")]
+    #[error("an opening does not match the commitment to the witness of the checks")]
     WitnessOpening,
-    #[error("the evaluation is not one of the commitment to the witness")]
+    #[error("the evaluation does not match the commitment to the witness")]
     Evaluation,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Verifier {
     small: Generators,
 }
 
-/// Generators of Pedersen commitments, of which nobody knows a relation: hashed to the curve.
+/// Generators of Pedersen commitments without a known relation: hashed to the curve.
 struct Generators {
     columns: Vec<Affine>,
     blind: Affine,
@@ -84,8 +85,8 @@ struct Generators {
 
 impl Generators {
     fn of(width: usize) -> Option<Self> {
-        // Both widths start from one label, as the prover's do: the small ones are the first of the
-        // others. No check depends on both being independent.
+        // Both widths start from one label, as in the prover: the small ones are a prefix of the
+        // others. No check depends on their independence.
         let mut columns = Point::from_label(b"ck", width.checked_add(1)?);
         let blind = columns.pop()?;
         Some(Self { columns, blind })
@@ -93,11 +94,11 @@ impl Generators {
 }
 
 impl Verifier {
-    /// Of a circuit that was recorded, whose key at the prover has this digest. Seconds for a large
-    /// one; some hundred bytes of memory for each constraint.
+    /// Creates the verifier of a recorded circuit whose key has this digest in the prover. Takes
+    /// seconds for a large one, and some hundred bytes of memory for each constraint.
     ///
     /// # Errors
-    /// Where the circuit has more variables than can be numbered.
+    /// The circuit has too many variables.
     pub(super) fn new(circuit: Recorder, digest: [u8; 32]) -> Result<Self, SynthesisError> {
         const TOO_LARGE: SynthesisError = SynthesisError::Unsatisfiable;
         let circuit = circuit.padded(MAIN_WIDTH).ok_or(TOO_LARGE)?;
@@ -113,14 +114,14 @@ impl Verifier {
         })
     }
 
-    /// Whether this is a proof that the circuit holds with these public values.
+    /// Verifies a proof that the circuit is satisfied with these public values.
     ///
     /// # Errors
     /// The first check that fails.
-    pub(super) fn verify(&self, public: &[Scalar], proof: &[u8]) -> Result<(), Refused> {
+    pub(super) fn verify(&self, public: &[Scalar], proof: &[u8]) -> Result<(), ProofError> {
         let proof = self.layout.read(proof)?;
         if proof.public != public {
-            return Err(Refused::PublicValues);
+            return Err(ProofError::PublicValues);
         }
         let mut transcript = Transcript::new();
         transcript.bytes(b"vk", self.digest.to_vec());
@@ -129,21 +130,21 @@ impl Verifier {
         let rounds = self.layout.rounds;
         let tau = transcript.challenges(b"t", rounds.outer)?;
         let (r_x, r, r_y) = self.rounds(&proof, &mut transcript)?;
-        // What the checks take for granted is computed here.
+        // The public inputs of the checks are computed here.
         let [a, b, c] = self.circuit.evaluate(&eq_table(&r_x), &eq_table(&r_y));
-        let (_, at) = r_y.split_first().ok_or(Refused::Challenge)?;
+        let (_, at) = r_y.split_first().ok_or(ProofError::Challenge)?;
         let constant: Vec<_> = [Scalar::ONE].iter().chain(public).copied().collect();
         let expected = [eq(&tau, &r_x), evaluate_short(&constant, at), a + r * b + r.square() * c];
         if proof.checks_public != expected {
-            return Err(Refused::ChecksPublicValues);
+            return Err(ProofError::ChecksPublicValues);
         }
         self.folded(&proof, &mut transcript)?;
         self.evaluation(&proof, at, &mut transcript)
     }
 
-    /// Makes the challenges of the checks anew: those of the outer sum-check, the one that combines
+    /// Derives the challenges of the checks: those of the outer sum-check, the one that combines
     /// its claims, and those of the inner one.
-    fn rounds(&self, proof: &Proof, transcript: &mut Transcript) -> Result<Points, Refused> {
+    fn rounds(&self, proof: &Proof, transcript: &mut Transcript) -> Result<Points, ProofError> {
         let rounds = self.layout.rounds;
         let mut challenges = vec![];
         for (round, commitment) in proof.rounds.iter().enumerate() {
@@ -153,16 +154,16 @@ impl Verifier {
             }
         }
         if challenges != proof.challenges {
-            return Err(Refused::Challenge);
+            return Err(ProofError::Challenge);
         }
         let inner = challenges.split_off((rounds.outer + 1).min(challenges.len()));
-        let r = challenges.pop().ok_or(Refused::Challenge)?;
+        let r = challenges.pop().ok_or(ProofError::Challenge)?;
         Ok((challenges, r, inner))
     }
 
-    /// The checks' instance folded with the random one satisfies the relaxed constraints
-    /// `Az ∘ Bz = u·Cz + E` with `z = (W, u, X)`.
-    fn folded(&self, proof: &Proof, transcript: &mut Transcript) -> Result<(), Refused> {
+    /// Verifies that the checks' instance, folded with the random one, satisfies the relaxed
+    /// constraints `Az ∘ Bz = u·Cz + E` with `z = (W, u, X)`.
+    fn folded(&self, proof: &Proof, transcript: &mut Transcript) -> Result<(), ProofError> {
         let random = &proof.random;
         let own = [proof.challenges.as_slice(), &proof.checks_public].concat();
         let relaxed = [
@@ -187,18 +188,19 @@ impl Verifier {
         let (claim, r_x) = transcript.sum_check(Scalar::ZERO, &proof.outer)?;
         let [az, bz, cz] = proof.outer_claims;
         if claim != eq(&tau, &r_x) * (az * bz - cz) {
-            return Err(Refused::OuterSumCheck);
+            return Err(ProofError::OuterSumCheck);
         }
         transcript.scalars(b"claims_outer", &proof.outer_claims);
         let weight = transcript.challenge(b"r")?;
         let rows = [(random.error.as_slice(), Scalar::ONE), (&proof.cross_term, fold)];
-        let error = self.opened(&rows, &proof.error_opening, &r_x).ok_or(Refused::ErrorOpening)?;
+        let error =
+            self.opened(&rows, &proof.error_opening, &r_x).ok_or(ProofError::ErrorOpening)?;
         let joint = az + weight * bz + weight.square() * (cz - error);
         let (claim, r_y) = transcript.sum_check(joint, &proof.inner)?;
-        let (first, at) = r_y.split_first().ok_or(Refused::InnerSumCheck)?;
+        let (first, at) = r_y.split_first().ok_or(ProofError::InnerSumCheck)?;
         let rows = [(random.witness.as_slice(), Scalar::ONE), (&proof.rounds, fold)];
         let opened = self.opened(&rows, &proof.witness_opening, at);
-        let witness = opened.ok_or(Refused::WitnessOpening)?;
+        let witness = opened.ok_or(ProofError::WitnessOpening)?;
         let columns = eq_table(&r_y);
         let known = columns.iter().skip(self.checks.witnesses);
         let known = known.zip(std::iter::once(&u).chain(&public));
@@ -206,15 +208,15 @@ impl Verifier {
         let assignment = (Scalar::ONE - first) * witness + known;
         let [a, b, c] = self.checks.evaluate(&eq_table(&r_x), &columns);
         if claim != (a + weight * b + weight.square() * u * c) * assignment {
-            return Err(Refused::InnerSumCheck);
+            return Err(ProofError::InnerSumCheck);
         }
         transcript.scalars(b"v_W", &proof.witness_opening.row);
         transcript.scalars(b"v_E", &proof.error_opening.row);
         Ok(())
     }
 
-    /// The value at a point of a polynomial whose rows are committed to, as a weighted sum of
-    /// lists of commitments. Rows after the last one are zeros. `None` where the opening is wrong.
+    /// Returns the value at a point of a polynomial whose rows are committed to, as a weighted sum
+    /// of lists of commitments. Rows after the last one are zeros. `None` if the opening is wrong.
     fn opened(
         &self,
         rows: &[(&[Affine], Scalar)],
@@ -241,22 +243,22 @@ impl Verifier {
         vanishes(&scalars, &points).then_some(value)
     }
 
-    /// The witness has, at the point of the inner sum-check, the value that the checks' last round
-    /// commits to.
+    /// Verifies that the witness has, at the point of the inner sum-check, the value that the
+    /// checks' last round commits to.
     fn evaluation(
         &self,
         proof: &Proof,
         at: &[Scalar],
         transcript: &mut Transcript,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ProofError> {
         let arg = &proof.evaluation;
         transcript.rows(b"poly_com", &proof.witness);
-        let columns = usize::try_from(MAIN_WIDTH.ilog2()).map_err(|_| Refused::Evaluation)?;
-        let high = at.len().checked_sub(columns).ok_or(Refused::Evaluation)?;
-        let (high, low) = at.split_at_checked(high).ok_or(Refused::Evaluation)?;
-        let row = sum(&eq_table(high), &proof.witness).ok_or(Refused::Evaluation)?;
-        let row = not_identity(row).ok_or(Refused::Evaluation)?;
-        let value = *proof.rounds.last().ok_or(Refused::Evaluation)?;
+        let columns = usize::try_from(MAIN_WIDTH.ilog2()).map_err(|_| ProofError::Evaluation)?;
+        let high = at.len().checked_sub(columns).ok_or(ProofError::Evaluation)?;
+        let (high, low) = at.split_at_checked(high).ok_or(ProofError::Evaluation)?;
+        let row = sum(&eq_table(high), &proof.witness).ok_or(ProofError::Evaluation)?;
+        let row = not_identity(row).ok_or(ProofError::Evaluation)?;
+        let value = *proof.rounds.last().ok_or(ProofError::Evaluation)?;
         transcript.domain(b"inner product argument (linear)");
         transcript.points(b"U", &[row, value]);
         transcript.points(b"delta", &[arg.delta]);
@@ -268,18 +270,18 @@ impl Verifier {
         let points = [&self.main.columns, [self.main.blind, row, arg.delta].as_slice()].concat();
         let own = [-arg.row_blind, r, Scalar::ONE];
         let scalars: Vec<_> = arg.row.iter().map(|value| -*value).chain(own).collect();
-        let first = *self.small.columns.first().ok_or(Refused::Evaluation)?;
+        let first = *self.small.columns.first().ok_or(ProofError::Evaluation)?;
         let second = vanishes(
             &[-product, -arg.value_blind, r, Scalar::ONE],
             &[first, self.small.blind, value, arg.beta],
         );
-        if second && vanishes(&scalars, &points) { Ok(()) } else { Err(Refused::Evaluation) }
+        if second && vanishes(&scalars, &points) { Ok(()) } else { Err(ProofError::Evaluation) }
     }
 }
 
 type Points = (Vec<Scalar>, Scalar, Vec<Scalar>);
 
-/// The weighted sum of points; `None` where there are not as many weights.
+/// Returns the weighted sum of points, or `None` if the numbers of weights and points differ.
 fn sum(weights: &[Scalar], points: &[Affine]) -> Option<Point> {
     if weights.len() != points.len() {
         return None;

@@ -1,6 +1,6 @@
-//! The shape of a circuit: its constraint matrices and every size that follows from them.
+//! The shape of a circuit: its constraint matrices and every size that they determine.
 //!
-//! A verifier learns each length, count and number of rounds from here, never from a proof.
+//! A verifier takes each length, count and number of rounds from here, never from a proof.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::{Scalar, checks::Rounds};
 
-/// Columns of a row of the witness that are committed to together, in the main circuit and in the
-/// circuit of the verifier's checks (spartan2 0.9: `DEFAULT_COMMITMENT_WIDTH`, and the width that
-/// `SpartanZkSNARK::setup` passes on).
+/// Number of columns of a row of the witness that are committed to together, in the main circuit
+/// and in the circuit of the verifier's checks (spartan2 0.9: `DEFAULT_COMMITMENT_WIDTH`, and the
+/// width that `SpartanZkSNARK::setup` passes on).
 pub(super) const MAIN_WIDTH: usize = 2048;
 pub(super) const CHECKS_WIDTH: usize = 16;
 
@@ -23,16 +23,17 @@ pub(super) struct Matrices {
     rows: usize,
 }
 
-/// A matrix in compressed rows. Few different coefficients occur: each entry names one.
+/// A matrix in compressed rows. Few different coefficients occur: each entry refers to one by
+/// index.
 #[derive(Default)]
 struct Sparse {
-    /// Where each row ends.
+    /// The end of each row.
     ends: Vec<u32>,
     columns: Vec<u32>,
     coefficients: Vec<u32>,
 }
 
-/// A constraint system that writes down the constraints and no value.
+/// A constraint system that records the constraints and no values.
 pub(crate) struct Recorder {
     matrices: Matrices,
     /// Column numbers of inputs have [`INPUT`] set until the number of witnesses is known.
@@ -45,15 +46,15 @@ pub(crate) struct Recorder {
 /// Marks the column of an input.
 const INPUT: u32 = 1 << 31;
 
-/// A circuit as a verifier needs it.
+/// The shape of a circuit, as a verifier needs it.
 pub(super) struct Shape {
     matrices: Matrices,
     values: Vec<Scalar>,
     /// Public values, without the constant one.
     pub(super) public: usize,
-    /// Witness values, filled up with zeros to whole rows of commitments.
+    /// Witness values, padded with zeros to whole rows of commitments.
     pub(super) witnesses: usize,
-    /// Constraints, filled up to a power of two.
+    /// Constraints, padded to a power of two.
     pub(super) constraints: usize,
 }
 
@@ -73,8 +74,8 @@ impl Recorder {
         self.witnesses
     }
 
-    /// The shape of what was recorded, its witnesses filled up to a power of two that is a multiple
-    /// of `row` and has room for the public values. `None` where a number does not fit.
+    /// Returns the shape of the recorded circuit, its witnesses padded to a power of two that is a
+    /// multiple of `row` and at least the number of public values. `None` if a number does not fit.
     pub(super) fn padded(self, row: usize) -> Option<Shape> {
         let witnesses = usize::try_from(self.witnesses).ok()?.checked_next_multiple_of(row)?;
         let public = usize::try_from(self.inputs).ok()?;
@@ -82,9 +83,9 @@ impl Recorder {
         self.shape(witnesses, |witness| witness)
     }
 
-    /// The shape of what was recorded, where each witness is in the column that `place` says, of
-    /// `witnesses` columns; the constant one and the public values follow them. `None` where a
-    /// number does not fit.
+    /// Returns the shape of the recorded circuit, with each witness in the column that `place`
+    /// returns, of `witnesses` columns; the constant one and the public values follow them. `None`
+    /// if a number does not fit.
     pub(super) fn shape(self, witnesses: usize, place: impl Fn(u32) -> u32) -> Option<Shape> {
         let first_input = u32::try_from(witnesses).ok()?;
         let mut matrices = self.matrices;
@@ -134,14 +135,14 @@ impl Recorder {
 }
 
 impl Shape {
-    /// Rounds of the sum-checks over rows and over columns.
+    /// Returns the numbers of rounds of the sum-checks over rows and over columns.
     pub(super) fn rounds(&self) -> Rounds {
         let log = |count: usize| usize::try_from(count.ilog2()).unwrap_or(usize::MAX);
         Rounds { outer: log(self.constraints), inner: log(self.witnesses.next_power_of_two()) + 1 }
     }
 
-    /// The multilinear extensions of the three matrices at a point, of which `rows` and `columns`
-    /// are the tables of `eq`: one value for each row and each column.
+    /// Evaluates the multilinear extensions of the three matrices at a point. `rows` and `columns`
+    /// are the point's tables of `eq`: one value for each row and each column.
     pub(super) fn evaluate(&self, rows: &[Scalar], columns: &[Scalar]) -> [Scalar; 3] {
         let row = |matrix: &Sparse, at: usize| {
             let begin = at.checked_sub(1).map_or(Some(0), |before| matrix.end(before));
@@ -169,7 +170,7 @@ impl Shape {
 
 #[cfg(test)]
 impl Shape {
-    /// The three matrices times a vector of columns, filled up with zeros to a power of two.
+    /// Multiplies the three matrices by a vector of columns, padded with zeros to a power of two.
     pub(super) fn products(&self, columns: &[Scalar]) -> [Vec<Scalar>; 3] {
         let row = |matrix: &Sparse, at: usize| {
             let begin = at.checked_sub(1).and_then(|before| matrix.end(before)).unwrap_or(0);
@@ -195,8 +196,8 @@ fn get(values: &[Scalar], at: u32) -> Scalar {
     usize::try_from(at).ok().and_then(|at| values.get(at).copied()).unwrap_or_default()
 }
 
-/// The values of `eq(point, x)` for every `x` of as many bits, the first coordinate of the point
-/// in the highest bit.
+/// Returns the values of `eq(point, x)` for every `x` of as many bits, with the point's first
+/// coordinate in the highest bit.
 pub(super) fn eq_table(point: &[Scalar]) -> Vec<Scalar> {
     let mut table = vec![Scalar::ONE];
     for coordinate in point {
@@ -209,7 +210,7 @@ pub(super) fn eq_table(point: &[Scalar]) -> Vec<Scalar> {
     table
 }
 
-/// `eq` of two points: one where both are the same bits.
+/// Returns `eq` of two points: one if both are the same bits.
 pub(super) fn eq(left: &[Scalar], right: &[Scalar]) -> Scalar {
     let factors = left.iter().zip(right).map(|(left, right)| {
         let product = *left * right;
@@ -218,9 +219,9 @@ pub(super) fn eq(left: &[Scalar], right: &[Scalar]) -> Scalar {
     factors.fold(Scalar::ONE, |product, factor| product * factor)
 }
 
-/// The multilinear polynomial with these values, and zeros after them, at a point.
+/// Evaluates the multilinear polynomial with these values, and zeros after them, at a point.
 pub(super) fn evaluate_short(values: &[Scalar], point: &[Scalar]) -> Scalar {
-    // Of the bits of an index only the last ones can be set.
+    // Only the last bits of an index can be set.
     let bits = usize::BITS.saturating_sub(values.len().saturating_sub(1).leading_zeros());
     let bits = usize::try_from(bits).unwrap_or(usize::MAX).min(point.len());
     let (high, low) = point.split_at_checked(point.len() - bits).unwrap_or((&[], point));
@@ -288,5 +289,5 @@ impl ConstraintSystem<Scalar> for Recorder {
     }
 }
 
-/// No circuit of ours comes near 2^31 variables.
+/// No circuit of this crate comes near 2^31 variables.
 const FULL: SynthesisError = SynthesisError::Unsatisfiable;

@@ -1,4 +1,4 @@
-//! The Fiat-Shamir transcript: what is said goes in, challenges come out (Keccak-256, by spartan2).
+//! The Fiat-Shamir transcript: absorbs messages and returns challenges (Keccak-256, by spartan2).
 
 use ff::PrimeField as _;
 use spartan2::{
@@ -9,11 +9,11 @@ use spartan2::{
     },
 };
 
-use super::{Affine, Point, Refused, Scalar};
+use super::{Affine, Point, ProofError, Scalar};
 
 pub(super) struct Transcript(<T256HyraxEngine as Engine>::TE);
 
-/// Bytes as they are.
+/// Unmodified bytes.
 struct Plain(Vec<u8>);
 
 impl TranscriptReprTrait<Point> for Plain {
@@ -22,7 +22,7 @@ impl TranscriptReprTrait<Point> for Plain {
     }
 }
 
-/// Scalars, each big endian.
+/// Encodes scalars, each big-endian.
 pub(super) fn scalars(values: &[Scalar]) -> Vec<u8> {
     let reversed = |value: &Scalar| {
         let mut bytes = *value.to_repr().inner();
@@ -32,13 +32,13 @@ pub(super) fn scalars(values: &[Scalar]) -> Vec<u8> {
     values.iter().flat_map(reversed).collect()
 }
 
-/// Points, each as its coordinates, little endian.
+/// Encodes points, each as its coordinates, little-endian.
 fn points(points: &[Affine]) -> Vec<u8> {
     let coordinates = points.iter().flat_map(|point| [point.x, point.y]);
     coordinates.flat_map(|value| *value.to_repr().inner()).collect()
 }
 
-/// The commitments to the rows of a matrix.
+/// Encodes the commitments to the rows of a matrix.
 pub(super) fn rows(rows: &[Affine]) -> Vec<u8> {
     [b"poly_commitment_begin".as_slice(), &points(rows), b"poly_commitment_end"].concat()
 }
@@ -68,29 +68,29 @@ impl Transcript {
         self.0.dom_sep(name);
     }
 
-    pub(super) fn challenge(&mut self, label: &'static [u8]) -> Result<Scalar, Refused> {
-        self.0.squeeze(label).map_err(|_| Refused::Challenge)
+    pub(super) fn challenge(&mut self, label: &'static [u8]) -> Result<Scalar, ProofError> {
+        self.0.squeeze(label).map_err(|_| ProofError::Challenge)
     }
 
     pub(super) fn challenges(
         &mut self,
         label: &'static [u8],
         count: usize,
-    ) -> Result<Vec<Scalar>, Refused> {
+    ) -> Result<Vec<Scalar>, ProofError> {
         (0..count).map(|_| self.challenge(label)).collect()
     }
 
     /// Reduces the claim that a polynomial sums to `claim` over all bits to a claim about its value
     /// at a random point. A round is a polynomial's coefficients in ascending order without the
-    /// linear one, which makes its values at zero and at one add up to the claim.
+    /// linear one, which is determined because the values at zero and at one add up to the claim.
     pub(super) fn sum_check<const N: usize>(
         &mut self,
         claim: Scalar,
         rounds: &[[Scalar; N]],
-    ) -> Result<(Scalar, Vec<Scalar>), Refused> {
+    ) -> Result<(Scalar, Vec<Scalar>), ProofError> {
         let (mut claim, mut point) = (claim, vec![]);
         for round in rounds {
-            let (constant, higher) = round.split_first().ok_or(Refused::Count)?;
+            let (constant, higher) = round.split_first().ok_or(ProofError::Count)?;
             let linear = higher.iter().fold(claim - constant - constant, |left, one| left - one);
             let said = round.iter().flat_map(|value| *value.to_repr().inner()).collect();
             self.bytes(b"p", said);

@@ -1,47 +1,47 @@
-//! Logs that somebody changed. What a start cannot see, since all of the folder was put in the
-//! place of it, a monitor does: crates/attestor/src/monitor/tests.rs.
+//! Tests of modified logs. A start cannot notice that the whole folder was replaced; a monitor
+//! does: crates/attestor/src/monitor/tests.rs.
 
 use super::*;
 
-/// What somebody does to a log, and what the next start says of it.
+/// Description and modification of a log, and a part of the error of the next start.
 type Case = (&'static str, fn(&Path), &'static str);
 
 const COUNT: u16 = 260;
 
 const CHANGES: &[Case] = &[
     (
-        "the journal ends a line earlier",
+        "the journal ends one line earlier",
         |log| lines(log, |lines| lines.truncate(259)),
         "has 259 attestations of 260",
     ),
     (
-        "the journal ends at a tile's end",
+        "the journal ends at the end of a tile",
         |log| lines(log, |lines| lines.truncate(256)),
         "has 256 attestations of 260",
     ),
     ("the journal is empty", |log| lines(log, Vec::clear), "has 0 attestations of 260"),
     ("the journal ends within a line", |log| cut(log, 9), "has 259 attestations of 260"),
     (
-        "the first line is gone",
+        "the first line is missing",
         |log| lines(log, |lines| drop(lines.remove(0))),
-        "has another place",
+        "wrong index or predecessor",
     ),
     (
         "two lines are swapped",
         |log| lines(log, |lines| lines.swap(7, 8)),
-        "attestation 7 of the journal has another place",
+        "attestation 7 of the journal has the wrong index or predecessor",
     ),
     (
         "the last two lines are swapped",
         |log| lines(log, |lines| lines.swap(258, 259)),
-        "has another place",
+        "wrong index or predecessor",
     ),
     (
-        "a line stands twice",
+        "a line is repeated",
         |log| lines(log, |lines| lines.push(lines[259].clone())),
-        "has another place",
+        "wrong index or predecessor",
     ),
-    ("a line is none", |log| lines(log, |lines| lines[3] = "no line".into()), "hexadecimal"),
+    ("a line is malformed", |log| lines(log, |lines| lines[3] = "no line".into()), "hexadecimal"),
     (
         "a digit of a body was changed",
         |log| lines(log, |lines| digit(&mut lines[3], 100)),
@@ -50,7 +50,7 @@ const CHANGES: &[Case] = &[
     (
         "a digit of the last body was changed",
         |log| lines(log, |lines| digit(&mut lines[259], 100)),
-        "not that of the journal's attestations",
+        "not match the journal's attestations",
     ),
     (
         "a digit of a signature was changed",
@@ -100,7 +100,7 @@ const CHANGES: &[Case] = &[
         "no checkpoint covers it",
     ),
     (
-        "a tile is no number wide",
+        "a tile has a width that is not a number",
         |log| fs::write(public(log, "tile/0/001.p/four"), [0]).unwrap(),
         "no checkpoint covers it",
     ),
@@ -113,7 +113,7 @@ const CHANGES: &[Case] = &[
     ("its signature was changed", |log| byte(log, "checkpoint", 150), "checkpoint"),
     ("the checkpoint is of an earlier size", |log| older(log, 200, COUNT), "the file is missing"),
     (
-        "the log ends an entry earlier",
+        "the log ends one entry earlier",
         |log| {
             older(log, 259, COUNT);
             lines(log, |lines| lines.truncate(259));
@@ -123,28 +123,28 @@ const CHANGES: &[Case] = &[
     (
         "the checkpoint is of another log of this size",
         |log| fork(log),
-        "not that of the journal's attestations",
+        "not match the journal's attestations",
     ),
 ];
 
 #[test]
-fn a_changed_log_is_refused() {
+fn a_modified_log_is_refused() {
     let folder = log_of(COUNT);
     for (what, change, why) in CHANGES {
         let copy = copied(folder.path());
         change(copy.path());
         match open(copy.path()) {
-            Err(LogError::Broken(_, said)) => assert!(said.contains(why), "{what}: {said}"),
+            Err(LogError::Corrupt(_, text)) => assert!(text.contains(why), "{what}: {text}"),
             Err(other) => panic!("{what}: {other}"),
-            Ok(_) => panic!("{what}: was not found"),
+            Ok(_) => panic!("{what}: was not detected"),
         }
     }
     open(folder.path()).unwrap();
 }
 
-/// One entry earlier is what a crash leaves too; what is published then is what was published.
+/// A crash leaves the same state. The start publishes the same checkpoint again.
 #[test]
-fn a_checkpoint_that_is_one_behind_is_made_good_again() {
+fn a_checkpoint_one_entry_behind_is_republished() {
     let folder = log_of(7);
     let before = fs::read(public(folder.path(), "checkpoint")).unwrap();
     older(folder.path(), 6, 7);
@@ -159,12 +159,12 @@ pub(crate) fn copied(folder: &Path) -> TempDir {
     copy
 }
 
-/// A revocation must not be a way to have older signatures left out of the check.
+/// A revocation must not exempt older signatures from the check.
 #[test]
 fn signatures_of_a_revoked_key_are_verified_too() {
     let folder = log_of(5);
     let revoked = [Issuer { revoked_at: Some(1), ..issuers().remove(0) }];
-    let opened = || Log::open(folder.path(), ORIGIN, &revoked, None).map(drop);
+    let opened = || TransparencyLog::open(folder.path(), ORIGIN, &revoked, None).map(drop);
     opened().unwrap();
     lines(folder.path(), |lines| digit(&mut lines[3], usize::MAX));
     let refused = opened().unwrap_err().to_string();
@@ -198,7 +198,7 @@ fn lines(log: &Path, change: impl FnOnce(&mut Vec<String>)) {
     fs::write(path, lines.join("\n")).unwrap();
 }
 
-/// Takes bytes away from the journal's end.
+/// Removes bytes from the journal's end.
 fn cut(log: &Path, count: usize) {
     let path = log.join("private/journal");
     let bytes = fs::read(&path).unwrap();
@@ -224,14 +224,14 @@ fn longer(log: &Path, path: &str) {
     fs::write(path, [bytes, vec![0]].concat()).unwrap();
 }
 
-/// Puts a checkpoint of an earlier size in the place of the newest, as it was then.
+/// Replaces the newest checkpoint with one of an earlier size, as it was then.
 fn older(log: &Path, size: u64, count: u16) {
     let secret = fs::read_to_string(log.join("private/key")).unwrap();
     let secret = signed::unhex(secret.trim_end()).unwrap().try_into().unwrap();
     let mut edge = RightEdge::default();
     let text = fs::read_to_string(log.join("private/journal")).unwrap();
     for line in text.lines().take(usize::from(count)) {
-        let (_, hash) = signed::unverified(&signed::unhex(line).unwrap()).unwrap();
+        let (_, hash) = signed::decode_unverified(&signed::unhex(line).unwrap()).unwrap();
         if edge.size() < size {
             edge.push(leaf_hash(&tlog::entry(&hash))).unwrap();
         }
@@ -241,7 +241,7 @@ fn older(log: &Path, size: u64, count: u16) {
     fs::write(public(log, "checkpoint"), signed.unwrap().write()).unwrap();
 }
 
-/// Puts a checkpoint of as many other entries in the place of the newest.
+/// Replaces the newest checkpoint with one of equally many other entries.
 fn fork(log: &Path) {
     let secret = fs::read_to_string(log.join("private/key")).unwrap();
     let secret = signed::unhex(secret.trim_end()).unwrap().try_into().unwrap();

@@ -1,4 +1,4 @@
-//! Logs whose process, or machine, stopped at some moment.
+//! Tests of logs whose process or machine stopped at an arbitrary moment.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -15,8 +15,8 @@ use super::{
     *,
 };
 
-/// The files that one more attestation changes, in the order in which they are written.
-fn written(count: u16) -> Vec<String> {
+/// Returns the files that one more attestation changes, in the order in which they are written.
+fn written_files(count: u16) -> Vec<String> {
     let (tile, width) = ((count - 1) / 256, (count - 1) % 256 + 1);
     let suffix = if width == 256 { String::new() } else { format!(".p/{width}") };
     let above = (width == 256).then(|| format!("public/tile/1/000.p/{}", count / 256));
@@ -29,9 +29,9 @@ fn written(count: u16) -> Vec<String> {
         .collect()
 }
 
-/// A crash before each file of an append was written, and in the middle of the journal's line.
+/// Crashes before each file of an append, and within the journal's line.
 #[test]
-fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
+fn the_next_start_completes_what_a_crash_interrupted() {
     for count in [1, 2, 256, 257] {
         let before = log_of(count - 1);
         let after = copied(before.path());
@@ -39,7 +39,7 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
         log.sign(body(count - 1), NOON, &key()).unwrap();
         drop(log);
         let checkpoint = fs::read(public(after.path(), "checkpoint")).unwrap();
-        let files = written(count);
+        let files = written_files(count);
         for done in 0..=files.len() {
             let crashed = copied(before.path());
             for file in &files[..done] {
@@ -52,7 +52,8 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
             fs::write(public(crashed.path(), ".checkpoint.new"), "half").unwrap();
             let mut log = open(crashed.path())
                 .unwrap_or_else(|error| panic!("{count}, after {done} files: {error}"));
-            // What was in the journal is published, and as it would have been; the next follows.
+            // The journal's entry is published exactly as without the crash, and the next one
+            // follows.
             let size = log.edge.size();
             assert_eq!(size, u64::from(count) - u64::from(done == 0), "{count}, {done}");
             if done > 0 {
@@ -72,20 +73,20 @@ fn a_crash_at_any_moment_is_made_good_at_the_next_start() {
         let crashed = copied(before.path());
         fs::write(crashed.path().join("private/journal"), &whole[..length]).unwrap();
         let mut log = open(crashed.path()).unwrap();
-        assert_eq!(log.edge.size(), 3, "half a line was never signed for");
+        assert_eq!(log.edge.size(), 3, "no checkpoint covered an incomplete line");
         log.sign(body(9), NOON, &key()).unwrap();
     }
 }
 
 #[test]
-fn a_log_that_cannot_be_written_signs_nothing_more() {
+fn a_failed_write_stops_signing_until_a_restart() {
     let folder = log_of(2);
     let mut log = open(folder.path()).unwrap();
-    // A file stands where the folder of the next partial tile would be made.
+    // A file is in the place of the next partial tile's folder.
     fs::remove_dir_all(public(folder.path(), "tile/0")).unwrap();
     fs::write(public(folder.path(), "tile/0"), "").unwrap();
-    assert!(matches!(log.sign(body(5), NOON, &key()), Err(NotSigned::File)));
-    assert!(matches!(log.sign(body(6), NOON, &key()), Err(NotSigned::File)));
+    assert!(matches!(log.sign(body(5), NOON, &key()), Err(SignError::File)));
+    assert!(matches!(log.sign(body(6), NOON, &key()), Err(SignError::File)));
     drop(log);
     fs::remove_file(public(folder.path(), "tile/0")).unwrap();
     copy_into(&public(log_of(2).path(), "tile/0"), &{
@@ -94,14 +95,14 @@ fn a_log_that_cannot_be_written_signs_nothing_more() {
         tiles
     });
     let log = open(folder.path()).unwrap();
-    assert!(log.has(&body(5).session) && !log.has(&body(6).session));
+    assert!(log.contains(&body(5).session) && !log.contains(&body(6).session));
 }
 
 const ROUNDS: &str = "LOG_ROUND_FOLDER";
 
-/// Signs in a process of its own until it is killed; tells what it would have handed out.
+/// Signs in a separate process until it is killed, and prints every released attestation.
 #[test]
-#[ignore = "is run by the test below, in a process of its own"]
+#[ignore = "runs in a separate process, started by the test below"]
 fn signs_until_it_is_killed() {
     let folder = PathBuf::from(std::env::var(ROUNDS).unwrap());
     let mut log = open(&folder).unwrap();
@@ -111,10 +112,10 @@ fn signs_until_it_is_killed() {
     }
 }
 
-/// Kills it in rounds. All that was handed out has to be in the log that remains, and every
-/// checkpoint that was ever seen consistent with it.
+/// Kills the process in rounds. Every released attestation must be in the log that remains, and
+/// every published checkpoint must be consistent with it.
 #[test]
-fn what_was_handed_out_before_a_kill_is_in_the_log() {
+fn attestations_released_before_a_kill_are_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let known = log_key(folder.path(), ORIGIN).unwrap();
     let mut released = vec![];
@@ -128,7 +129,7 @@ fn what_was_handed_out_before_a_kill_is_in_the_log() {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let reading = std::thread::spawn(move || {
-            // The harness writes its own words before the first of ours.
+            // The test harness prints its own text before the first line.
             let line = |line: String| {
                 let (_, told) = line.split_once("released ")?;
                 let (attestation, inclusion) = told.split_once(' ')?;
@@ -140,7 +141,7 @@ fn what_was_handed_out_before_a_kill_is_in_the_log() {
         child.kill().unwrap();
         child.wait().unwrap();
         released.extend(reading.join().unwrap());
-        // Between the rounds nothing is repaired by hand.
+        // Nothing is repaired by hand between the rounds.
         if round % 5 == 4 {
             drop(open(folder.path()).unwrap());
         }
@@ -154,7 +155,7 @@ fn what_was_handed_out_before_a_kill_is_in_the_log() {
     let mut roots = vec![edge.root()];
     let journal = fs::read_to_string(folder.path().join("private/journal")).unwrap();
     for line in journal.lines() {
-        let (_, hash) = signed::unverified(&signed::unhex(line).unwrap()).unwrap();
+        let (_, hash) = signed::decode_unverified(&signed::unhex(line).unwrap()).unwrap();
         whole.push(tlog::entry(&hash));
         edge.push(leaf_hash(&tlog::entry(&hash))).unwrap();
         roots.push(edge.root());

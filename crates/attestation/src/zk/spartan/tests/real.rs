@@ -1,5 +1,5 @@
-//! Forgeries and mutants of proofs about a connection that was recorded, with the circuit of 19 blocks,
-//! as whoever examines it meets them.
+//! Forgeries and mutants of proofs about a recorded connection, with the circuit of 19 blocks, as
+//! examiners receive them.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,26 +9,27 @@ use std::{
 use bincode::Options as _;
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-use super::super::{Circuit, Kind, Spartan, System, blank, options, values};
+use super::super::{Circuit, CircuitKind, Snark, Spartan, blank_statement, options, values};
 use crate::{
-    attest::{Circumstances, attest},
-    body::{Build, LogPlace, Time},
-    descriptor::{Claim, Descriptor, Mode},
-    evidence::{BadEvidence, Evidence},
+    attest::{AttestationContext, attest},
+    body::{AttestationTimes, AttestorBuild, LogPosition},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
+    error::ExaminationError,
+    evidence::{Evidence, EvidenceError},
     full_reveal::{Capture, Findings},
-    refusal::Refusal,
-    tls::flight::Trust,
+    tls::flight::CertificateTrust,
     zk::{
-        Block, Refused, ServerData, Statement, ZkBackend, ZkError,
+        Block, ProofError, ServerData, Statement, ZkBackend, ZkError,
         verifier::tests::{Deviation, Forger, Node, Sources},
     },
-    zktls::{Hide, Reveal, examine, reveal},
+    zktls::{HidePolicy, Reveal, examine, reveal},
 };
 use spartan2::traits::snark::R1CSSNARKTrait;
 
-/// Written by `a_connection_is_recorded_for_the_tests_of_the_verifier` in `tests/attacks/hidden.rs`.
+/// Written by `a_connection_is_recorded_for_the_tests_of_the_verifier` in
+/// `tests/attacks/hidden.rs`.
 const RECORDED: &[u8] = include_bytes!("recorded.bin");
-/// Within the time of its certificates: 2026-06-01.
+/// Within the validity of its certificates: 2026-06-01.
 const NOW: u64 = 1_780_272_000;
 
 static SPARTAN: LazyLock<Spartan> = LazyLock::new(Spartan::default);
@@ -39,8 +40,8 @@ struct Recorded {
     server: Vec<u8>,
     roots: Vec<TrustAnchor<'static>>,
     descriptor: Descriptor,
-    /// What is told of it, without a proof.
-    told: Reveal,
+    /// The reveal message without a proof.
+    revealed: Reveal,
 }
 
 static CONNECTION: LazyLock<Recorded> = LazyLock::new(|| {
@@ -57,11 +58,12 @@ static CONNECTION: LazyLock<Recorded> = LazyLock::new(|| {
     let secret = secret.try_into().unwrap();
     let descriptor = descriptor();
     let capture = Capture { client: &client, server: &server };
-    let (hide, trust) = (Hide::of(&descriptor), trust(&roots));
-    let told = reveal(capture, &secret, &hide, &Asked::default(), &descriptor.host, &trust);
-    let told = told.unwrap();
+    let (hide, trust) = (HidePolicy::of(&descriptor), trust(&roots));
+    let revealed =
+        reveal(capture, &secret, &hide, &StatementRecorder::default(), &descriptor.host, &trust);
+    let revealed = revealed.unwrap();
     drop(hide);
-    Recorded { secret, client, server, roots, descriptor, told }
+    Recorded { secret, client, server, roots, descriptor, revealed }
 });
 
 fn descriptor() -> Descriptor {
@@ -74,21 +76,21 @@ fn descriptor() -> Descriptor {
         values: std::collections::BTreeMap::new(),
         hidden: vec!["cookie".into()],
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsRequest],
-        claims: vec![Claim { field: "user_id".into(), pointer: "/user/id".into() }],
+        modes: vec![RevealMode::ZktlsRequest],
+        claims: vec![ClaimDescriptor { field: "user_id".into(), pointer: "/user/id".into() }],
     }
 }
 
-fn trust<'a>(roots: &'a [TrustAnchor<'static>]) -> Trust<'a> {
+fn trust<'a>(roots: &'a [TrustAnchor<'static>]) -> CertificateTrust<'a> {
     let now = std::time::Duration::from_secs(NOW);
-    Trust { roots, now: UnixTime::since_unix_epoch(now) }
+    CertificateTrust { roots, now: UnixTime::since_unix_epoch(now) }
 }
 
-/// Takes every proof, and keeps the statement that it was asked about.
+/// Accepts every proof, and records the statement.
 #[derive(Default)]
-struct Asked(Mutex<Option<Statement>>);
+struct StatementRecorder(Mutex<Option<Statement>>);
 
-impl ZkBackend for Asked {
+impl ZkBackend for StatementRecorder {
     fn name(&self) -> &'static str {
         SPARTAN.name()
     }
@@ -112,47 +114,54 @@ impl Recorded {
         Capture { client: &self.client, server: &self.server }
     }
 
-    fn examined(&self, told: &Reveal, backend: &dyn ZkBackend) -> Result<Findings, Refusal> {
-        examine(self.capture(), told, backend, &self.descriptor, &trust(&self.roots))
+    fn examined(
+        &self,
+        revealed: &Reveal,
+        backend: &dyn ZkBackend,
+    ) -> Result<Findings, ExaminationError> {
+        examine(self.capture(), revealed, backend, &self.descriptor, &trust(&self.roots))
     }
 
-    fn statement(&self, told: &Reveal) -> Statement {
-        let asked = Asked::default();
-        self.examined(told, &asked).unwrap();
+    fn statement(&self, revealed: &Reveal) -> Statement {
+        let asked = StatementRecorder::default();
+        self.examined(revealed, &asked).unwrap();
         asked.0.into_inner().unwrap().unwrap()
     }
 
-    /// Another request than the one that was sent, in a header that is seen.
+    /// Returns another request than the sent one, with a change in a visible header.
     fn lie(&self) -> Reveal {
-        let mut told = self.told.clone();
-        let at = told.said.windows(16).position(|part| part == b"application/json").unwrap();
-        told.said[at..at + 16].copy_from_slice(b"text/x-forgeries");
-        told
+        let mut revealed = self.revealed.clone();
+        let at = revealed
+            .request_bytes
+            .windows(16)
+            .position(|part| part == b"application/json")
+            .unwrap();
+        revealed.request_bytes[at..at + 16].copy_from_slice(b"text/x-forgeries");
+        revealed
     }
 
-    /// Why this proof of it is refused: by whoever attests, and by whoever has the evidence.
-    fn refuses(&self, told: &Reveal, proof: Vec<u8>) -> Refused {
-        let told = Reveal { proof, ..told.clone() };
-        let refused = self.examined(&told, &*SPARTAN).unwrap_err();
-        let found = self.examined(&told, &Asked::default()).unwrap();
-        let (body, _) =
-            attest(&found, self.capture(), &self.descriptor, circumstances(), || [0; 16]);
+    /// Returns why this proof is refused, by the attestor and by a verifier of the evidence.
+    fn refuses(&self, revealed: &Reveal, proof: Vec<u8>) -> ProofError {
+        let revealed = Reveal { proof, ..revealed.clone() };
+        let refused = self.examined(&revealed, &*SPARTAN).unwrap_err();
+        let found = self.examined(&revealed, &StatementRecorder::default()).unwrap();
+        let (body, _) = attest(&found, self.capture(), &self.descriptor, context(), || [0; 16]);
         let evidence = Evidence {
             client: self.client.clone(),
             server: self.server.clone(),
-            reveal: told,
+            reveal: revealed,
             descriptor: serde_json::to_string(&self.descriptor).unwrap(),
         };
-        let again = evidence.bears_out(&body, None, &*SPARTAN, &self.roots);
-        assert_eq!(again.map(drop), Err(BadEvidence::Refused(refused.clone())));
-        let Refusal::Zk(ZkError::Proof(refused)) = refused else { panic!("{refused}") };
+        let again = evidence.verify(&body, None, &*SPARTAN, &self.roots);
+        assert_eq!(again.map(drop), Err(EvidenceError::Refused(refused.clone())));
+        let ExaminationError::Zk(ZkError::Proof(refused)) = refused else { panic!("{refused}") };
         refused
     }
 }
 
-fn circumstances() -> Circumstances {
+fn context() -> AttestationContext {
     let now = NOW * 1000;
-    Circumstances {
+    AttestationContext {
         id: [1; 16],
         issuer: [2; 32],
         session: [3; 32],
@@ -163,27 +172,27 @@ fn circumstances() -> Circumstances {
         egress: 0,
         resolver: 0,
         roots_sha256: [5; 32],
-        time: Time { opened: now, closed: now, signed: now },
-        attestor: Build { version: "0.1.0".into(), sha256: [6; 32] },
-        log: LogPlace { index: 0, before: [7; 32] },
+        time: AttestationTimes { opened: now, closed: now, signed: now },
+        attestor: AttestorBuild { version: "0.1.0".into(), sha256: [6; 32] },
+        log: LogPosition { index: 0, previous_hash: [7; 32] },
         blind: [8; 32],
     }
 }
 
-const REAL: Kind = Kind { proves_server: false, blocks: 19 };
+const REAL: CircuitKind = CircuitKind { proves_server: false, blocks: 19 };
 
-/// What spartan2's own verifier says of a proof: the public values that it takes as proved.
+/// Returns the public values that spartan2's own verifier accepts as proved.
 fn spartan2(proof: &[u8]) -> Option<Vec<super::super::Scalar>> {
-    static KEY: LazyLock<<System as R1CSSNARKTrait<super::super::T256HyraxEngine>>::VerifierKey> =
+    static KEY: LazyLock<<Snark as R1CSSNARKTrait<super::super::T256HyraxEngine>>::VerifierKey> =
         LazyLock::new(|| {
-            let circuit = Circuit { statement: blank(REAL), secret: [0; 32] };
-            System::setup(circuit).unwrap().1
+            let circuit = Circuit { statement: blank_statement(REAL), secret: [0; 32] };
+            Snark::setup(circuit).unwrap().1
         });
-    let proof: System = options().deserialize(proof).ok()?;
+    let proof: Snark = options().deserialize(proof).ok()?;
     proof.verify(&KEY).ok()
 }
 
-/// The three forgeries of a request that nobody sent: without any witness, and each convinces
+/// The three forgeries of a request that was not sent: without a witness, and each is accepted by
 /// spartan2.
 #[test]
 fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
@@ -193,12 +202,12 @@ fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
     let public = values(&statement);
     let verifier = SPARTAN.verifier(REAL).unwrap();
     let by_the_rules = Forger::new(&verifier).proof(&public, &Deviation::default()).bytes();
-    assert_eq!(CONNECTION.refuses(&lie, by_the_rules.clone()), Refused::Evaluation);
-    let expected = [Refused::Count, Refused::Option, Refused::Count];
+    assert_eq!(CONNECTION.refuses(&lie, by_the_rules.clone()), ProofError::Evaluation);
+    let expected = [ProofError::Count, ProofError::Option, ProofError::Count];
     for (deviation, expected) in Deviation::convincing().iter().zip(expected) {
         let mut proof = Forger::new(&verifier).proof(&public, deviation).bytes();
         assert_eq!(spartan2(&proof), Some(public.clone()), "{deviation:?}");
-        assert_eq!(CONNECTION.refuses(&lie, proof.clone()), Refused::Size, "{deviation:?}");
+        assert_eq!(CONNECTION.refuses(&lie, proof.clone()), ProofError::Size, "{deviation:?}");
         proof.resize(by_the_rules.len(), 0);
         assert_eq!(CONNECTION.refuses(&lie, proof), expected, "{deviation:?}");
     }
@@ -206,22 +215,22 @@ fn forgeries_about_a_real_connection_are_refused_for_their_structure() {
 
 /// Two honest proofs of one statement.
 static HONEST: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
-    let statement = CONNECTION.statement(&CONNECTION.told);
+    let statement = CONNECTION.statement(&CONNECTION.revealed);
     [0; 2].map(|_| SPARTAN.prove(&statement, &CONNECTION.secret).unwrap())
 });
 
-/// As many as there are of a proof of the small circuit would take hours: a mutant whose structure is
-/// right takes as long as a proof is verified. `ATTACK_MUTANTS=5000` tries as many.
+/// As many mutants as for the small circuit would take hours: a mutant with a valid structure takes
+/// as long as a full verification. `ATTACK_MUTANTS=5000` tries more.
 #[test]
 fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
     let mutants = std::env::var("ATTACK_MUTANTS").map_or(100, |count| count.parse().unwrap());
     let sources = Sources::of(HONEST.clone());
-    let (told, statement) = (&CONNECTION.told, CONNECTION.statement(&CONNECTION.told));
+    let (revealed, statement) = (&CONNECTION.revealed, CONNECTION.statement(&CONNECTION.revealed));
     for proof in &*HONEST {
-        let honest = Reveal { proof: proof.clone(), ..told.clone() };
+        let honest = Reveal { proof: proof.clone(), ..revealed.clone() };
         assert!(CONNECTION.examined(&honest, &*SPARTAN).is_ok());
     }
-    // One after another: a verification is spread over all cores itself.
+    // In sequence: a verification uses all cores itself.
     let refusals: Vec<_> = (0..mutants)
         .filter_map(|seed| sources.mutant(seed).map(|mutant| (seed, mutant)))
         .map(|(seed, mutant)| (seed, SPARTAN.verify(&statement, &mutant)))
@@ -229,7 +238,10 @@ fn no_mutant_of_a_real_proof_is_accepted_and_none_panics() {
     let accepted: Vec<_> = refusals.iter().filter(|(_, refused)| refused.is_ok()).collect();
     assert!(accepted.is_empty(), "{accepted:?}");
     let structure = refusals.iter().filter(|(_, refused)| {
-        matches!(refused, Err(ZkError::Proof(Refused::Size | Refused::Count | Refused::Option)))
+        matches!(
+            refused,
+            Err(ZkError::Proof(ProofError::Size | ProofError::Count | ProofError::Option))
+        )
     });
     let structure = structure.count();
     assert!(structure > refusals.len() / 4 && structure < refusals.len(), "{structure}");
@@ -248,31 +260,31 @@ fn unequal_lengths_of_a_real_proof_are_errors_and_no_panic() {
     *proof.parts().swap_remove(2).parts().swap_remove(0) = Node::List(fewer);
     let proof = proof.bytes();
     assert!(catch_unwind(AssertUnwindSafe(|| spartan2(&proof))).is_err(), "spartan2 panics");
-    assert_eq!(CONNECTION.refuses(&CONNECTION.told, proof), Refused::Size);
+    assert_eq!(CONNECTION.refuses(&CONNECTION.revealed, proof), ProofError::Size);
 }
 
-/// Of each circuit an honest proof is accepted, and it is one of its own statement and circuit alone.
-/// That of 19 blocks is proved above; the two largest take gigabytes: `ATTACK_LARGE=1` proves them.
+/// An honest proof is accepted for each circuit, and only for its own statement and circuit. The
+/// one of 19 blocks is proved above; the two largest take gigabytes: `ATTACK_LARGE=1` proves them.
 #[test]
 fn an_honest_proof_of_each_circuit_is_accepted() {
     let large = std::env::var("ATTACK_LARGE").is_ok();
-    let statement = CONNECTION.statement(&CONNECTION.told);
+    let statement = CONNECTION.statement(&CONNECTION.revealed);
     for (kind, _) in super::super::CIRCUITS {
         if kind == REAL || kind.blocks > 64 && !large {
             continue;
         }
-        // One that fits into no smaller one.
+        // A statement that fits into no smaller circuit.
         let mut statement = statement.clone();
         if kind.proves_server {
             statement.server = ServerData::Proved(CONNECTION.server_iv(&statement.transcript));
         }
         statement.blocks.resize(kind.blocks, Block::BLANK);
-        assert_eq!(Kind::of(&statement), Ok(kind));
+        assert_eq!(CircuitKind::of(&statement), Ok(kind));
         let proof = SPARTAN.prove(&statement, &CONNECTION.secret).unwrap();
         assert_eq!(SPARTAN.verify(&statement, &proof), Ok(()), "{kind:?}");
         let mut other = statement.clone();
         other.blocks[kind.blocks - 1].nonce[11] ^= 1;
-        let refused = Err(ZkError::Proof(Refused::PublicValues));
+        let refused = Err(ZkError::Proof(ProofError::PublicValues));
         assert_eq!(SPARTAN.verify(&other, &proof), refused, "{kind:?}");
         other.blocks.truncate(kind.blocks - 50);
         assert!(SPARTAN.verify(&other, &proof).is_err(), "{kind:?}");
@@ -281,7 +293,7 @@ fn an_honest_proof_of_each_circuit_is_accepted() {
 
 impl Recorded {
     fn server_iv(&self, transcript: &[u8; 32]) -> [u8; 12] {
-        let suite = crate::tls::schedule::Suite::ChaCha20Poly1305Sha256;
+        let suite = crate::tls::key_schedule::Suite::ChaCha20Poly1305Sha256;
         suite.iv(&suite.application_traffic(&self.secret, transcript).server).unwrap()
     }
 }

@@ -1,22 +1,21 @@
-//! Where a malicious prover leaves the rules: in what it commits to, and in which lengths and options.
+//! The deviations of a malicious prover: in its commitments, and in lengths and options.
 
 use super::super::Scalar;
 
-/// What a forger deviates with; by itself nothing: a false statement, otherwise by the rules.
+/// The deviations of a forger; without any it proves a false statement according to the protocol.
 #[derive(Debug, Clone, Default)]
 pub(in crate::zk) struct Deviation {
-    /// The witness that is committed to, of any length; zeros, as many as there should be, where
-    /// none is said.
+    /// The committed witness, of any length; zeros of the correct length if `None`.
     pub(in crate::zk) witness: Option<Vec<Scalar>>,
-    /// How many public values the random instance has.
+    /// Number of public values of the random instance.
     pub(in crate::zk) random_public: Option<usize>,
-    /// The witness is committed to once more, once all challenges are known.
+    /// Commits to the witness once more, after all challenges are known.
     pub(in crate::zk) late: Option<Late>,
-    /// Rows of commitments beyond the last round, which cancel the public values.
+    /// Rows of commitments after the last round, which cancel the public values.
     pub(in crate::zk) more_rounds: bool,
 }
 
-/// Where a late commitment is put: into an option that the circuit does not have.
+/// The place of a late commitment: an option that the circuit does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::zk) enum Late {
     Shared,
@@ -24,7 +23,7 @@ pub(in crate::zk) enum Late {
 }
 
 impl Deviation {
-    /// The three that convince spartan2.
+    /// Returns the three deviations that spartan2 accepts.
     pub(in crate::zk) fn convincing() -> [Self; 3] {
         [
             Self { random_public: Some(0), ..Self::default() },
@@ -33,7 +32,7 @@ impl Deviation {
         ]
     }
 
-    /// Whether the challenges of the checks have to be those of an honest proof.
+    /// Returns whether the challenges of the checks must be those of an honest proof.
     pub(super) const fn has_challenges(&self) -> bool {
         self.random_public.is_none() && !self.more_rounds
     }

@@ -1,5 +1,5 @@
-//! A malicious prover: commits to any witness of the checks, of any length, and answers everything
-//! after that as an honest one does. What its claims are is its own choice.
+//! A malicious prover: commits to any witness of the checks, of any length, and computes everything
+//! after that honestly. It chooses its claims freely.
 
 use ff::Field as _;
 use spartan2::provider::traits::{DlogGroup as _, DlogGroupExt as _};
@@ -47,7 +47,7 @@ impl<'a> Forger<'a> {
         Committed { values, blinds, rows }
     }
 
-    /// A proof of these public values, whatever they are.
+    /// Creates a proof of these public values, true or not.
     pub(in crate::zk) fn proof(&mut self, public: &[Scalar], deviation: &Deviation) -> Node {
         let verifier = self.verifier;
         let mut transcript = Transcript::new();
@@ -86,8 +86,8 @@ impl<'a> Forger<'a> {
         Node::Fields(vec![instance, checks.node(last + 1), random, cross_term, snark, evaluation])
     }
 
-    /// The checks, with all messages of the sum-checks zero. With the deviations that make every
-    /// challenge zero, all of their witness is.
+    /// Creates the checks, with all messages of the sum-checks zero. With the deviations that make
+    /// every challenge zero, all of their witness is zero.
     fn checks(
         &mut self,
         public: &[Scalar],
@@ -109,7 +109,7 @@ impl<'a> Forger<'a> {
                 let r: Scalar = challenges[rounds.outer];
                 row[3] = r.square();
             } else if honest && round == rounds.challenges() {
-                // z = (1 - y)·evaluation + y·public has to be zero.
+                // z = (1 - y)·evaluation + y·public must be zero.
                 let point = &challenges[rounds.outer + 1..];
                 let weighted = -point[0] * evaluate_short(&constant, &point[1..]);
                 evaluation = weighted * (Scalar::ONE - point[0]).invert().unwrap();
@@ -143,8 +143,8 @@ impl<'a> Forger<'a> {
         Checks { challenges, public, witness: join(rows), evaluation }
     }
 
-    /// Folds the checks with an instance of zeros: that instance, the cross-term, and the proof of
-    /// what comes of it.
+    /// Folds the checks with an instance of zeros. Returns that instance, the cross-term, and the
+    /// proof of the folded instance.
     fn folded(
         &mut self,
         checks: &Checks,
@@ -185,7 +185,7 @@ impl<'a> Forger<'a> {
         [random, points(&cross_term.rows), snark]
     }
 
-    /// Spartan's proof of a relaxed instance, of whatever vectors there are.
+    /// Creates Spartan's proof of a relaxed instance, from vectors of any length.
     fn relaxed(
         &self,
         witness: &Committed,
@@ -198,8 +198,8 @@ impl<'a> Forger<'a> {
         let rounds = shape.rounds();
         transcript.scalars(b"u_relaxed", &[u]);
         transcript.scalars(b"X_relaxed", public);
-        // The columns as the verifier adds them up: the witness, from the first one, and the
-        // public values, after the columns of the rounds.
+        // The columns as the verifier adds them: the witness, from the first one, and the public
+        // values, after the columns of the rounds.
         let mut assignment = vec![Scalar::ZERO; 1 << rounds.inner];
         assignment[..witness.values.len()].copy_from_slice(&witness.values);
         for (at, value) in [u].iter().chain(public).enumerate() {
@@ -262,7 +262,7 @@ impl<'a> Forger<'a> {
         let point = Point::vartime_multiscalar_mul(weights, rows, false).unwrap();
         transcript.domain(b"inner product argument (linear)");
         transcript.points(b"U", &[point.affine(), value]);
-        // Nothing has to be hidden: the blinds alone are not zero.
+        // Nothing has to be hidden: only the blinds must not be zero.
         let (delta_blind, beta_blind) = (self.blind(), self.blind());
         let delta = (Point::group(&verifier.main.blind) * delta_blind).affine();
         let beta = (Point::group(&verifier.small.blind) * beta_blind).affine();

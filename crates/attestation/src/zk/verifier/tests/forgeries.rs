@@ -1,10 +1,10 @@
-//! Forgeries that spartan2's own verifier accepts. The public values are of no witness: 4 is the
+//! Forgeries that spartan2's own verifier accepts. The public values have no witness: 4 is the
 //! square of 2 and of -2, and neither times 4 is 9.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{
-    super::{Refused, Scalar},
+    super::{ProofError, Scalar},
     deviation::{Deviation, Late},
     forger::Forger,
     small::{FOUR_ROWS, ONE_ROW},
@@ -19,15 +19,16 @@ fn forged(deviation: &Deviation) -> Vec<u8> {
     Forger::new(&ONE_ROW.verifier).proof(&false_values(), deviation).bytes()
 }
 
-/// The forger is one: by the rules alone it proves nothing, and each deviation convinces spartan2.
+/// The forger works: according to the protocol it proves nothing, and spartan2 accepts each
+/// deviation.
 #[test]
 fn a_malicious_prover_needs_its_deviation() {
     let by_the_rules = forged(&Deviation::default());
     assert_eq!(ONE_ROW.spartan2(&by_the_rules), None);
     assert_eq!(
         ONE_ROW.verifier.verify(&false_values(), &by_the_rules),
-        Err(Refused::Evaluation),
-        "everything holds but the witness's evaluation"
+        Err(ProofError::Evaluation),
+        "only the witness's evaluation fails"
     );
     for deviation in Deviation::convincing() {
         let accepted = ONE_ROW.spartan2(&forged(&deviation));
@@ -40,15 +41,16 @@ fn each_forgery_is_refused_for_its_structure() {
     for deviation in Deviation::convincing() {
         let proof = forged(&deviation);
         let refused = ONE_ROW.verifier.verify(&false_values(), &proof);
-        assert_eq!(refused, Err(Refused::Size), "{deviation:?}");
+        assert_eq!(refused, Err(ProofError::Size), "{deviation:?}");
     }
 }
 
-/// The size alone does not decide: other lists are made shorter or longer until it is right again.
+/// The length alone does not decide: other lists are made shorter or longer until it is correct
+/// again.
 #[test]
 fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     let size = ONE_ROW.verifier.layout.bytes();
-    let expected = [Refused::Count, Refused::Option, Refused::Count];
+    let expected = [ProofError::Count, ProofError::Option, ProofError::Count];
     for (deviation, expected) in Deviation::convincing().iter().zip(expected) {
         let mut proof = forged(deviation);
         proof.resize(size, 0);
@@ -60,7 +62,7 @@ fn each_forgery_of_the_right_size_is_refused_for_its_structure() {
     }
 }
 
-/// Unequal lengths of lists that are folded together: a panic in spartan2, an error here.
+/// Unequal lengths of lists that are folded together cause a panic in spartan2 and an error here.
 #[test]
 fn unequal_lengths_are_errors_and_no_panic() {
     let mut proof = Node::of(&ONE_ROW.prove());
@@ -73,7 +75,7 @@ fn unequal_lengths_are_errors_and_no_panic() {
     let spartan2 = catch_unwind(AssertUnwindSafe(|| ONE_ROW.spartan2(&proof)));
     assert!(spartan2.is_err(), "spartan2 panics");
     let public = ONE_ROW.circuit.public();
-    assert_eq!(ONE_ROW.verifier.verify(&public, &proof), Err(Refused::Size));
+    assert_eq!(ONE_ROW.verifier.verify(&public, &proof), Err(ProofError::Size));
 }
 
 #[test]
@@ -82,19 +84,19 @@ fn a_witness_of_several_rows_is_forged_as_little() {
     let [deviation, ..] = Deviation::convincing();
     let proof = Forger::new(&FOUR_ROWS.verifier).proof(&public, &deviation).bytes();
     assert_eq!(FOUR_ROWS.spartan2(&proof), Some(public.to_vec()));
-    assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(Refused::Size));
+    assert_eq!(FOUR_ROWS.verifier.verify(&public, &proof), Err(ProofError::Size));
 }
 
-/// A forger may commit to any witness, and to one of any length.
+/// A forger may commit to any witness of any length.
 #[test]
 fn no_witness_proves_what_does_not_hold() {
     let numbers = |count: u64| (1..=count).map(Scalar::from).collect::<Vec<_>>();
     for (count, expected) in [
-        (2048, Refused::Evaluation),
-        (1, Refused::Evaluation),
-        (0, Refused::Size),
-        (2049, Refused::Size),
-        (3 * 2048, Refused::Size),
+        (2048, ProofError::Evaluation),
+        (1, ProofError::Evaluation),
+        (0, ProofError::Size),
+        (2049, ProofError::Size),
+        (3 * 2048, ProofError::Size),
     ] {
         let deviation = Deviation { witness: Some(numbers(count)), ..Deviation::default() };
         let proof = forged(&deviation);
@@ -102,8 +104,8 @@ fn no_witness_proves_what_does_not_hold() {
     }
 }
 
-/// With each way to deviate, and in each list of what comes of it, any other length: refused for the
-/// structure, also where the size is right again.
+/// Every deviation, and in each list of its proof every other length, is refused because of the
+/// structure, also if the length is correct again.
 #[test]
 fn no_length_and_no_option_is_the_provers_choice() {
     let mut all = vec![];
@@ -134,7 +136,7 @@ fn refused_for_its_structure(proof: &Node, what: &str) {
     for size in [proof.len(), ONE_ROW.verifier.layout.bytes()] {
         proof.resize(size, 0);
         let refused = ONE_ROW.verifier.verify(&false_values(), &proof).unwrap_err();
-        let structure = [Refused::Size, Refused::Count, Refused::Option];
+        let structure = [ProofError::Size, ProofError::Count, ProofError::Option];
         assert!(structure.contains(&refused), "{what}: {refused}");
     }
 }

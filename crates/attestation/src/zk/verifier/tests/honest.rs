@@ -1,8 +1,8 @@
-//! What honest provers make is accepted, and the keys are the pinned ones.
+//! Tests that honest proofs are accepted, and that the keys are the pinned ones.
 
 use super::super::Scalar;
 use super::{
-    super::Refused,
+    super::ProofError,
     small::{FOUR_ROWS, ONE_ROW},
 };
 use ff::Field as _;
@@ -26,12 +26,12 @@ fn a_proof_is_one_of_its_public_values_alone() {
     let [square, cube] = ONE_ROW.circuit.public();
     for other in [vec![square, cube + Scalar::ONE], vec![square], vec![square, cube, cube], vec![]]
     {
-        assert_eq!(ONE_ROW.verifier.verify(&other, &proof), Err(Refused::PublicValues));
+        assert_eq!(ONE_ROW.verifier.verify(&other, &proof), Err(ProofError::PublicValues));
     }
 }
 
 #[test]
 fn a_proof_is_one_of_its_circuit_alone() {
     let public = FOUR_ROWS.circuit.public();
-    assert_eq!(FOUR_ROWS.verifier.verify(&public, &ONE_ROW.prove()), Err(Refused::Size));
+    assert_eq!(FOUR_ROWS.verifier.verify(&public, &ONE_ROW.prove()), Err(ProofError::Size));
 }

@@ -1,4 +1,5 @@
-//! The verifier against spartan2's own, against a malicious prover, and against mutants of a proof.
+//! Tests of the verifier against spartan2's own, against a malicious prover, and against mutants of
+//! a proof.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Structural mutants of a proof: parts dropped, added, repeated, swapped, emptied, there or not,
-//! zero, the identity, or of another proof.
+//! Structural mutants of a proof: parts are removed, added, repeated, swapped, emptied, made absent
+//! or present, zero, the identity, or taken from another proof.
 
 #[cfg(test)]
 use rayon::prelude::*;
@@ -12,7 +12,7 @@ use super::{
 #[cfg(test)]
 const MUTANTS: u64 = 100_000;
 
-/// Numbers that look random and are the same in every run (`SplitMix64`).
+/// Pseudorandom numbers with a fixed seed (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
@@ -28,11 +28,11 @@ impl Numbers {
     }
 }
 
-/// Parts to take from: of another proof of the same statement, of one of another circuit.
+/// Proofs to take parts from: of the same statement, and of another circuit.
 pub(in crate::zk) struct Sources {
     proof: Node,
     others: [Node; 2],
-    /// The proofs of the statement as they were made.
+    /// The unmodified proofs of the statement.
     honest: [Vec<u8>; 2],
 }
 
@@ -43,14 +43,14 @@ impl Sources {
         Self { proof, others: [other, Node::of(&FOUR_ROWS.prove())], honest }
     }
 
-    /// To mutate this proof, with parts of another one of the same statement.
+    /// Mutates this proof, with parts of another one of the same statement.
     #[cfg(test)]
     pub(in crate::zk) fn of(honest: [Vec<u8>; 2]) -> Self {
         let [proof, other] = honest.each_ref().map(|proof| Node::of(proof));
         Self { proof, others: [other, Node::of(&ONE_ROW.prove())], honest }
     }
 
-    /// A mutant; `None` where it is none, but a proof that somebody made.
+    /// Returns a mutant, or `None` if the mutation gave an honest proof.
     #[cfg(test)]
     pub(in crate::zk) fn mutant(&self, seed: u64) -> Option<Vec<u8>> {
         let mut numbers = Numbers(seed);
@@ -67,7 +67,8 @@ impl Sources {
     }
 }
 
-/// A part, each kind of part about as likely as any other: most are the 2,048 values of one list.
+/// Selects a part, with similar probability for each kind of part: most parts are the 2,048 values
+/// of one list.
 fn chosen<'a>(node: &'a mut Node, numbers: &mut Numbers) -> &'a mut Node {
     let inner = !node.parts().is_empty();
     if !inner || numbers.below(6) == 0 {
@@ -108,7 +109,7 @@ fn mutate(tree: &mut Node, sources: &Sources, numbers: &mut Numbers) {
         (Node::Scalar(bytes), 0..=2) => *bytes = [0; 32],
         (Node::Scalar(bytes), 3) => *bytes = [0xff; 32],
         (Node::Scalar(bytes), 4) => bytes[numbers.below(32)] ^= 1 << numbers.below(8),
-        // The identity, a point that is none, flags that nobody sets, and the point's negative.
+        // The identity, an invalid point, unused flags, and the negated point.
         (Node::Point(bytes), 0) => {
             *bytes = [0; 33];
             bytes[0] = 0x40;
@@ -121,11 +122,11 @@ fn mutate(tree: &mut Node, sources: &Sources, numbers: &mut Numbers) {
     }
 }
 
-/// For the fuzz target: up to four mutations, each by eight of these bytes; or, where the first
-/// byte is odd, the rest as they are.
+/// For the fuzz target: applies up to four mutations, each determined by eight of these bytes; if
+/// the first byte is odd, the rest is the proof itself.
 ///
 /// # Panics
-/// Where what came of it is accepted and is no proof that was made.
+/// Panics if the result is accepted and is not an honest proof.
 #[cfg(fuzzing)]
 pub fn refuse(bytes: &[u8]) {
     static SOURCES: std::sync::LazyLock<Sources> = std::sync::LazyLock::new(Sources::made);
@@ -149,7 +150,7 @@ pub fn refuse(bytes: &[u8]) {
 fn no_mutant_is_accepted_and_none_panics() {
     let sources = Sources::made();
     assert_eq!(ONE_ROW.verifier.verify(&ONE_ROW.circuit.public(), &sources.proof.bytes()), Ok(()));
-    // Some mutations change nothing: a few more are made than needed.
+    // Some mutations change nothing: a few more are applied than needed.
     let seeds = 0..MUTANTS + MUTANTS / 4;
     let results: Vec<_> = seeds
         .into_par_iter()

@@ -1,10 +1,10 @@
-//! What a prover computes with: sum-checks, openings, and the parts of a proof as nodes.
+//! Computations of a prover: sum-checks, openings, and the parts of a proof as nodes.
 
 use ff::{Field as _, PrimeField as _};
 use halo2curves::group::GroupEncoding as _;
 
 use super::{
-    super::{Affine, CHECKS_WIDTH, Scalar, Transcript, checks::PUBLIC, eq_table},
+    super::{Affine, CHECKS_WIDTH, Scalar, Transcript, checks::PUBLIC_VALUES, eq_table},
     tree::Node,
 };
 
@@ -18,14 +18,14 @@ pub(super) struct Committed {
 /// The checks' instance and its witness.
 pub(super) struct Checks {
     pub(super) challenges: Vec<Scalar>,
-    pub(super) public: [Scalar; PUBLIC],
+    pub(super) public: [Scalar; PUBLIC_VALUES],
     pub(super) witness: Committed,
-    /// What the last round commits to.
+    /// The value that the last round commits to.
     pub(super) evaluation: Scalar,
 }
 
 impl Checks {
-    /// Where the witness is evaluated.
+    /// Returns the point at which the witness is evaluated.
     pub(super) fn point(&self, outer: usize) -> &[Scalar] {
         &self.challenges[outer + 2..]
     }
@@ -83,7 +83,7 @@ pub(super) fn sum_check<const N: usize>(
     (rounds, point)
 }
 
-/// The coefficients of the polynomial with these values at 0, 1, 2, … (Lagrange).
+/// Returns the coefficients of the polynomial with these values at 0, 1, 2, … (Lagrange).
 fn interpolated(values: &[Scalar]) -> Vec<Scalar> {
     let mut sum = vec![Scalar::ZERO; values.len()];
     for (own, value) in values.iter().enumerate() {
@@ -125,7 +125,7 @@ pub(super) fn join(rows: Vec<Committed>) -> Committed {
     all
 }
 
-/// The sum of one vector and a multiple of another; of its commitments nobody asks.
+/// Adds a multiple of a vector to another one; the commitments of the sum are not needed.
 pub(super) fn add(left: &Committed, right: &Committed, factor: Scalar) -> Committed {
     let sum = |left: &[Scalar], right: &[Scalar]| {
         left.iter().zip(right).map(|(left, right)| *left + factor * right).collect()

@@ -79,7 +79,7 @@ impl SpartanCircuit<T256HyraxEngine> for Small {
     }
 }
 
-/// A circuit with its keys at spartan2 and its verifier here.
+/// A circuit with its keys for spartan2 and its verifier here.
 pub(super) struct Setup {
     pub(super) circuit: Small,
     pub(super) keys: Keys,
@@ -103,7 +103,7 @@ impl Setup {
         options().serialize(&proof.0).unwrap()
     }
 
-    /// What spartan2's own verifier says: the public values that it takes as proved.
+    /// Returns the public values that spartan2's own verifier accepts as proved.
     pub(super) fn spartan2(&self, proof: &[u8]) -> Option<Vec<Scalar>> {
         let proof: System = options().deserialize(proof).ok()?;
         proof.verify(&self.keys.1).ok()

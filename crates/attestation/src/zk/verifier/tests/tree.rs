@@ -1,5 +1,5 @@
-//! A proof as a tree, as its encoding has it: to be read without any expectation of lengths, changed
-//! anywhere, and written again.
+//! A proof as a tree that follows its encoding: it is parsed without expected lengths, modified
+//! anywhere, and encoded again.
 
 /// A part of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(in crate::zk) enum Node {
     Fields(Vec<Node>),
 }
 
-/// What a part may be.
+/// The type of a part.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     Scalar,
@@ -25,7 +25,7 @@ pub(super) fn list(of: Kind) -> Kind {
     Kind::List(Box::new(of))
 }
 
-/// The type of a proof in spartan2 0.9.
+/// Returns the type of a proof in spartan2 0.9.
 pub(super) fn proof() -> Kind {
     use Kind::{Fields, Option, Point, Scalar};
     let commitment = || Kind::List(Box::new(Point));
@@ -111,7 +111,7 @@ impl Node {
         node
     }
 
-    /// The parts directly under this one.
+    /// Returns the direct parts of this one.
     pub(in crate::zk) fn parts(&mut self) -> Vec<&mut Self> {
         match self {
             Self::List(nodes) | Self::Fields(nodes) => nodes.iter_mut().collect(),

@@ -1,4 +1,4 @@
-//! Attestors that are not what they say.
+//! Attestors that impersonate others or sign for other bytes.
 
 use std::{
     net::SocketAddr,
@@ -12,13 +12,13 @@ use attestation::{
     attest::capture_hash,
     full_reveal::Capture,
     protocol::{
-        ALPN, EXPORTER, FromAttestor, FromProver, LONGEST_FROM_PROVER, Opened, Receipt,
-        SignedReceipt, Welcome,
+        ALPN, AttestorMessage, ConnectionLimits, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES,
+        ProverMessage, Receipt, SignedReceipt, Welcome,
     },
 };
 use ed25519_dalek::SigningKey;
 use jobs::frames;
-use prover::Address;
+use prover::AttestorAddress;
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer, version::TLS13};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -26,43 +26,43 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::raw::Raw;
+use crate::raw::RawProver;
 
 type Mangle = fn(&mut Vec<u8>);
 
-/// One that counts what it is told that it was not to be told.
-pub(crate) struct FalseWitness {
-    address: Address,
+/// A dishonest attestor that counts the messages which it must not receive.
+pub(crate) struct FakeAttestor {
+    address: AttestorAddress,
     heard: Arc<AtomicUsize>,
 }
 
-impl FalseWitness {
-    /// Passes the welcome of a true one on, in a channel of its own.
-    pub(crate) async fn between(to: &Address) -> Self {
+impl FakeAttestor {
+    /// Forwards the welcome of a true attestor over a channel of its own.
+    pub(crate) async fn forwarding(to: &AttestorAddress) -> Self {
         let true_one = to.clone();
         Self::start(to.keys.clone(), move |mut stream, heard| async move {
-            let mut there = Raw::connect_to(&true_one).await;
-            let welcome = there.hear().await?;
-            say(&mut stream, &welcome).await?;
-            hear(&mut stream).await?;
+            let mut there = RawProver::connect_to(&true_one).await;
+            let welcome = there.receive().await?;
+            send(&mut stream, &welcome).await?;
+            receive(&mut stream).await?;
             heard.fetch_add(1, Ordering::SeqCst);
             Some(())
         })
         .await
     }
 
-    /// Relays honestly, and signs for other bytes than those that passed.
-    pub(crate) async fn that_mangles(platform: SocketAddr, mangle: Mangle) -> Self {
+    /// Relays honestly, and signs for other bytes than the relayed ones.
+    pub(crate) async fn mangling(platform: SocketAddr, mangle: Mangle) -> Self {
         let key = SigningKey::from_bytes(&[5; 32]);
         let public = key.verifying_key().to_bytes();
         Self::start(vec![public], move |mut stream, heard| async move {
             let channel = stream.get_ref().1;
-            let channel = channel.export_keying_material([0; 32], EXPORTER, None).ok()?;
+            let channel = channel.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
             let welcome = Welcome::new(&key, (0, u64::MAX), &channel);
-            say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-            hear(&mut stream).await?;
+            send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
+            receive(&mut stream).await?;
             let id = [3; 16];
-            say(&mut stream, &FromAttestor::Opened(bounds(id))).await?;
+            send(&mut stream, &AttestorMessage::Opened(announced_limits(id))).await?;
             let (client, mut server) = relay(&mut stream, platform, |_| ()).await?;
             mangle(&mut server);
             let capture = capture_hash(&id, Capture { client: &client, server: &server });
@@ -76,8 +76,8 @@ impl FalseWitness {
                 address: vec![127, 0, 0, 1],
             };
             let receipt = SignedReceipt::new(receipt, &key).ok()?;
-            say(&mut stream, &FromAttestor::Receipt(receipt)).await?;
-            hear(&mut stream).await?;
+            send(&mut stream, &AttestorMessage::Receipt(receipt)).await?;
+            receive(&mut stream).await?;
             heard.fetch_add(1, Ordering::SeqCst);
             Some(())
         })
@@ -101,47 +101,48 @@ impl FalseWitness {
             let stream = acceptor.accept(stream).await.ok()?;
             talk(stream, counted).await
         });
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         Self { address, heard }
     }
 
-    pub(crate) fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> AttestorAddress {
         self.address.clone()
     }
 
-    /// How much it heard, once there was time for more.
-    pub(crate) async fn heard(&self) -> usize {
+    /// Returns the number of forbidden messages, after waiting for more.
+    pub(crate) async fn forbidden_messages(&self) -> usize {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         self.heard.load(Ordering::SeqCst)
     }
 }
 
-/// What an attestor says that it takes.
-pub(crate) const fn bounds(id: [u8; 16]) -> Opened {
+/// Returns the limits that an attestor announces.
+pub(crate) const fn announced_limits(id: [u8; 16]) -> ConnectionLimits {
     let (bytes, time) = (1 << 20, 600_000);
-    Opened { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
+    ConnectionLimits { id, time: 30_000, up: bytes, down: bytes, proving: time, examining: time }
 }
 
-/// Passes all on until the prover says that it is over; both directions.
+/// Relays all bytes until the prover sends `End`, and returns both directions.
 pub(crate) async fn relay(
     stream: &mut TlsStream<TcpStream>,
     platform: SocketAddr,
-    keep: impl Fn(&FromProver),
+    keep: impl Fn(&ProverMessage),
 ) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut there = TcpStream::connect(platform).await.ok()?;
     let (mut client, mut server) = (vec![], vec![]);
     loop {
         let mut buffer = [0; 4096];
-        // The prover speaks first, then each in turn: TLS 1.3 and one request.
-        let message = hear(stream).await?;
+        // The prover speaks first, then both in turn: TLS 1.3 and one request.
+        let message = receive(stream).await?;
         keep(&message);
         match message {
-            FromProver::Data(bytes) => {
+            ProverMessage::Data(bytes) => {
                 client.extend(&bytes);
                 there.write_all(&bytes).await.ok()?;
             }
-            FromProver::End => return Some((client, server)),
-            FromProver::Open(_) | FromProver::Reveal(_) => return None,
+            ProverMessage::End => return Some((client, server)),
+            ProverMessage::Open(_) | ProverMessage::Reveal(_) => return None,
         }
         let pause = std::time::Duration::from_millis(200);
         while let Ok(Ok(read)) = tokio::time::timeout(pause, there.read(&mut buffer)).await {
@@ -149,12 +150,12 @@ pub(crate) async fn relay(
                 break;
             }
             server.extend(&buffer[..read]);
-            say(stream, &FromAttestor::Data(buffer[..read].to_vec())).await?;
+            send(stream, &AttestorMessage::Data(buffer[..read].to_vec())).await?;
         }
     }
 }
 
-/// TLS with a certificate of the moment, as attestors have it.
+/// TLS with an ephemeral certificate, as attestors use it.
 pub(crate) fn acceptor() -> TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(vec!["attestor.invalid".into()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -168,11 +169,14 @@ pub(crate) fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-pub(crate) async fn say(stream: &mut TlsStream<TcpStream>, message: &FromAttestor) -> Option<()> {
+pub(crate) async fn send(
+    stream: &mut TlsStream<TcpStream>,
+    message: &AttestorMessage,
+) -> Option<()> {
     frames::write(stream, &message.write().ok()?).await.ok()
 }
 
-pub(crate) async fn hear(stream: &mut TlsStream<TcpStream>) -> Option<FromProver> {
-    let message = frames::read(stream, LONGEST_FROM_PROVER).await.ok()??;
-    FromProver::read(&message).ok()
+pub(crate) async fn receive(stream: &mut TlsStream<TcpStream>) -> Option<ProverMessage> {
+    let message = frames::read(stream, MAX_PROVER_MESSAGE_BYTES).await.ok()??;
+    ProverMessage::read(&message).ok()
 }

@@ -1,5 +1,5 @@
-//! A connection between a real client and a real server of rustls, recorded as a witness would, and
-//! the means of somebody who knows its secrets to change it.
+//! A connection between a real client and a real server of rustls, recorded as an attestor would,
+//! for modification with its secrets.
 
 use std::{
     io::{Read as _, Write as _},
@@ -7,8 +7,8 @@ use std::{
 };
 
 use attestation::{
-    Refusal, Suite, Trust,
-    descriptor::{Claim, Descriptor, Mode},
+    CertificateTrust, ExaminationError, Suite,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     full_reveal::{Capture, Findings, examine},
 };
 use rcgen::{
@@ -22,7 +22,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, TrustAnchor, UnixTime},
 };
 
-use crate::anybody::Anybody;
+use crate::any_certificate::AnyCertificate;
 
 pub(crate) const HOST: &str = "platform.test";
 pub(crate) const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
@@ -41,7 +41,10 @@ pub(crate) fn request_with(headers: &str) -> Vec<u8> {
 }
 
 pub(crate) fn descriptor() -> Descriptor {
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     Descriptor {
         platform: 1,
         version: 3,
@@ -51,34 +54,34 @@ pub(crate) fn descriptor() -> Descriptor {
         hidden: vec!["cookie".into()],
         values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
-        modes: vec![Mode::FullReveal],
+        modes: vec![RevealMode::FullReveal],
         claims: vec![claim("user_id", "/user/id"), claim("verified", "/user/verified")],
     }
 }
 
-/// How a connection is made.
-pub(crate) struct Scene {
+/// The setup of a connection.
+pub(crate) struct Setup {
     pub(crate) request: Vec<u8>,
     pub(crate) response: Vec<u8>,
     pub(crate) suite: u16,
     pub(crate) certificate: Certificate,
 }
 
-impl Default for Scene {
+impl Default for Setup {
     fn default() -> Self {
         let (request, response) = (request(), RESPONSE.to_vec());
         Self { request, response, suite: 0x1303, certificate: Certificate::default() }
     }
 }
 
-/// What the server shows for itself.
+/// The server's certificate.
 pub(crate) struct Certificate {
     pub(crate) name: String,
     pub(crate) usage: ExtendedKeyUsagePurpose,
-    /// Years from now that it begins and ends.
+    /// Start and end of its validity, in years from now.
     pub(crate) years: (i32, i32),
     pub(crate) self_signed: bool,
-    /// Signed by an authority between, which is not shown.
+    /// Whether the intermediate authority is missing in the chain.
     pub(crate) gap: bool,
 }
 
@@ -89,33 +92,34 @@ impl Default for Certificate {
     }
 }
 
-/// A connection that is over.
+/// A closed connection.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,
     pub(crate) secret: Vec<u8>,
-    /// The certificate that the server's chain ends at, DER.
+    /// The root certificate of the server's chain, DER.
     pub(crate) root: Vec<u8>,
     pub(crate) roots: Vec<TrustAnchor<'static>>,
 }
 
 impl Session {
-    pub(crate) fn examine(&self) -> Result<Findings, Refusal> {
+    pub(crate) fn examine(&self) -> Result<Findings, ExaminationError> {
         self.examine_as(&descriptor())
     }
 
-    pub(crate) fn examine_as(&self, descriptor: &Descriptor) -> Result<Findings, Refusal> {
+    pub(crate) fn examine_as(&self, descriptor: &Descriptor) -> Result<Findings, ExaminationError> {
         let capture = Capture { client: &self.client, server: &self.server };
-        let trust = Trust { roots: &self.roots, now: UnixTime::now() };
+        let trust = CertificateTrust { roots: &self.roots, now: UnixTime::now() };
         examine(capture, &self.secret, descriptor, &trust)
     }
 }
 
-/// The library keeps key exchange groups for good; here, so that whoever looks for leaks finds none.
+/// The library keeps key exchange groups permanently; they are stored here so that leak detectors
+/// find them.
 static GROUPS: Mutex<Vec<&Kept>> = Mutex::new(vec![]);
 
-impl Scene {
+impl Setup {
     pub(crate) fn play(&self) -> Session {
         let (root, chain, key) = self.certificate.issue();
         let provider = |kx| CryptoProvider {
@@ -134,7 +138,7 @@ impl Scene {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
             .with_no_client_auth();
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
         client.resumption = Resumption::disabled();
@@ -210,7 +214,7 @@ impl Certificate {
     fn issue(&self) -> (CertificateDer<'static>, Vec<CertificateDer<'static>>, KeyPair) {
         let authority = |key: &KeyPair| {
             let mut params = CertificateParams::new(vec![]).unwrap();
-            // Names of their own, so that none is taken for another.
+            // Distinct names, so that none is mistaken for another.
             let name = format!("{:?}", &key.public_key_raw()[1..9]);
             params.distinguished_name.push(DnType::CommonName, name);
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -240,8 +244,7 @@ impl Certificate {
 
 const GROUP: &dyn SupportedKxGroup = ring::kx_group::X25519;
 
-/// A group that keeps what the two shares come to: all that the client's side of the handshake
-/// secret is made of.
+/// A group that keeps the shared secret, from which the handshake secret is derived.
 #[derive(Debug)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 

@@ -1,9 +1,9 @@
-//! The key schedule (RFC 8446, section 7.1): every key follows from the handshake secret and from
-//! hashes of what was seen in clear. No key is taken from anybody.
+//! The key schedule (RFC 8446, section 7.1): every key is derived from the handshake secret and
+//! from hashes of plaintext messages. No key is taken from a peer.
 
 use ring::{aead, digest, hmac};
 
-/// The cipher suites of TLS 1.3 that are read (RFC 8446, appendix B.4).
+/// The supported cipher suites of TLS 1.3 (RFC 8446, appendix B.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     Aes128GcmSha256,
@@ -12,9 +12,9 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// The suite of a number.
+    /// Returns the suite with this number.
     #[must_use]
-    pub const fn of(number: u16) -> Option<Self> {
+    pub const fn from_number(number: u16) -> Option<Self> {
         match number {
             0x1301 => Some(Self::Aes128GcmSha256),
             0x1302 => Some(Self::Aes256GcmSha384),
@@ -23,7 +23,7 @@ impl Suite {
         }
     }
 
-    /// Its number in the registry of TLS.
+    /// Returns its number in the TLS registry.
     #[must_use]
     pub const fn number(self) -> u16 {
         match self {
@@ -33,7 +33,7 @@ impl Suite {
         }
     }
 
-    /// Bytes of its hash, and of every secret.
+    /// Returns the length of its hash and of every secret, in bytes.
     #[must_use]
     pub fn hash_length(self) -> usize {
         self.digest().output_len()
@@ -73,8 +73,14 @@ impl Suite {
         hmac::sign(&hmac::Key::new(self.mac(), key), message).as_ref().to_vec()
     }
 
-    /// HKDF-Expand-Label (RFC 8446, section 7.1); never longer than one hash.
-    pub(crate) fn expand(self, secret: &[u8], label: &str, context: &[u8], length: u8) -> Vec<u8> {
+    /// HKDF-Expand-Label (RFC 8446, section 7.1), with an output of at most one hash.
+    pub(crate) fn expand_label(
+        self,
+        secret: &[u8],
+        label: &str,
+        context: &[u8],
+        length: u8,
+    ) -> Vec<u8> {
         let byte = |length: usize| u8::try_from(length).unwrap_or(u8::MAX);
         let label = format!("tls13 {label}");
         let mut info = vec![0, length, byte(label.len())];
@@ -88,56 +94,57 @@ impl Suite {
         block
     }
 
-    fn derive(self, secret: &[u8], label: &str, hash: &[u8]) -> Vec<u8> {
+    fn derive_secret(self, secret: &[u8], label: &str, hash: &[u8]) -> Vec<u8> {
         let length = u8::try_from(self.hash_length()).unwrap_or(u8::MAX);
-        self.expand(secret, label, hash, length)
+        self.expand_label(secret, label, hash, length)
     }
 
-    /// Both sides' secrets of the handshake, from the handshake secret and the hash of the hellos.
-    pub(crate) fn handshake_traffic(self, secret: &[u8], hellos: &[u8]) -> Traffic {
-        Traffic {
-            client: self.derive(secret, "c hs traffic", hellos),
-            server: self.derive(secret, "s hs traffic", hellos),
+    /// Derives the handshake traffic secrets of both sides from the handshake secret and the hash
+    /// of the hellos.
+    pub(crate) fn handshake_traffic(self, secret: &[u8], hellos: &[u8]) -> TrafficSecrets {
+        TrafficSecrets {
+            client: self.derive_secret(secret, "c hs traffic", hellos),
+            server: self.derive_secret(secret, "s hs traffic", hellos),
         }
     }
 
-    /// Both sides' secrets of application data, from the handshake secret and the hash of all up to
-    /// the server's Finished.
-    pub(crate) fn application_traffic(self, secret: &[u8], handshake: &[u8]) -> Traffic {
-        let derived = self.derive(secret, "derived", &self.hash(&[]));
+    /// Derives the application traffic secrets of both sides from the handshake secret and the
+    /// transcript hash up to the server's Finished.
+    pub(crate) fn application_traffic(self, secret: &[u8], handshake: &[u8]) -> TrafficSecrets {
+        let derived = self.derive_secret(secret, "derived", &self.hash(&[]));
         let master = self.hmac(&derived, &vec![0; self.hash_length()]);
-        Traffic {
-            client: self.derive(&master, "c ap traffic", handshake),
-            server: self.derive(&master, "s ap traffic", handshake),
+        TrafficSecrets {
+            client: self.derive_secret(&master, "c ap traffic", handshake),
+            server: self.derive_secret(&master, "s ap traffic", handshake),
         }
     }
 
-    /// The handshake secret, from what the two key shares come to.
+    /// Derives the handshake secret from the shared secret of the key exchange.
     #[must_use]
     pub fn handshake_secret(self, shared: &[u8]) -> Vec<u8> {
         let zeros = vec![0; self.hash_length()];
         let early = self.hmac(&zeros, &zeros);
-        self.hmac(&self.derive(&early, "derived", &self.hash(&[])), shared)
+        self.hmac(&self.derive_secret(&early, "derived", &self.hash(&[])), shared)
     }
 
-    /// What a Finished message holds (RFC 8446, section 4.4.4).
+    /// Computes the content of a Finished message (RFC 8446, section 4.4.4).
     pub(crate) fn finished(self, secret: &[u8], transcript: &[u8]) -> Vec<u8> {
-        self.hmac(&self.derive(secret, "finished", &[]), transcript)
+        self.hmac(&self.derive_secret(secret, "finished", &[]), transcript)
     }
 
     pub(crate) fn key(self, secret: &[u8]) -> Option<aead::LessSafeKey> {
         let length = u8::try_from(self.aead().key_len()).ok()?;
-        let key = self.expand(secret, "key", &[], length);
+        let key = self.expand_label(secret, "key", &[], length);
         aead::UnboundKey::new(self.aead(), &key).ok().map(aead::LessSafeKey::new)
     }
 
     pub(crate) fn iv(self, secret: &[u8]) -> Option<[u8; aead::NONCE_LEN]> {
-        self.expand(secret, "iv", &[], 12).try_into().ok()
+        self.expand_label(secret, "iv", &[], 12).try_into().ok()
     }
 }
 
-/// The secrets of both sides for one phase.
-pub(crate) struct Traffic {
+/// The traffic secrets of both sides for one phase.
+pub(crate) struct TrafficSecrets {
     pub(crate) client: Vec<u8>,
     pub(crate) server: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! A prover who asks for more than holds, and proves it as far as that can be done.
+//! A prover that claims a false statement, and proves it as far as possible.
 
 use std::{
     ops::Range,
@@ -6,20 +6,21 @@ use std::{
 };
 
 use attestation::{
-    Refusal, Trust,
+    CertificateTrust, ExaminationError,
     descriptor::Descriptor,
     full_reveal::Capture,
-    zk::{Block, Refused, ServerData, Side, Spartan, Statement, ZkBackend, ZkError},
+    zk::{Block, ProofError, ServerData, Side, Spartan, Statement, ZkBackend, ZkError},
     zktls::{Reveal, examine},
 };
 use rustls::pki_types::UnixTime;
 
-use crate::scene::Session;
+use crate::setup::Session;
 
-/// The keys of a shape take seconds: made once. A proof takes gigabytes: one is made at a time.
+/// The keys of a shape take seconds and are created once. A proof takes gigabytes, so that one is
+/// computed at a time.
 pub(crate) static SPARTAN: LazyLock<OneByOne> = LazyLock::new(OneByOne::default);
 
-/// A backend that makes one proof at a time.
+/// A backend that computes one proof at a time.
 #[derive(Default)]
 pub(crate) struct OneByOne {
     spartan: Spartan,
@@ -45,7 +46,7 @@ impl ZkBackend for OneByOne {
     }
 }
 
-/// Takes every proof, and keeps the statement that it was asked about.
+/// Accepts every proof, and records the statement.
 #[derive(Default)]
 struct Asked(Mutex<Option<Statement>>);
 
@@ -68,46 +69,46 @@ impl ZkBackend for Asked {
     }
 }
 
-/// Somebody who examines a connection under a descriptor.
+/// An attestor that examines a connection under a descriptor.
 #[derive(Clone, Copy)]
-pub(crate) struct Witness<'a> {
+pub(crate) struct TestAttestor<'a> {
     pub(crate) session: &'a Session,
     pub(crate) descriptor: &'a Descriptor,
 }
 
-impl Witness<'_> {
-    fn examined(self, told: &Reveal, backend: &dyn ZkBackend) -> Result<(), Refusal> {
+impl TestAttestor<'_> {
+    fn examined(self, revealed: &Reveal, backend: &dyn ZkBackend) -> Result<(), ExaminationError> {
         let capture = Capture { client: &self.session.client, server: &self.session.server };
-        let trust = Trust { roots: &self.session.roots, now: UnixTime::now() };
-        examine(capture, told, backend, self.descriptor, &trust).map(drop)
+        let trust = CertificateTrust { roots: &self.session.roots, now: UnixTime::now() };
+        examine(capture, revealed, backend, self.descriptor, &trust).map(drop)
     }
 
-    /// Why what is told is refused, with the proof in it.
-    pub(crate) fn refuses(self, told: &Reveal) -> Refusal {
-        self.examined(told, &*SPARTAN).unwrap_err()
+    /// Returns why a reveal with its proof is refused.
+    pub(crate) fn refuses(self, revealed: &Reveal) -> ExaminationError {
+        self.examined(revealed, &*SPARTAN).unwrap_err()
     }
 
-    /// The statement that has to be proved. With a proof of it everything would be accepted.
-    pub(crate) fn asks(self, told: &Reveal) -> Statement {
+    /// Returns the statement to be proved. With a proof of it the reveal would be accepted.
+    pub(crate) fn asks(self, revealed: &Reveal) -> Statement {
         let asked = Asked::default();
-        assert_eq!(self.examined(told, &asked), Ok(()), "the proof alone is missing");
+        assert_eq!(self.examined(revealed, &asked), Ok(()), "only the proof is missing");
         asked.0.into_inner().unwrap().unwrap()
     }
 
-    /// Why it is refused with a proof that was made for it, by the rules and with the secret of the
-    /// handshake, and that says the public values which are asked for.
-    pub(crate) fn refuses_a_proof_of(self, told: &Reveal) -> Refusal {
-        let statement = self.asks(told);
+    /// Returns why the reveal is refused with a proof for it, computed according to the protocol
+    /// with the handshake secret, and with the expected public values.
+    pub(crate) fn refuses_a_proof_of(self, revealed: &Reveal) -> ExaminationError {
+        let statement = self.asks(revealed);
         let mut proof = SPARTAN.prove(&statement, &secret(self.session)).unwrap();
         cover(&mut proof, &statement);
-        self.refuses(&Reveal { proof, ..told.clone() })
+        self.refuses(&Reveal { proof, ..revealed.clone() })
     }
 
-    /// The same with the proof of another connection or another statement, which says the public
-    /// values which are asked for.
-    pub(crate) fn refuses_covered(self, told: &Reveal) -> Refusal {
-        let mut covered = told.clone();
-        cover(&mut covered.proof, &self.asks(told));
+    /// The same with the proof of another connection or another statement, with the expected public
+    /// values.
+    pub(crate) fn refuses_covered(self, revealed: &Reveal) -> ExaminationError {
+        let mut covered = revealed.clone();
+        cover(&mut covered.proof, &self.asks(revealed));
         self.refuses(&covered)
     }
 }
@@ -116,11 +117,11 @@ pub(crate) fn secret(session: &Session) -> [u8; 32] {
     session.secret.as_slice().try_into().unwrap()
 }
 
-pub(crate) const fn not_proved(why: Refused) -> Refusal {
-    Refusal::Zk(ZkError::Proof(why))
+pub(crate) const fn not_proved(why: ProofError) -> ExaminationError {
+    ExaminationError::Zk(ZkError::Proof(why))
 }
 
-/// Puts the public values of a statement into a proof, in the place of those that it was made with.
+/// Replaces the public values of a proof with those of a statement.
 pub(crate) fn cover(proof: &mut [u8], statement: &Statement) {
     let values = public_values(proof);
     let all = public(statement).into_iter().chain(std::iter::repeat(vec![]));
@@ -130,8 +131,8 @@ pub(crate) fn cover(proof: &mut [u8], statement: &Statement) {
     }
 }
 
-/// Where a proof says its public values: behind two options, the rows of the commitment, and the
-/// number of the values.
+/// Returns the range of a proof's public values: after two options, the rows of the commitment, and
+/// the count of the values.
 pub(crate) fn public_values(proof: &[u8]) -> Range<usize> {
     let count = |at: usize| {
         usize::try_from(u64::from_le_bytes(proof[at..at + 8].try_into().unwrap())).unwrap()
@@ -140,8 +141,8 @@ pub(crate) fn public_values(proof: &[u8]) -> Range<usize> {
     at + 8..at + 8 + 32 * count(at)
 }
 
-/// The public values of a statement, 16 bytes each; those of the blocks that fill the circuit up are
-/// zeros. Made here once more, so that nothing is taken from what is tested.
+/// Returns the public values of a statement, 16 bytes each; those of padding blocks are zeros.
+/// Computed here independently of the code under test.
 fn public(statement: &Statement) -> Vec<Vec<u8>> {
     let proves_server = matches!(statement.server, ServerData::Proved(_));
     let mut fields = vec![
@@ -150,13 +151,13 @@ fn public(statement: &Statement) -> Vec<Vec<u8>> {
         statement.server_handshake.to_vec(),
         statement.client_handshake.to_vec(),
         match statement.server {
-            ServerData::Opened(secret) => secret.to_vec(),
+            ServerData::TrafficSecret(secret) => secret.to_vec(),
             ServerData::Proved(iv) => iv.to_vec(),
         },
         statement.client_iv.to_vec(),
     ];
     for block in &statement.blocks {
-        let Block { nonce, counter, opened, printable, text, scalar, .. } = block;
+        let Block { nonce, counter, revealed: opened, printable, text, scalar, .. } = block;
         let masks = [opened, printable, text, scalar].map(|mask| mask.to_le_bytes());
         fields.push([nonce.as_slice(), &counter.to_le_bytes()].concat());
         if proves_server {

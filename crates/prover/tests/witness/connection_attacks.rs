@@ -1,5 +1,5 @@
-//! An attestor that breaks the connection to the platform in every message that it can send, and
-//! keeps all that the prover says to it.
+//! An attestor that attacks the connection to the platform in every message that it can send, and
+//! records everything that the prover sends.
 
 use std::{
     net::SocketAddr,
@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use attestation::protocol::{EXPORTER, FromAttestor, FromProver, Welcome};
+use attestation::protocol::{AttestorMessage, EXPORTER_LABEL, ProverMessage, Welcome};
 use domain::{secret::Secret, workflow::AttestMode};
 use ed25519_dalek::SigningKey;
 use ports::attestor::{AttestError, AttestOrder, Attestor as _};
-use prover::Address;
+use prover::AttestorAddress;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -21,15 +21,15 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{
     canaries::{CANARIES, COOKIES},
-    false_witness::{acceptor, bounds, hear, say},
-    scene::{COOKIE, Ending, Scene, response, serve},
+    fake_attestor::{acceptor, announced_limits, receive, send},
+    ignore_progress,
     secrets::Secrets,
-    unheard,
+    setup::{COOKIE, Ending, Setup, response, serve},
 };
 
-/// What is said instead of bytes of the server: those of its first turn (the flight of the
-/// handshake) have number 0, those of its second (the response) number 1.
-type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<FromAttestor>;
+/// Returns the messages that are sent instead of the server's bytes: turn 0 is the handshake
+/// flight, turn 1 the response.
+type Lie = fn(turn: usize, bytes: Vec<u8>) -> Vec<AttestorMessage>;
 
 const BODY: &str = r#"{"id":"acct-1"}"#;
 
@@ -38,16 +38,16 @@ const LIES: &[(&str, Lie)] = &[
     ("a fatal alert after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 2, 40]) }
     }),
-    ("close_notify in plain", |_, _| data(&[21, 3, 3, 0, 2, 1, 0])),
-    ("close_notify in plain after the flight", |turn, bytes| {
+    ("plaintext close_notify", |_, _| data(&[21, 3, 3, 0, 2, 1, 0])),
+    ("plaintext close_notify after the flight", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&[21, 3, 3, 0, 2, 1, 0]) }
     }),
     ("garbage", |_, _| data(b"HTTP/1.1 200 OK\r\n\r\n")),
-    ("a flight that is cut off", |_, bytes| data(&bytes[..bytes.len() / 2])),
-    ("a response that is cut off", |turn, bytes| {
+    ("a truncated flight", |_, bytes| data(&bytes[..bytes.len() / 2])),
+    ("a truncated response", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { data(&bytes[..bytes.len() / 2]) }
     }),
-    ("another suite in the server's hello", |turn, mut bytes| {
+    ("another suite in the ServerHello", |turn, mut bytes| {
         if turn == 0 {
             let suite = bytes.windows(2).position(|pair| pair == [0x13, 0x03]).unwrap();
             bytes[suite + 1] = 0x01;
@@ -63,15 +63,15 @@ const LIES: &[(&str, Lie)] = &[
     ("a record after close_notify, in the next message", |turn, bytes| {
         if turn == 0 { data(&bytes) } else { [data(&bytes), data(&noise())].concat() }
     }),
-    ("a refusal", |_, _| vec![FromAttestor::Refused("full-reveal only".into())]),
+    ("a refusal", |_, _| vec![AttestorMessage::Refused("full-reveal only".into())]),
     ("a refusal after the flight", |turn, bytes| {
-        if turn == 0 { data(&bytes) } else { vec![FromAttestor::Refused("no".into())] }
+        if turn == 0 { data(&bytes) } else { vec![AttestorMessage::Refused("no".into())] }
     }),
-    ("no time", |_, _| vec![FromAttestor::Busy("later, and in another mode".into())]),
+    ("no time", |_, _| vec![AttestorMessage::Busy("later, and in another mode".into())]),
     ("opened again", |_, _| vec![opened()]),
     ("attested at once", |_, _| {
         let (attestation, disclosure) = (vec![1], vec![2]);
-        vec![FromAttestor::Attested(attestation::protocol::Attested {
+        vec![AttestorMessage::Attested(attestation::protocol::SignedAttestation {
             attestation,
             disclosure,
             inclusion: vec![],
@@ -79,98 +79,99 @@ const LIES: &[(&str, Lie)] = &[
     }),
 ];
 
-/// A record that nobody can open, longer than what is taken of a message at once.
+/// A record that cannot be decrypted, longer than one read takes from a message.
 fn noise() -> Vec<u8> {
     [[23, 3, 3, 0x13, 0x88].as_slice(), &[7; 5000]].concat()
 }
 
-/// Finding 2: whatever such an attestor says, it is told no secret and asked for no other mode, and
-/// none keeps the prover busy. The definition is the worst that may be stored: it has two modes.
+/// Finding 2: regardless of its messages, such an attestor learns no secret and is asked for no
+/// other mode, and none of them keeps the prover busy. The definition is the worst that may be
+/// stored: it has two modes.
 #[test]
 fn an_attestor_that_breaks_the_connection_learns_nothing() {
     let (send, done) = std::sync::mpsc::channel();
-    // In a thread of its own: a loop that never ends could not be given up within a runtime.
+    // In a separate thread: a runtime could not cancel an endless loop.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(break_in_every_way());
         send.send(()).unwrap();
     });
-    done.recv_timeout(Duration::from_secs(180)).expect("each is over, and learned nothing");
+    done.recv_timeout(Duration::from_secs(180)).expect("all attempts ended and revealed nothing");
 }
 
 async fn break_in_every_way() {
     // Such a definition is attested in the mode that reveals less.
     let both = vec![AttestMode::ZktlsRequest, AttestMode::FullReveal];
-    let request = Scene::with(|scene| scene.modes = both).await;
-    let full = crate::canaries::scene().await;
-    tokio::join!(broken(&request, 1), broken(&full, 2));
+    let request = Setup::with(|setup| setup.modes = both).await;
+    let full = crate::canaries::setup().await;
+    tokio::join!(attack_all(&request, 1), attack_all(&full, 2));
 }
 
-async fn broken(scene: &Scene, mode: u8) {
+async fn attack_all(setup: &Setup, mode: u8) {
     for (name, lie) in LIES {
-        let witness = Breaking::start(scene.platform, *lie).await;
-        let prover = scene.prover_to(witness.address.clone());
-        let order = AttestOrder { cookies: Secret::new(COOKIES.into()), ..scene.order() };
-        let result = prover.attest(order, &unheard).await;
+        let attestor = AttackingAttestor::start(setup.platform, *lie).await;
+        let prover = setup.prover_to(attestor.address.clone());
+        let order = AttestOrder { cookies: Secret::new(COOKIES.into()), ..setup.order() };
+        let result = prover.attest(order, &ignore_progress).await;
         assert!(result.is_err(), "{name}");
         let canaries = CANARIES.iter().map(|canary| canary.as_bytes().to_vec());
-        let secrets: Vec<_> = scene.secrets.all().into_iter().chain(canaries).collect();
-        witness.learned_nothing(name, mode, &secrets);
+        let secrets: Vec<_> = setup.secrets.all().into_iter().chain(canaries).collect();
+        attestor.learned_nothing(name, mode, &secrets);
     }
-    assert!(!scene.secrets.all().is_empty(), "the server saw handshakes");
+    assert!(!setup.secrets.all().is_empty(), "the server saw handshakes");
 }
 
-/// The server's place is taken by one of the attestor's own, with a certificate of its own root.
+/// The attestor connects the prover to its own server, with a certificate of its own root.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_attestor_that_leads_elsewhere_learns_nothing() {
-    let scene = Scene::start().await;
+async fn an_attestor_that_connects_to_its_own_server_learns_nothing() {
+    let setup = Setup::start().await;
     let secrets = Secrets::default();
     let (own, _) = serve(true, response(200, BODY), Ending::CloseNotify, secrets.clone()).await;
-    let witness = Breaking::start(own, |_, bytes| data(&bytes)).await;
-    let prover = scene.prover_to(witness.address.clone());
-    prover.attest(scene.order(), &unheard).await.unwrap_err();
-    witness.learned_nothing("its own server", 1, &secrets.all());
-    let said = witness.said.lock().unwrap();
-    let records = said.iter().filter(|message| matches!(message, FromProver::Data(_))).count();
+    let attestor = AttackingAttestor::start(own, |_, bytes| data(&bytes)).await;
+    let prover = setup.prover_to(attestor.address.clone());
+    prover.attest(setup.order(), &ignore_progress).await.unwrap_err();
+    attestor.learned_nothing("its own server", 1, &secrets.all());
+    let said = attestor.said.lock().unwrap();
+    let records = said.iter().filter(|message| matches!(message, ProverMessage::Data(_))).count();
     assert!(records <= 2, "the request was sent to a server whose certificate was refused");
 }
 
-/// Finding 3: what the server sets is seen by the prover alone, which ends the conversation then.
+/// Finding 3: only the prover sees credentials that the server sets, and it ends the conversation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn credentials_that_the_server_sets_are_shown_to_nobody() {
+async fn credentials_that_the_server_sets_are_not_revealed() {
     let canary = "sid=rotated-0123456789";
     let answer = String::from_utf8(response(200, BODY)).unwrap();
     let headers = format!("Set-Cookie: {canary}; Secure\r\nContent-Length");
     let answer = answer.replacen("Content-Length", &headers, 1);
     for mode in [AttestMode::ZktlsRequest, AttestMode::FullReveal] {
         let setting = (vec![mode], answer.clone().into_bytes());
-        let scene = Scene::with(|scene| (scene.modes, scene.answer) = setting).await;
-        let witness = Breaking::start(scene.platform, |_, bytes| data(&bytes)).await;
-        let prover = scene.prover_to(witness.address.clone());
-        let refused = prover.attest(scene.order(), &unheard).await.unwrap_err();
+        let setup = Setup::with(|setup| (setup.modes, setup.response_bytes) = setting).await;
+        let attestor = AttackingAttestor::start(setup.platform, |_, bytes| data(&bytes)).await;
+        let prover = setup.prover_to(attestor.address.clone());
+        let refused = prover.attest(setup.order(), &ignore_progress).await.unwrap_err();
         assert!(
             matches!(&refused, AttestError::Credentials(name) if name == "set-cookie"),
             "{refused}"
         );
         assert!(!refused.to_string().contains(canary));
-        let said = witness.said.lock().unwrap();
+        let said = attestor.said.lock().unwrap();
         let (open, rest) = said.split_first().unwrap();
-        assert!(matches!(open, FromProver::Open(_)));
-        assert!(rest.iter().all(|message| matches!(message, FromProver::Data(_))));
+        assert!(matches!(open, ProverMessage::Open(_)));
+        assert!(rest.iter().all(|message| matches!(message, ProverMessage::Data(_))));
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
-        for secret in scene.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
+        for secret in setup.secrets.all().iter().map(Vec::as_slice).chain([canary.as_bytes()]) {
             assert!(!all.windows(secret.len()).any(|part| part == secret));
         }
     }
 }
 
-/// An attestor that lies, and what it was told.
-struct Breaking {
-    address: Address,
-    said: Arc<Mutex<Vec<FromProver>>>,
+/// A lying attestor with the messages that it received.
+struct AttackingAttestor {
+    address: AttestorAddress,
+    said: Arc<Mutex<Vec<ProverMessage>>>,
 }
 
-impl Breaking {
+impl AttackingAttestor {
     async fn start(platform: SocketAddr, lie: Lie) -> Self {
         let key = SigningKey::from_bytes(&[6; 32]);
         let keys = vec![key.verifying_key().to_bytes()];
@@ -182,27 +183,28 @@ impl Breaking {
             let acceptor = acceptor();
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                let keep = |message: &FromProver| heard.lock().unwrap().push(message.clone());
+                let keep = |message: &ProverMessage| heard.lock().unwrap().push(message.clone());
                 talk(stream, &key, platform, lie, keep).await;
             }
         });
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         Self { address, said }
     }
 
     fn learned_nothing(&self, name: &str, mode: u8, secrets: &[Vec<u8>]) {
         let said = self.said.lock().unwrap();
         let orders = said.iter().filter_map(|message| match message {
-            FromProver::Open(open) => Some(open.mode),
-            FromProver::Data(_) | FromProver::End | FromProver::Reveal(_) => None,
+            ProverMessage::Open(open) => Some(open.mode),
+            ProverMessage::Data(_) | ProverMessage::End | ProverMessage::Reveal(_) => None,
         });
         let orders: Vec<_> = orders.collect();
         assert!(
             !orders.is_empty() && orders.iter().all(|ordered| *ordered == mode),
             "{name}: {orders:?}"
         );
-        let reveals = said.iter().filter(|message| matches!(message, FromProver::Reveal(_)));
-        assert_eq!(reveals.count(), 0, "{name}: the connection was opened to it");
+        let reveals = said.iter().filter(|message| matches!(message, ProverMessage::Reveal(_)));
+        assert_eq!(reveals.count(), 0, "{name}: the connection was revealed to it");
         let all: Vec<u8> = said.iter().flat_map(|message| message.write().unwrap()).collect();
         let canaries = secrets.iter().map(Vec::as_slice).chain([COOKIE.as_bytes()]);
         for canary in canaries {
@@ -211,25 +213,25 @@ impl Breaking {
     }
 }
 
-/// Relays in turns, and lies; until the prover says nothing more.
+/// Relays in turns and lies, until the prover sends nothing more.
 async fn talk(
     mut stream: TlsStream<TcpStream>,
     key: &SigningKey,
     platform: SocketAddr,
     lie: Lie,
-    keep: impl Fn(&FromProver),
+    keep: impl Fn(&ProverMessage),
 ) -> Option<()> {
-    let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER, None).ok()?;
+    let channel = stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).ok()?;
     let welcome = Welcome::new(key, (0, u64::MAX), &channel);
-    say(&mut stream, &FromAttestor::Welcome(welcome)).await?;
-    keep(&hear(&mut stream).await?);
-    say(&mut stream, &opened()).await?;
+    send(&mut stream, &AttestorMessage::Welcome(welcome)).await?;
+    keep(&receive(&mut stream).await?);
+    send(&mut stream, &opened()).await?;
     let mut there = TcpStream::connect(platform).await.ok()?;
     let mut turn = 0;
     loop {
-        let message = timeout(Duration::from_secs(2), hear(&mut stream)).await.ok()??;
+        let message = timeout(Duration::from_secs(2), receive(&mut stream)).await.ok()??;
         keep(&message);
-        if let FromProver::Data(bytes) = message {
+        if let ProverMessage::Data(bytes) = message {
             there.write_all(&bytes).await.ok()?;
         }
         let (mut bytes, mut buffer) = (vec![], [0; 4096]);
@@ -239,22 +241,22 @@ async fn talk(
         }
         if !bytes.is_empty() {
             for message in lie(turn, bytes) {
-                say(&mut stream, &message).await?;
+                send(&mut stream, &message).await?;
             }
             turn += 1;
         }
     }
 }
 
-fn opened() -> FromAttestor {
-    FromAttestor::Opened(bounds([3; 16]))
+fn opened() -> AttestorMessage {
+    AttestorMessage::Opened(announced_limits([3; 16]))
 }
 
-fn data(bytes: &[u8]) -> Vec<FromAttestor> {
-    vec![FromAttestor::Data(bytes.to_vec())]
+fn data(bytes: &[u8]) -> Vec<AttestorMessage> {
+    vec![AttestorMessage::Data(bytes.to_vec())]
 }
 
-fn mangled(now: bool, mut bytes: Vec<u8>) -> Vec<FromAttestor> {
+fn mangled(now: bool, mut bytes: Vec<u8>) -> Vec<AttestorMessage> {
     if now {
         *bytes.last_mut().unwrap() ^= 1;
     }

@@ -1,12 +1,13 @@
-//! How much has to be verified, by what is asked for.
+//! Tests of the required verification level.
 
-use attestation::attest::{partner_name, session_name};
+use attestation::attest::{partner_hash, session_hash};
 
 use super::*;
 
-/// Finding 7: the attestor's word on what it has seen in full is no proof, and was taken for one.
+/// Finding 7: the attestor's statement about data that it saw in full is not a proof, and was
+/// accepted as one.
 #[test]
-fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
+fn the_signature_alone_is_accepted_only_on_request() {
     let files = Files::new();
     let is = |more: &[&str], expected: i32| {
         let (code, text) = files.verify(more);
@@ -21,7 +22,7 @@ fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
     is(&["--level", "disclosure"], 14);
     is(&["--level", "disclosure", "--disclosure", "disclosure.cbor"], 0);
     is(&["--mode", "full-reveal", "--level", "evidence"], 14);
-    // The other mode has evidence, which the signature does not stand for.
+    // The other mode has evidence, which the signature does not replace.
     let (mut body, _) = attested();
     body.mode = 1;
     files.write("attestation.cbor", &sign(&body, &key()).unwrap());
@@ -37,14 +38,14 @@ fn the_attestors_word_alone_is_accepted_only_where_it_is_asked_for() {
     is(&["--level", "signature"], 13);
 }
 
-/// An attestation of the other mode, for everything that can be expected of it.
+/// Returns an attestation of the other mode, for all possible expectations.
 fn expecting() -> Files {
     let files = Files::new();
     let (mut body, _) = attested();
     body.mode = 1;
     body.challenge = b"4711".to_vec();
-    body.session = session_name(&[2; 32], &[3; 16]);
-    body.partner = partner_name(&[2; 32], &[4; 16]);
+    body.session = session_hash(&[2; 32], &[3; 16]);
+    body.partner = partner_hash(&[2; 32], &[4; 16]);
     files.write("attestation.cbor", &sign(&body, &key()).unwrap());
     let session = json!({
         "sessionId": "03030303-0303-0303-0303-030303030303", "salt": hex(&[2; 32]),
@@ -53,9 +54,9 @@ fn expecting() -> Files {
     files
 }
 
-/// Whoever hands a file over takes the evidence out of it: that must not be how much is verified.
+/// The holder of a file can remove the evidence, which must not lower the required level.
 #[test]
-fn whoever_says_what_is_expected_gets_it_by_evidence_or_not_at_all() {
+fn expectations_require_evidence_by_default() {
     let files = expecting();
     let code = |options: &[&str]| files.verify(options).0;
     let hash = hex(&[3; 32]);
@@ -80,7 +81,7 @@ fn whoever_says_what_is_expected_gets_it_by_evidence_or_not_at_all() {
         let both = [&disclosed[..], &["--level", "disclosure"]].concat();
         assert_eq!(code(&both), 0, "{options:?}");
     }
-    // What the contract has, and what says nothing of the attestation.
+    // The expectation of the contract, and options without an expectation.
     let named = files.report(&[])["proofHash"].as_str().unwrap().to_owned();
     for options in [
         &["--expect-proof-hash", &named][..],
@@ -94,10 +95,10 @@ fn whoever_says_what_is_expected_gets_it_by_evidence_or_not_at_all() {
     }
 }
 
-/// In `full-reveal` no evidence exists, and naming it says that the attestor's word is enough; not
-/// that a required field needs no value.
+/// There is no evidence in `full-reveal`, and naming this mode accepts the attestor's statement,
+/// but not a required field without a value.
 #[test]
-fn a_required_field_has_a_value_unless_the_signature_alone_is_asked_for() {
+fn a_required_field_has_a_value_unless_only_the_signature_is_required() {
     let files = Files::new();
     let field = ["--require-field", "user_id"];
     let code = |options: &[&str]| files.verify(&[&field, options].concat()).0;

@@ -1,4 +1,4 @@
-//! A client that believes everybody, so that what is wrong is left to the witness.
+//! A certificate verifier that accepts every server, so that only the attestor's checks are tested.
 
 use rustls::{
     DigitallySignedStruct, Error, SignatureScheme,
@@ -8,9 +8,9 @@ use rustls::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Anybody;
+pub(crate) struct AnyCertificate;
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

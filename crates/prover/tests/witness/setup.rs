@@ -1,4 +1,4 @@
-//! A platform's server and an attestor that allows it.
+//! A platform's server, and an attestor that allows it.
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +8,10 @@ use std::{
     time::Duration,
 };
 
-use attestation::{descriptor::Descriptor, protocol::Open};
-use attestor::{Attestor, Bounds, Clients, Settings, list_keys, new_key, now, revoke_key};
+use attestation::{descriptor::Descriptor, protocol::OpenRequest};
+use attestor::{
+    AllowedClients, Attestor, AttestorLimits, Settings, list_keys, new_key, now, revoke_key,
+};
 use domain::{
     api_key::Environment,
     egress::Egress,
@@ -19,7 +21,7 @@ use domain::{
     workflow::{Attest, AttestMode, Definition},
 };
 use ports::attestor::AttestOrder;
-use prover::{Address, Prover, descriptor};
+use prover::{AttestorAddress, Prover, descriptor};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
     CipherSuite, ServerConfig,
@@ -37,8 +39,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::secrets::Secrets;
 
-/// The server's name; and what it is where the attestor is not led to it, an address, so that
-/// nobody has to be asked for it.
+/// The server's name, and its address for tests without a fixed address, so that no DNS lookup is
+/// needed.
 const HOST: &str = "platform.localhost";
 const PRIVATE: &str = "127.0.0.1";
 pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
@@ -47,34 +49,34 @@ pub(crate) const COOKIE: &str = "sid=0123456789abcdef";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     CloseNotify,
-    /// Closes TCP, and does not say so in TLS.
+    /// Closes TCP without a TLS `close_notify`.
     Drop,
-    /// Keeps the connection, whatever it was asked.
+    /// Keeps the connection open after the response.
     Stay,
 }
 
-/// How a scene is set.
-pub(crate) struct Setting {
+/// Options of a setup.
+pub(crate) struct SetupOptions {
     pub(crate) modes: Vec<AttestMode>,
-    /// Whether the server speaks ChaCha20-Poly1305.
+    /// Whether the server supports ChaCha20-Poly1305.
     pub(crate) chacha: bool,
-    pub(crate) answer: Vec<u8>,
+    pub(crate) response_bytes: Vec<u8>,
     pub(crate) ending: Ending,
-    pub(crate) bounds: Bounds,
-    /// Whether the attestor is led to the server.
-    pub(crate) led: bool,
-    /// What clients are known by; everybody is served where there is none.
+    pub(crate) bounds: AttestorLimits,
+    /// Whether the attestor has a fixed address for the server.
+    pub(crate) has_fixed_address: bool,
+    /// Tokens of the clients; every client is served if there is none.
     pub(crate) tokens: Vec<&'static str>,
-    /// Does no examination, and takes for ever.
+    /// Whether examinations never finish.
     pub(crate) hangs: bool,
-    /// What is claimed, by field.
+    /// The claims, by field.
     pub(crate) fields: Vec<(&'static str, &'static str)>,
 }
 
-pub(crate) struct Scene {
-    pub(crate) address: Address,
+pub(crate) struct Setup {
+    pub(crate) address: AttestorAddress,
     pub(crate) platform: SocketAddr,
-    /// The secrets of all connections to the server, as it knows them.
+    /// The secrets of all connections to the server, from its key log.
     pub(crate) secrets: Secrets,
     root: Vec<u8>,
     definition: Definition,
@@ -82,8 +84,8 @@ pub(crate) struct Scene {
     _stop: DropGuard,
 }
 
-/// Proofs take gigabytes: who makes one waits for this.
-pub(crate) async fn alone() -> tokio::sync::MutexGuard<'static, ()> {
+/// Serializes proofs, which take gigabytes each.
+pub(crate) async fn proof_lock() -> tokio::sync::MutexGuard<'static, ()> {
     static PROOFS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     PROOFS.lock().await
 }
@@ -96,19 +98,22 @@ pub(crate) fn response(status: u16, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-impl Scene {
+impl Setup {
     pub(crate) async fn start() -> Self {
         Self::with(|_| ()).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Setting)) -> Self {
-        let mut setting = Setting {
+    pub(crate) async fn with(change: impl FnOnce(&mut SetupOptions)) -> Self {
+        let mut setting = SetupOptions {
             modes: vec![AttestMode::ZktlsRequest],
             chacha: true,
-            answer: response(200, r#"{"id":"acct-1"}"#),
+            response_bytes: response(200, r#"{"id":"acct-1"}"#),
             ending: Ending::CloseNotify,
-            bounds: Bounds { examining: Duration::from_secs(180), ..Bounds::default() },
-            led: true,
+            bounds: AttestorLimits {
+                examination_timeout: Duration::from_secs(180),
+                ..AttestorLimits::default()
+            },
+            has_fixed_address: true,
             tokens: vec![],
             hangs: false,
             fields: vec![("accountId", "/id")],
@@ -116,14 +121,18 @@ impl Scene {
         change(&mut setting);
         let secrets = Secrets::default();
         let (platform, root) =
-            serve(setting.chacha, setting.answer, setting.ending, secrets.clone()).await;
+            serve(setting.chacha, setting.response_bytes, setting.ending, secrets.clone()).await;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
         new_key(&keys, now(), 1).unwrap();
-        let host = if setting.led { HOST } else { PRIVATE };
+        let host = if setting.has_fixed_address { HOST } else { PRIVATE };
         let definition = definition(setting.modes, host, &setting.fields);
         let tokens: Vec<_> = setting.tokens.iter().map(|token| hash(token.as_bytes())).collect();
-        let clients = if tokens.is_empty() { Clients::Everyone } else { Clients::Known(tokens) };
+        let clients = if tokens.is_empty() {
+            AllowedClients::Everyone
+        } else {
+            AllowedClients::Tokens(tokens)
+        };
         let program = if setting.hangs { hanging(folder.path()) } else { workers() };
         let attestor = Attestor::new(Settings {
             name: "test".into(),
@@ -132,24 +141,25 @@ impl Scene {
             log_origin: "log.test/attestations".into(),
             descriptors: vec![descriptor(&definition).unwrap()],
             roots: vec![root.clone()],
-            hosts: if setting.led { vec![(HOST.into(), platform)] } else { vec![] },
+            hosts: if setting.has_fixed_address { vec![(HOST.into(), platform)] } else { vec![] },
             egress: Egress::default(),
             clients,
-            bounds: setting.bounds,
+            limits: setting.bounds,
             program,
         });
         let attestor = attestor.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let keys = attestor.public_keys().unwrap();
-        let address = Address { host: "127.0.0.1".into(), port, token: String::new(), keys };
+        let address =
+            AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys };
         let stop = CancellationToken::new();
         tokio::spawn(attestor.serve(listener, stop.clone()));
         let stop = stop.drop_guard();
         Self { address, platform, secrets, root, definition, folder, _stop: stop }
     }
 
-    /// What the server's chain ends at, DER.
+    /// Returns the root certificate of the server's chain, DER.
     pub(crate) fn root(&self) -> &[u8] {
         &self.root
     }
@@ -161,7 +171,7 @@ impl Scene {
         revoke_key(&keys, &id, now(), None, now()).unwrap();
     }
 
-    /// The attestor's log.
+    /// Returns the folder of the attestor's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("log")
     }
@@ -170,7 +180,7 @@ impl Scene {
         self.prover_to(self.address.clone())
     }
 
-    pub(crate) fn prover_to(&self, address: Address) -> Prover {
+    pub(crate) fn prover_to(&self, address: AttestorAddress) -> Prover {
         Prover::new(address, vec![self.root.clone()], workers(), 1).unwrap()
     }
 
@@ -178,10 +188,10 @@ impl Scene {
         descriptor(&self.definition).unwrap()
     }
 
-    pub(crate) fn open(&self, session: [u8; 32]) -> Open {
+    pub(crate) fn open(&self, session: [u8; 32]) -> OpenRequest {
         let (descriptor, token) = (self.descriptor().sha256(), String::new());
         let (partner, challenge) = ([0; 32], vec![]);
-        Open { descriptor, mode: 1, session, partner, challenge, token }
+        OpenRequest { descriptor, mode: 1, session, partner, challenge, token }
     }
 
     pub(crate) fn order(&self) -> AttestOrder {
@@ -200,7 +210,7 @@ impl Scene {
     }
 }
 
-/// A program that does nothing.
+/// Creates a program that does nothing.
 fn hanging(folder: &Path) -> PathBuf {
     let program = folder.join("hanging");
     std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
@@ -235,7 +245,7 @@ fn definition(modes: Vec<AttestMode>, host: &str, fields: &[(&str, &str)]) -> De
     definition
 }
 
-/// The example beside this test.
+/// Returns the path of the example program next to this test.
 fn workers() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let workers = test.ancestors().nth(2).unwrap().join("examples/workers");
@@ -243,7 +253,8 @@ fn workers() -> PathBuf {
     workers
 }
 
-/// A server that answers each request with the same; where it is, and its root.
+/// Starts a server that sends the same response to each request. Returns its address and its root
+/// certificate.
 pub(crate) async fn serve(
     chacha: bool,
     answer: Vec<u8>,

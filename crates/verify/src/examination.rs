@@ -1,4 +1,4 @@
-//! Evidence, examined again on the verifier's machine.
+//! Examines evidence again on the verifier's machine.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -10,49 +10,51 @@ use attestation::{
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 
-use crate::{failure::Failure, input::read};
+use crate::{error::VerifyError, input::read};
 
-/// The longest file of roots, in bytes.
-const LONGEST_ROOTS: usize = 16 * 1024 * 1024;
+/// Maximum length of the file of root certificates.
+const MAX_ROOTS_BYTES: usize = 16 * 1024 * 1024;
 
-/// What evidence shows, where it ends at these roots and bears the attestation out.
-pub(crate) fn examined(
+/// Examines evidence against these roots, and checks that it supports the attestation. Returns its
+/// findings.
+pub(crate) fn examine_evidence(
     (evidence, roots): (&[u8], &Path),
     attestation: &Attestation,
     disclosure: Option<&Disclosure>,
-) -> Result<Findings, Failure> {
+) -> Result<Findings, VerifyError> {
     let bad = |error: &dyn std::fmt::Display| {
-        Failure::File(format!("{} has no certificates: {error}", roots.display()))
+        VerifyError::File(format!("{} has no certificates: {error}", roots.display()))
     };
-    let pem = read(roots, LONGEST_ROOTS)?;
+    let pem = read(roots, MAX_ROOTS_BYTES)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates = certificates.map_err(|error| bad(&error))?;
     let anchors =
         certificates.iter().filter_map(|root| webpki::anchor_from_trusted_cert(root).ok());
     let anchors: Vec<_> = anchors.collect();
     if anchors.is_empty() {
-        return Err(bad(&"none of them can be read"));
+        return Err(bad(&"none of them can be parsed"));
     }
-    unless_it_panics(|| {
+    catch_panic(|| {
         let evidence = Evidence::read(evidence)?;
         let backend = Spartan::default();
-        let mut found = evidence.bears_out(&attestation.body, disclosure, &backend, &anchors)?;
+        let mut found = evidence.verify(&attestation.body, disclosure, &backend, &anchors)?;
         let descriptor = evidence.descriptor();
         let secret = descriptor.map(|descriptor| descriptor.hidden).unwrap_or_default();
-        // The report names what the prover chose, but no credentials that it left visible.
+        // The report names the headers that the prover chose, but no credentials that it left
+        // visible.
         found.request.chosen.retain(|chosen| !secret.contains(&chosen.header));
         Ok(found)
     })
 }
 
-/// Evidence is somebody else's, and the proof in it is read by code that is not all ours: a panic
-/// there is a refusal with its exit code, in one line as any other.
-fn unless_it_panics<T>(examine: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+/// Evidence is untrusted, and third-party code parses the proof in it: a panic there counts as a
+/// refusal with its own exit code, reported in one line.
+fn catch_panic<T>(examine: impl FnOnce() -> Result<T, VerifyError>) -> Result<T, VerifyError> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ()));
     let result = panic::catch_unwind(AssertUnwindSafe(examine));
     panic::set_hook(hook);
-    result.unwrap_or(Err(Failure::Panic))
+    result.unwrap_or(Err(VerifyError::ExaminationPanicked))
 }
 
 #[cfg(test)]
@@ -60,18 +62,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_in_the_examination_is_a_refusal_of_the_evidence() {
+    fn a_panic_in_the_examination_refuses_the_evidence() {
         let threaded = || {
             std::thread::scope(|scope| match scope.spawn(|| panic!("in a worker")).join() {
                 Ok(()) => Ok(()),
                 Err(payload) => panic::resume_unwind(payload),
             })
         };
-        for refused in [unless_it_panics::<()>(|| panic!("at once")), unless_it_panics(threaded)] {
+        for refused in [catch_panic::<()>(|| panic!("at once")), catch_panic(threaded)] {
             let refused = refused.unwrap_err();
             assert_eq!(refused.class(), (7, "evidence"));
             assert_eq!(refused.to_string().lines().count(), 1);
         }
-        assert_eq!(unless_it_panics(|| Ok(5)).unwrap(), 5);
+        assert_eq!(catch_panic(|| Ok(5)).unwrap(), 5);
     }
 }
