@@ -7,7 +7,7 @@ use domain::{
     id::{BrowserId, SessionId},
     recording::{Shot, Take},
 };
-use mosaic::{Fineness, Picture};
+use mosaic::{QuantScale, JpegImage};
 use ports::{
     browser::{Browser, Viewport},
     recording::RecordingVault,
@@ -159,7 +159,7 @@ fn developed(seen: &Seen) -> Option<Vec<u8>> {
         Seen::Frame(frame) => (frame, false),
         Seen::Covered(frame) => (frame, true),
     };
-    let picture = Picture::read(&frame.jpeg).ok()?;
-    let picture = if covered { picture.without(&[picture.whole()]) } else { picture };
-    Some(picture.cut(picture.whole(), Fineness::FULL))
+    let picture = JpegImage::decode(&frame.jpeg).ok()?;
+    let picture = if covered { picture.redacted(&[picture.full_area()]) } else { picture };
+    Some(picture.crop(picture.full_area(), QuantScale::UNCHANGED))
 }

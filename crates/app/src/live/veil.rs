@@ -7,7 +7,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use mosaic::{Fineness, Picture};
+use mosaic::{QuantScale, JpegImage};
 use ports::browser::{Frame, Scene};
 use tokio::time::Instant;
 
@@ -172,14 +172,14 @@ fn covered(frame: &Arc<Frame>, covers: &[[f32; 4]]) -> Option<Arc<Frame>> {
     if covers.is_empty() {
         return Some(frame.clone());
     }
-    let picture = Picture::read(&frame.jpeg).ok()?;
+    let picture = JpegImage::decode(&frame.jpeg).ok()?;
     let scale = f32::from(picture.width()) / f32::from(frame.viewport.width.max(1));
     let areas = covers.iter().map(|place| {
         let [left, top, width, height] = place.map(|number| number * scale);
         // A frame's own border and what is drawn just beside it belong to it.
         let (right, bottom) = (left + width + 4.0, top + height + 4.0);
         let (left, top) = (whole(left - 4.0), whole(top - 4.0));
-        picture.covering(
+        picture.mcus_covering(
             left,
             top,
             whole(right).saturating_sub(left),
@@ -187,8 +187,8 @@ fn covered(frame: &Arc<Frame>, covers: &[[f32; 4]]) -> Option<Arc<Frame>> {
         )
     });
     let areas = areas.collect::<Vec<_>>();
-    let left = picture.without(&areas);
-    let jpeg = left.cut(left.whole(), Fineness::FULL);
+    let left = picture.redacted(&areas);
+    let jpeg = left.crop(left.full_area(), QuantScale::UNCHANGED);
     Some(Arc::new(Frame { jpeg, ..Frame::clone(frame) }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mosaic::Picture;
+use mosaic::JpegImage;
 use ports::browser::{Frame, Scene, Viewport};
 use tokio::time::Instant;
 
@@ -39,11 +39,11 @@ fn what_is_told_a_moment_after_the_picture_covers_it() {
     veil.frame(frame(1), now);
     veil.scene(&told(&[[20.0, 8.0, 24.0, 16.0]], None), now + HOLD - TICK);
     let Some((_, Seen::Frame(covered))) = veil.take(now + HOLD) else { panic!("seen") };
-    let picture = Picture::read(LETTER).unwrap();
-    let area = picture.covering(16, 4, 32, 24);
-    let expected = picture.without(&[area]);
+    let picture = JpegImage::decode(LETTER).unwrap();
+    let area = picture.mcus_covering(16, 4, 32, 24);
+    let expected = picture.redacted(&[area]);
     assert_ne!(expected, picture);
-    assert_eq!(Picture::read(&covered.jpeg).unwrap(), expected);
+    assert_eq!(JpegImage::decode(&covered.jpeg).unwrap(), expected);
 }
 
 #[test]
