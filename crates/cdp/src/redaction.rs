@@ -1,6 +1,6 @@
 //! Redacts the JPEG images of screencast frames without decoding them to pixels.
 
-use mosaic::{Fineness, Picture};
+use mosaic::{JpegImage, QuantScale};
 use ports::browser::{Cover, Frame, FrameRedactor};
 
 /// Redacts by clearing coefficients of the covered blocks.
@@ -11,28 +11,28 @@ const MARGIN: f32 = 4.0;
 
 impl FrameRedactor for JpegRedactor {
     fn redact(&self, frame: &Frame, areas: &[[f32; 4]]) -> Option<Vec<u8>> {
-        let picture = Picture::read(&frame.jpeg).ok()?;
-        let scale = f32::from(picture.width()) / f32::from(frame.viewport.width.max(1));
+        let image = JpegImage::decode(&frame.jpeg).ok()?;
+        let scale = f32::from(image.width()) / f32::from(frame.viewport.width.max(1));
         let areas = areas.iter().map(|area| {
             let [left, top, width, height] = area.map(|number| number * scale);
             let (right, bottom) = (left + width + MARGIN, top + height + MARGIN);
             let (left, top) = (pixel(left - MARGIN), pixel(top - MARGIN));
             let (width, height) =
                 (pixel(right).saturating_sub(left), pixel(bottom).saturating_sub(top));
-            picture.covering(left, top, width, height)
+            image.mcus_covering(left, top, width, height)
         });
         let areas = areas.collect::<Vec<_>>();
-        let redacted = picture.without(&areas);
-        Some(redacted.cut(redacted.whole(), Fineness::FULL))
+        let redacted = image.redacted(&areas);
+        Some(redacted.crop(redacted.full_area(), QuantScale::UNCHANGED))
     }
 
     fn reencode(&self, frame: &Frame, cover: Cover) -> Option<Vec<u8>> {
-        let picture = Picture::read(&frame.jpeg).ok()?;
-        let picture = match cover {
-            Cover::Nothing => picture,
-            Cover::Everything => picture.without(&[picture.whole()]),
+        let image = JpegImage::decode(&frame.jpeg).ok()?;
+        let image = match cover {
+            Cover::Nothing => image,
+            Cover::Everything => image.redacted(&[image.full_area()]),
         };
-        Some(picture.cut(picture.whole(), Fineness::FULL))
+        Some(image.crop(image.full_area(), QuantScale::UNCHANGED))
     }
 }
 
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn covers_an_area_with_its_margin_at_the_scale_of_the_page() {
-        let picture = Picture::read(LETTER).unwrap();
-        let expected = picture.without(&[picture.covering(16, 4, 32, 24)]);
-        assert_ne!(expected, picture);
+        let image = JpegImage::decode(LETTER).unwrap();
+        let expected = image.redacted(&[image.mcus_covering(16, 4, 32, 24)]);
+        assert_ne!(expected, image);
         let same = frame(Viewport { width: 64, height: 32 });
         let half = frame(Viewport { width: 32, height: 16 });
         for (frame, area) in [(same, [20.0, 8.0, 24.0, 16.0]), (half, [10.0, 4.0, 12.0, 8.0])] {
             let redacted = JpegRedactor.redact(&frame, &[area]).unwrap();
-            assert_eq!(Picture::read(&redacted).unwrap(), expected);
+            assert_eq!(JpegImage::decode(&redacted).unwrap(), expected);
         }
     }
 

@@ -1,132 +1,137 @@
-//! What one viewer has on the screen, and what it takes to bring that up to date.
+//! The content of a viewer's canvas, and the updates that bring it up to date.
 
 use crate::{
-    picture::{Area, Picture, Shape},
-    write::Fineness,
+    encode::QuantScale,
+    image::{JpegImage, Layout, McuArea},
 };
 
-/// Pieces of one update; each costs the viewer a decoding of its own.
-const MOST_TILES: usize = 6;
-/// Units that may be sent in vain to save a piece.
-const WORTH_A_TILE: u32 = 24;
+/// Tiles of one update; the viewer decodes each as a JPEG of its own.
+const MAX_TILES: usize = 6;
+/// Unchanged MCUs that may be sent to save a tile.
+const MAX_WASTED_MCUS: u32 = 24;
 
-/// A viewer's canvas, as far as it was sent.
+/// The content of a viewer's canvas, as sent so far.
 #[derive(Debug, Default)]
 pub struct Canvas {
-    shape: Option<Shape>,
-    /// By unit: what is there, and whether it is coarser than the picture it came from.
-    units: Vec<(u64, bool)>,
+    layout: Option<Layout>,
+    /// By MCU: the hash of what was sent, and whether it was requantized.
+    mcus: Vec<(u64, bool)>,
 }
 
-/// What to draw over what is there.
+/// The tiles to draw over the canvas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Update {
-    /// Whether nothing of what was there is left.
-    pub whole: bool,
+    /// Whether the update replaces the whole canvas.
+    pub full: bool,
     pub tiles: Vec<Tile>,
 }
 
-/// A piece of a picture.
+/// A rectangle of an image, in pixels, and its coefficients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile {
-    /// Pixels.
     pub x: u16,
     pub y: u16,
     pub width: u16,
     pub height: u16,
-    /// To stand between the [`Picture::head`] of the same fineness and the end marker.
-    pub numbers: Vec<u8>,
+    /// The entropy-coded data between the [`JpegImage::header`] of the same scale and the end
+    /// marker.
+    pub entropy_coded: Vec<u8>,
 }
 
 impl Canvas {
-    /// Units of the picture that the viewer does not have.
+    /// Returns the number of MCUs that differ from those that the viewer has.
     #[must_use]
-    pub fn stale(&self, picture: &Picture) -> u32 {
-        if self.shape.as_ref().is_none_or(|shape| !picture.is_like(shape)) {
-            return picture.whole().units();
+    pub fn count_stale(&self, image: &JpegImage) -> u32 {
+        if self.layout.as_ref().is_none_or(|layout| !image.has_layout(layout)) {
+            return image.full_area().mcu_count();
         }
-        let differ =
-            self.units.iter().zip(&picture.prints).filter(|((seen, _), print)| seen != *print);
-        u32::try_from(differ.count()).unwrap_or(u32::MAX)
+        let pairs = self.mcus.iter().zip(&image.mcu_hashes);
+        let stale = pairs.filter(|((sent, _), hash)| sent != *hash);
+        u32::try_from(stale.count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether the viewer has anything coarser than it was.
+    /// Whether any MCU of the viewer's is requantized.
     #[must_use]
     pub fn is_coarse(&self) -> bool {
-        self.units.iter().any(|(_, coarse)| *coarse)
+        self.mcus.iter().any(|(_, coarse)| *coarse)
     }
 
-    /// What has to be drawn for this picture to be seen; `None` where it is seen already.
-    pub fn update(&mut self, picture: &Picture, fineness: Fineness) -> Option<Update> {
-        let whole = self.shape.as_ref().is_none_or(|shape| !picture.is_like(shape));
-        if whole {
-            self.shape = Some(picture.shape());
-            self.units = vec![(0, false); picture.prints.len()];
+    /// Returns the update that makes the viewer show this image; `None` if it already does.
+    pub fn update(&mut self, image: &JpegImage, scale: QuantScale) -> Option<Update> {
+        let full = self.layout.as_ref().is_none_or(|layout| !image.has_layout(layout));
+        if full {
+            self.layout = Some(image.layout());
+            self.mcus = vec![(0, false); image.mcu_hashes.len()];
         }
-        let stale = |canvas: &Self, at, print| {
-            whole || canvas.units.get(at).is_none_or(|(seen, _)| *seen != print)
+        let is_stale = |canvas: &Self, index, hash| {
+            full || canvas.mcus.get(index).is_none_or(|(sent, _)| *sent != hash)
         };
-        self.draw(picture, fineness, whole, stale)
+        self.emit(image, scale, full, is_stale)
     }
 
-    /// What has to be drawn for the viewer to have this picture as it is; `None` where the viewer
-    /// has. For when nothing has moved for a moment.
-    pub fn settle(&mut self, picture: &Picture) -> Option<Update> {
-        if self.shape.as_ref().is_none_or(|shape| !picture.is_like(shape)) {
-            return self.update(picture, Fineness::FULL);
+    /// Returns the update that replaces requantized and stale MCUs by those of this image; `None` if
+    /// there are none. To be called when the page has not changed for a moment.
+    pub fn refine(&mut self, image: &JpegImage) -> Option<Update> {
+        if self.layout.as_ref().is_none_or(|layout| !image.has_layout(layout)) {
+            return self.update(image, QuantScale::UNCHANGED);
         }
-        let coarse = |canvas: &Self, at, print| {
-            canvas.units.get(at).is_none_or(|(seen, coarse)| *coarse || *seen != print)
+        let is_due = |canvas: &Self, index, hash| {
+            canvas.mcus.get(index).is_none_or(|(sent, coarse)| *coarse || *sent != hash)
         };
-        self.draw(picture, Fineness::FULL, false, coarse)
+        self.emit(image, QuantScale::UNCHANGED, false, is_due)
     }
 
-    /// Forgets what the viewer has: the next update is whole.
+    /// Resets the canvas: the next update is a full one.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    fn draw(
+    /// Encodes the selected MCUs and marks them as sent.
+    fn emit(
         &mut self,
-        picture: &Picture,
-        fineness: Fineness,
-        whole: bool,
-        wanted: impl Fn(&Self, usize, u64) -> bool,
+        image: &JpegImage,
+        scale: QuantScale,
+        full: bool,
+        selects: impl Fn(&Self, usize, u64) -> bool,
     ) -> Option<Update> {
-        let areas = if whole { vec![picture.whole()] } else { self.areas(picture, wanted) };
+        let areas = if full { vec![image.full_area()] } else { self.areas(image, selects) };
         if areas.is_empty() {
             return None;
         }
-        let coarse = fineness > Fineness::FULL;
+        let coarse = scale > QuantScale::UNCHANGED;
         let tiles = areas.iter().map(|area| {
             for y in area.y..area.bottom() {
                 for x in area.x..area.right() {
-                    let print = picture.print(x, y);
-                    if let Some(unit) = self.units.get_mut(picture.at(x, y)) {
-                        *unit = (print, coarse);
+                    let hash = image.mcu_hash(x, y);
+                    if let Some(mcu) = self.mcus.get_mut(image.mcu_index(x, y)) {
+                        *mcu = (hash, coarse);
                     }
                 }
             }
-            let (x, y, width, height) = picture.pixels(*area);
-            Tile { x, y, width, height, numbers: picture.numbers_of(*area, fineness) }
+            let (x, y, width, height) = image.pixels(*area);
+            Tile { x, y, width, height, entropy_coded: image.encode_mcus(*area, scale) }
         });
-        Some(Update { whole, tiles: tiles.collect() })
+        Some(Update { full, tiles: tiles.collect() })
     }
 
-    /// A few rectangles around all units that are wanted.
-    fn areas(&self, picture: &Picture, wanted: impl Fn(&Self, usize, u64) -> bool) -> Vec<Area> {
-        let mut areas: Vec<Area> = vec![];
-        let (across, down) = picture.units;
-        for y in 0..down {
+    /// Returns at most [`MAX_TILES`] rectangles that contain all selected MCUs.
+    fn areas(
+        &self,
+        image: &JpegImage,
+        selects: impl Fn(&Self, usize, u64) -> bool,
+    ) -> Vec<McuArea> {
+        let mut areas: Vec<McuArea> = vec![];
+        let (columns, rows) = image.mcu_grid;
+        for y in 0..rows {
             let mut x = 0;
-            while x < across {
-                let is = |x| wanted(self, picture.at(x, y), picture.print(x, y));
-                if !is(x) {
+            while x < columns {
+                let selected = |x| selects(self, image.mcu_index(x, y), image.mcu_hash(x, y));
+                if !selected(x) {
                     x += 1;
                     continue;
                 }
-                let end = (x..across).find(|x| !is(*x)).unwrap_or(across);
-                join(&mut areas, Area { x, y, width: end - x, height: 1 });
+                let end = (x..columns).find(|x| !selected(*x)).unwrap_or(columns);
+                merge(&mut areas, McuArea { x, y, width: end - x, height: 1 });
                 x = end;
             }
         }
@@ -134,20 +139,20 @@ impl Canvas {
     }
 }
 
-/// Adds an area, joined with others where that wastes little or there are too many.
-fn join(areas: &mut Vec<Area>, mut area: Area) {
+/// Adds an area, merged with others if that adds few unchanged MCUs or there are too many areas.
+fn merge(areas: &mut Vec<McuArea>, mut area: McuArea) {
     loop {
-        let waste = |known: &Area| {
-            let both = known.units().saturating_add(area.units());
-            known.with(area).units().saturating_sub(both)
+        let waste = |other: &McuArea| {
+            let both = other.mcu_count().saturating_add(area.mcu_count());
+            other.union(area).mcu_count().saturating_sub(both)
         };
-        let nearest = areas.iter().enumerate().min_by_key(|(_, known)| waste(known));
-        let Some((at, known)) = nearest else { break };
-        if waste(known) > WORTH_A_TILE && areas.len() < MOST_TILES {
+        let nearest = areas.iter().enumerate().min_by_key(|(_, other)| waste(other));
+        let Some((index, other)) = nearest else { break };
+        if waste(other) > MAX_WASTED_MCUS && areas.len() < MAX_TILES {
             break;
         }
-        area = known.with(area);
-        areas.swap_remove(at);
+        area = other.union(area);
+        areas.swap_remove(index);
     }
     areas.push(area);
 }

@@ -1,103 +1,105 @@
-//! Huffman tables of JPEG (T.81, annex C): read from a picture, and the usual ones (annex K) that
-//! everything is written with.
+//! Huffman tables of JPEG (T.81, annex C): those of an image for decoding, and the standard ones
+//! (annex K) for encoding.
 
 use std::sync::LazyLock;
 
-use crate::{bits::Reader, picture::Unreadable};
+use crate::{bits::BitReader, image::DecodeError};
 
-const LOOK: u32 = 9;
+/// Bits of the longest code in the lookup table.
+const LOOKUP_BITS: u32 = 9;
 
-/// What reading a code needs.
-pub(crate) struct Decoder {
-    /// By the next nine bits: the length of the code and its symbol; length 0 for a longer one.
-    short: Box<[(u8, u8)]>,
-    /// By length: the first code that is too large for it, as if it had sixteen bits.
+/// The decoding tables for one Huffman table.
+pub(crate) struct HuffmanDecoder {
+    /// By the next nine bits: the length of the code and its symbol; length 0 for a longer code.
+    lookup: Box<[(u8, u8)]>,
+    /// By length: the first code that is too large for this length, shifted to sixteen bits.
     limits: [u32; 17],
-    /// By length: what is added to a code to find its symbol.
+    /// By length: the offset from a code to the index of its symbol.
     offsets: [i32; 17],
     symbols: Vec<u8>,
 }
 
-impl Decoder {
-    /// A table from the number of codes of each length and the symbols in their order.
-    pub(crate) fn new(counts: &[u8; 16], symbols: &[u8]) -> Result<Self, Unreadable> {
-        let mut short = vec![(0, 0); 1 << LOOK].into_boxed_slice();
+impl HuffmanDecoder {
+    /// Builds a decoder from the number of codes of each length and the symbols in code order.
+    pub(crate) fn new(counts: &[u8; 16], symbols: &[u8]) -> Result<Self, DecodeError> {
+        let mut lookup = vec![(0, 0); 1 << LOOKUP_BITS].into_boxed_slice();
         let (mut limits, mut offsets) = ([0; 17], [0; 17]);
-        let (mut code, mut at) = (0_u32, 0_usize);
+        let (mut code, mut index) = (0_u32, 0_usize);
         for (length, count) in (1_u32..).zip(counts) {
-            let slot = usize::try_from(length).unwrap_or_default();
-            let first =
-                i32::try_from(at).unwrap_or_default() - i32::try_from(code).unwrap_or_default();
-            if let Some(offset) = offsets.get_mut(slot) {
-                *offset = first;
+            let length_index = usize::try_from(length).unwrap_or_default();
+            let difference =
+                i32::try_from(index).unwrap_or_default() - i32::try_from(code).unwrap_or_default();
+            if let Some(offset) = offsets.get_mut(length_index) {
+                *offset = difference;
             }
             for _ in 0..*count {
-                let symbol = *symbols.get(at).ok_or(Unreadable::Broken)?;
-                if length <= LOOK {
-                    let from = usize::try_from(code << (LOOK - length)).unwrap_or_default();
-                    let entries = short.get_mut(from..from + (1 << (LOOK - length)));
+                let symbol = *symbols.get(index).ok_or(DecodeError::Malformed)?;
+                if length <= LOOKUP_BITS {
+                    let from = usize::try_from(code << (LOOKUP_BITS - length)).unwrap_or_default();
+                    let entries = lookup.get_mut(from..from + (1 << (LOOKUP_BITS - length)));
                     let length = u8::try_from(length).unwrap_or_default();
-                    entries.ok_or(Unreadable::Broken)?.fill((length, symbol));
+                    entries.ok_or(DecodeError::Malformed)?.fill((length, symbol));
                 }
                 code += 1;
-                at += 1;
+                index += 1;
             }
             if code > 1 << length {
-                return Err(Unreadable::Broken);
+                return Err(DecodeError::Malformed);
             }
-            if let Some(limit) = limits.get_mut(slot) {
+            if let Some(limit) = limits.get_mut(length_index) {
                 *limit = code << (16 - length);
             }
             code <<= 1;
         }
-        Ok(Self { short, limits, offsets, symbols: symbols.to_vec() })
+        Ok(Self { lookup, limits, offsets, symbols: symbols.to_vec() })
     }
 
+    /// Decodes the next symbol.
     #[inline]
-    pub(crate) fn symbol(&self, bits: &mut Reader<'_>) -> Result<u8, Unreadable> {
+    pub(crate) fn symbol(&self, bits: &mut BitReader<'_>) -> Result<u8, DecodeError> {
         let next = bits.peek();
         let (length, symbol) =
-            self.short.get(usize::from(next >> (16 - LOOK))).copied().unwrap_or_default();
+            self.lookup.get(usize::from(next >> (16 - LOOKUP_BITS))).copied().unwrap_or_default();
         if length != 0 {
             bits.skip(u32::from(length));
             return Ok(symbol);
         }
-        self.long(next, bits)
+        self.decode_long(next, bits)
     }
 
     #[cold]
-    fn long(&self, next: u16, bits: &mut Reader<'_>) -> Result<u8, Unreadable> {
-        let wide = u32::from(next);
+    fn decode_long(&self, next: u16, bits: &mut BitReader<'_>) -> Result<u8, DecodeError> {
+        let code16 = u32::from(next);
         let lengths = (0..=16).zip(self.limits.iter().zip(&self.offsets));
-        let lengths = lengths.filter(|(length, _)| *length > LOOK);
+        let lengths = lengths.filter(|(length, _)| *length > LOOKUP_BITS);
         for (length, (limit, offset)) in lengths {
-            if wide < *limit {
+            if code16 < *limit {
                 bits.skip(length);
                 let code = i32::from(next >> (16 - length));
-                let at = usize::try_from(code + offset).map_err(|_| Unreadable::Broken)?;
-                return self.symbols.get(at).copied().ok_or(Unreadable::Broken);
+                let index = usize::try_from(code + offset).map_err(|_| DecodeError::Malformed)?;
+                return self.symbols.get(index).copied().ok_or(DecodeError::Malformed);
             }
         }
-        Err(Unreadable::Broken)
+        Err(DecodeError::Malformed)
     }
 }
 
-/// One of the usual tables.
-pub(crate) struct Usual {
+/// One of the standard tables, for encoding.
+pub(crate) struct StandardTable {
     pub(crate) counts: [u8; 16],
     pub(crate) symbols: &'static [u8],
-    /// By symbol: code and length; length 0 where the table has none.
+    /// By symbol: its code and the length of it; length 0 for a symbol without a code.
     codes: Box<[(u16, u32); 256]>,
 }
 
-impl Usual {
+impl StandardTable {
     fn new(counts: [u8; 16], symbols: &'static [u8]) -> Self {
         let mut codes = Box::new([(0, 0); 256]);
-        let (mut code, mut left) = (0_u16, symbols.iter());
+        let (mut code, mut remaining) = (0_u16, symbols.iter());
         for (length, count) in (1_u32..).zip(counts) {
-            for symbol in left.by_ref().take(usize::from(count)) {
-                if let Some(slot) = codes.get_mut(usize::from(*symbol)) {
-                    *slot = (code, length);
+            for symbol in remaining.by_ref().take(usize::from(count)) {
+                if let Some(entry) = codes.get_mut(usize::from(*symbol)) {
+                    *entry = (code, length);
                 }
                 code = code.wrapping_add(1);
             }
@@ -106,27 +108,27 @@ impl Usual {
         Self { counts, symbols, codes }
     }
 
+    /// Returns the code of a symbol and its length in bits.
     #[inline]
     pub(crate) fn code(&self, symbol: u8) -> (u16, u32) {
         self.codes.get(usize::from(symbol)).copied().unwrap_or_default()
     }
 }
 
-/// The four usual tables: of brightness and of colour, each for the first number of a block (DC)
-/// and for the rest (AC).
-pub(crate) struct Tables {
-    pub(crate) dc: [Usual; 2],
-    pub(crate) ac: [Usual; 2],
+/// The four standard tables: DC and AC, each for luminance and for chrominance.
+pub(crate) struct StandardTables {
+    pub(crate) dc: [StandardTable; 2],
+    pub(crate) ac: [StandardTable; 2],
 }
 
-pub(crate) static USUAL: LazyLock<Tables> = LazyLock::new(|| Tables {
+pub(crate) static STANDARD_TABLES: LazyLock<StandardTables> = LazyLock::new(|| StandardTables {
     dc: [
-        Usual::new([0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0], DC_SYMBOLS),
-        Usual::new([0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0], DC_SYMBOLS),
+        StandardTable::new([0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0], DC_SYMBOLS),
+        StandardTable::new([0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0], DC_SYMBOLS),
     ],
     ac: [
-        Usual::new([0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7d], AC_BRIGHTNESS),
-        Usual::new([0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 0x77], AC_COLOUR),
+        StandardTable::new([0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7d], AC_LUMINANCE),
+        StandardTable::new([0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 0x77], AC_CHROMINANCE),
     ],
 });
 
@@ -135,7 +137,7 @@ const DC_SYMBOLS: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
 /// T.81, table K.5.
 #[rustfmt::skip]
-const AC_BRIGHTNESS: &[u8] = &[
+const AC_LUMINANCE: &[u8] = &[
     0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41, 0x06, 0x13, 0x51, 0x61, 0x07,
     0x22, 0x71, 0x14, 0x32, 0x81, 0x91, 0xa1, 0x08, 0x23, 0x42, 0xb1, 0xc1, 0x15, 0x52, 0xd1, 0xf0,
     0x24, 0x33, 0x62, 0x72, 0x82, 0x09, 0x0a, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x25, 0x26, 0x27, 0x28,
@@ -151,7 +153,7 @@ const AC_BRIGHTNESS: &[u8] = &[
 
 /// T.81, table K.6.
 #[rustfmt::skip]
-const AC_COLOUR: &[u8] = &[
+const AC_CHROMINANCE: &[u8] = &[
     0x00, 0x01, 0x02, 0x03, 0x11, 0x04, 0x05, 0x21, 0x31, 0x06, 0x12, 0x41, 0x51, 0x07, 0x61, 0x71,
     0x13, 0x22, 0x32, 0x81, 0x08, 0x14, 0x42, 0x91, 0xa1, 0xb1, 0xc1, 0x09, 0x23, 0x33, 0x52, 0xf0,
     0x15, 0x62, 0x72, 0xd1, 0x0a, 0x16, 0x24, 0x34, 0xe1, 0x25, 0xf1, 0x17, 0x18, 0x19, 0x1a, 0x26,

@@ -1,29 +1,30 @@
-//! Pictures of a page cut down to what changed, without ever making pixels of them.
+//! JPEG frames of a page reduced to the MCUs that changed, without decoding them to pixels.
 //!
-//! A baseline JPEG (ITU-T T.81) is a row of units of 8 or 16 pixels a side, each written as small
-//! numbers. We read those numbers, compare unit by unit with what a viewer has, and write the units
-//! that differ as JPEGs of their own: what has not changed costs nothing, what has loses nothing,
-//! and no transform is computed. A viewer that is slow gets the same numbers divided once more.
+//! The scan of a baseline JPEG (ITU-T T.81) is a sequence of MCUs (minimum coded units) of 8 or 16
+//! pixels a side, each a few blocks of quantized DCT coefficients. This crate decodes the
+//! coefficients, compares them MCU by MCU with those that a viewer has, and encodes the MCUs that
+//! differ as JPEGs of their own: unchanged MCUs cost nothing, changed ones lose nothing, and no
+//! transform is computed. For a slow viewer the same coefficients are requantized more coarsely.
 //!
-//! **Invariant:** no other crate of ours, no input or output, no `unsafe`. What is read may be
-//! anything: it gives a [`Picture`] or an [`Unreadable`], within the bounds below.
+//! **Invariant:** no other crate of ours, no input or output, no `unsafe`. The input may be any
+//! bytes: decoding returns a [`JpegImage`] or a [`DecodeError`], within the bounds below.
 
 mod bits;
 mod canvas;
-mod cover;
+mod encode;
+mod header;
 mod huffman;
-mod picture;
-mod read;
+mod image;
+mod incremental;
+mod redact;
 mod scan;
-mod series;
-mod write;
 
 pub use self::{
     canvas::{Canvas, Tile, Update},
-    picture::{Area, Picture, Unreadable},
-    series::Series,
-    write::Fineness,
+    encode::QuantScale,
+    image::{DecodeError, JpegImage, McuArea},
+    incremental::IncrementalDecoder,
 };
 
-/// Pictures wider or higher than this are refused.
-pub const LONGEST_SIDE: u16 = 4096;
+/// The largest width and height that are decoded.
+pub const MAX_SIDE_PIXELS: u16 = 4096;

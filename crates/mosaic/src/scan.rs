@@ -1,155 +1,161 @@
-//! The numbers of a picture, row of units by row of units (T.81, section A.2).
+//! Decodes the scan of an image, one row of MCUs at a time (T.81, section A.2).
 
 use crate::{
-    bits::{Mark, Reader},
-    huffman::Decoder,
-    picture::{Divisors, Number, Picture, Plane, Unreadable},
-    read::{Frame, Head},
+    bits::{BitReader, Position},
+    header::{FrameHeader, HeaderTables},
+    huffman::HuffmanDecoder,
+    image::{Coefficient, Component, DecodeError, JpegImage, QuantTable},
 };
 
-/// The largest mean of a block, and the largest other number (T.81, section F.1.2).
-const LARGEST_MEAN: i32 = 1023;
-const LARGEST_OTHER_BITS: u8 = 10;
-const LARGEST_STEP_BITS: u8 = 11;
+/// Bounds of the quantized DC coefficient, of the magnitude category of an AC coefficient, and of
+/// that of a DC difference (T.81, section F.1.2).
+const MAX_DC: i32 = 1023;
+const MAX_AC_BITS: u8 = 10;
+const MAX_DC_DIFFERENCE_BITS: u8 = 11;
 
-/// How the numbers of a picture are written, and the picture, still without them.
+/// The parameters of a scan, and the image without its coefficients.
 pub(crate) struct Scan {
-    pub(crate) blank: Picture,
-    /// By block of a unit: the plane, and its two tables.
+    pub(crate) empty_image: JpegImage,
+    /// By block of an MCU: the component, and the indexes of its DC and AC table.
     blocks: Vec<(usize, usize, usize)>,
-    dc: Vec<Decoder>,
-    ac: Vec<Decoder>,
+    dc: Vec<HuffmanDecoder>,
+    ac: Vec<HuffmanDecoder>,
 }
 
-/// Where a row of units begins, and all that reading it depends on besides the bits.
+/// The state of the decoder at the start of a row of MCUs: all that decoding the row depends on
+/// besides the bits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RowStart {
-    pub(crate) mark: Mark,
-    /// By plane: the mean that the next one is told as a difference to.
-    pub(crate) means: [i32; 3],
+pub(crate) struct RowState {
+    pub(crate) position: Position,
+    /// By component: the DC coefficient of the previous block, to which the next one is coded as a
+    /// difference.
+    pub(crate) dc_predictors: [i32; 3],
 }
 
 impl Scan {
     pub(crate) fn new(
-        mut head: Head,
-        frame: &Frame,
-        planes: Vec<(Plane, u8, u8)>,
-        divisors: Vec<Divisors>,
-    ) -> Result<Self, Unreadable> {
+        mut tables: HeaderTables,
+        frame: &FrameHeader,
+        components: Vec<(Component, u8, u8)>,
+        quant_tables: Vec<QuantTable>,
+    ) -> Result<Self, DecodeError> {
         let (mut blocks, mut dc, mut ac) = (vec![], vec![], vec![]);
-        let (mut firsts, mut rests) = ([None; 4], [None; 4]);
-        for (at, (plane, first, others)) in planes.iter().enumerate() {
-            let first = taken(&mut head.dc, &mut firsts, *first, &mut dc)?;
-            let others = taken(&mut head.ac, &mut rests, *others, &mut ac)?;
-            let count = usize::from(plane.across) * usize::from(plane.down);
-            blocks.extend(std::iter::repeat_n((at, first, others), count));
+        let (mut dc_indexes, mut ac_indexes) = ([None; 4], [None; 4]);
+        for (component, (parameters, dc_table, ac_table)) in components.iter().enumerate() {
+            let dc_index = take_table(&mut tables.dc, &mut dc_indexes, *dc_table, &mut dc)?;
+            let ac_index = take_table(&mut tables.ac, &mut ac_indexes, *ac_table, &mut ac)?;
+            let count = usize::from(parameters.h_sampling) * usize::from(parameters.v_sampling);
+            blocks.extend(std::iter::repeat_n((component, dc_index, ac_index), count));
         }
-        let planes: Vec<_> = planes.into_iter().map(|(plane, ..)| plane).collect();
-        let side = |of: fn(&Plane) -> u8| planes.iter().map(of).max().unwrap_or(1);
-        let unit =
-            (8 * u16::from(side(|plane| plane.across)), 8 * u16::from(side(|plane| plane.down)));
-        let units = (frame.width.div_ceil(unit.0), frame.height.div_ceil(unit.1));
-        let blank = Picture {
+        let components: Vec<_> = components.into_iter().map(|(component, ..)| component).collect();
+        let largest = |of: fn(&Component) -> u8| components.iter().map(of).max().unwrap_or(1);
+        let mcu_size =
+            (8 * u16::from(largest(|c| c.h_sampling)), 8 * u16::from(largest(|c| c.v_sampling)));
+        let mcu_grid = (frame.width.div_ceil(mcu_size.0), frame.height.div_ceil(mcu_size.1));
+        let empty_image = JpegImage {
             width: frame.width,
             height: frame.height,
-            planes,
-            divisors,
-            unit,
-            units,
-            numbers: vec![],
-            starts: vec![],
-            prints: vec![],
+            components,
+            quant_tables,
+            mcu_size,
+            mcu_grid,
+            coefficients: vec![],
+            mcu_offsets: vec![],
+            mcu_hashes: vec![],
         };
-        Ok(Self { blank, blocks, dc, ac })
+        Ok(Self { empty_image, blocks, dc, ac })
     }
 
-    /// Reads the numbers of one row of units.
-    pub(crate) fn row(
+    /// Decodes the next row of MCUs and appends it to the image.
+    pub(crate) fn decode_row(
         &self,
-        bits: &mut Reader<'_>,
-        means: &mut [i32; 3],
-        picture: &mut Picture,
-    ) -> Result<(), Unreadable> {
-        for _ in 0..self.blank.units.0 {
-            let from = picture.numbers.len();
-            for (plane, first, others) in &self.blocks {
-                let tables = (self.dc.get(*first), self.ac.get(*others), means.get_mut(*plane));
-                let (Some(dc), Some(ac), Some(mean)) = tables else {
-                    return Err(Unreadable::Broken);
+        bits: &mut BitReader<'_>,
+        dc_predictors: &mut [i32; 3],
+        image: &mut JpegImage,
+    ) -> Result<(), DecodeError> {
+        for _ in 0..self.empty_image.mcu_grid.0 {
+            let from = image.coefficients.len();
+            for (component, dc_index, ac_index) in &self.blocks {
+                let predictor = dc_predictors.get_mut(*component);
+                let tables = (self.dc.get(*dc_index), self.ac.get(*ac_index), predictor);
+                let (Some(dc), Some(ac), Some(predictor)) = tables else {
+                    return Err(DecodeError::Malformed);
                 };
-                block(bits, dc, ac, mean, &mut picture.numbers)?;
+                decode_block(bits, dc, ac, predictor, &mut image.coefficients)?;
             }
-            if bits.overrun() {
-                return Err(Unreadable::Broken);
+            if bits.has_overrun() {
+                return Err(DecodeError::Malformed);
             }
-            let unit = picture.numbers.get(from..).unwrap_or_default();
-            picture.prints.push(unit.iter().copied().fold(1, fold));
-            let end = u32::try_from(picture.numbers.len()).map_err(|_| Unreadable::Size)?;
-            picture.starts.push(end);
+            let mcu = image.coefficients.get(from..).unwrap_or_default();
+            image.mcu_hashes.push(mcu.iter().copied().fold(1, hash_coefficient));
+            let end = u32::try_from(image.coefficients.len()).map_err(|_| DecodeError::Size)?;
+            image.mcu_offsets.push(end);
         }
         Ok(())
     }
 }
 
-/// Takes a table over once, however many planes use it.
-fn taken(
-    tables: &mut [Option<Decoder>; 4],
-    places: &mut [Option<usize>; 4],
-    chosen: u8,
-    into: &mut Vec<Decoder>,
-) -> Result<usize, Unreadable> {
-    let place = places.get_mut(usize::from(chosen)).ok_or(Unreadable::Broken)?;
-    if let Some(place) = place {
-        return Ok(*place);
+/// Moves a table from the header into the scan, once for all components that use it, and returns
+/// its index there.
+fn take_table(
+    tables: &mut [Option<HuffmanDecoder>; 4],
+    indexes: &mut [Option<usize>; 4],
+    selector: u8,
+    scan_tables: &mut Vec<HuffmanDecoder>,
+) -> Result<usize, DecodeError> {
+    let index = indexes.get_mut(usize::from(selector)).ok_or(DecodeError::Malformed)?;
+    if let Some(index) = index {
+        return Ok(*index);
     }
-    let table = tables.get_mut(usize::from(chosen)).and_then(Option::take);
-    into.push(table.ok_or(Unreadable::Broken)?);
-    Ok(*place.insert(into.len() - 1))
+    let table = tables.get_mut(usize::from(selector)).and_then(Option::take);
+    scan_tables.push(table.ok_or(DecodeError::Malformed)?);
+    Ok(*index.insert(scan_tables.len() - 1))
 }
 
-/// One block (T.81, section F.2.2).
+/// Decodes one block (T.81, section F.2.2).
 #[inline]
-fn block(
-    bits: &mut Reader<'_>,
-    dc: &Decoder,
-    ac: &Decoder,
-    mean: &mut i32,
-    into: &mut Vec<Number>,
-) -> Result<(), Unreadable> {
-    let step = dc.symbol(bits)?;
-    if step > LARGEST_STEP_BITS {
-        return Err(Unreadable::Broken);
+fn decode_block(
+    bits: &mut BitReader<'_>,
+    dc: &HuffmanDecoder,
+    ac: &HuffmanDecoder,
+    predictor: &mut i32,
+    coefficients: &mut Vec<Coefficient>,
+) -> Result<(), DecodeError> {
+    let size = dc.symbol(bits)?;
+    if size > MAX_DC_DIFFERENCE_BITS {
+        return Err(DecodeError::Malformed);
     }
-    *mean += i32::from(bits.signed(u32::from(step)));
-    if !(-LARGEST_MEAN - 1..=LARGEST_MEAN).contains(mean) {
-        return Err(Unreadable::Broken);
+    *predictor += i32::from(bits.signed(u32::from(size)));
+    if !(-MAX_DC - 1..=MAX_DC).contains(predictor) {
+        return Err(DecodeError::Malformed);
     }
-    let value = i16::try_from(*mean).map_err(|_| Unreadable::Broken)?;
-    into.push(Number { value, place: 0 });
-    let mut place = 0;
-    while place < 63 {
+    let value = i16::try_from(*predictor).map_err(|_| DecodeError::Malformed)?;
+    coefficients.push(Coefficient { value, index: 0 });
+    let mut index = 0;
+    while index < 63 {
         let symbol = ac.symbol(bits)?;
-        let (zeros, size) = (symbol >> 4, symbol & 15);
-        match (zeros, size) {
+        let (run, size) = (symbol >> 4, symbol & 15);
+        match (run, size) {
             (15, 0) => {
-                place += 16;
+                index += 16;
                 continue;
             }
             (0, 0) => break,
-            _ if size == 0 || size > LARGEST_OTHER_BITS => return Err(Unreadable::Broken),
-            _ => place += zeros + 1,
+            _ if size == 0 || size > MAX_AC_BITS => return Err(DecodeError::Malformed),
+            _ => index += run + 1,
         }
-        if place > 63 {
-            return Err(Unreadable::Broken);
+        if index > 63 {
+            return Err(DecodeError::Malformed);
         }
-        into.push(Number { value: bits.signed(u32::from(size)), place });
+        coefficients.push(Coefficient { value: bits.signed(u32::from(size)), index });
     }
     Ok(())
 }
 
+/// Adds a coefficient to the hash of an MCU.
 #[inline]
-pub(crate) fn fold(print: u64, number: Number) -> u64 {
-    let number = u64::from(number.place) << 16 | u64::from(number.value.cast_unsigned());
-    let mixed = (print ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+pub(crate) fn hash_coefficient(hash: u64, coefficient: Coefficient) -> u64 {
+    let bits = u64::from(coefficient.index) << 16 | u64::from(coefficient.value.cast_unsigned());
+    let mixed = (hash ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29
 }

@@ -1,20 +1,20 @@
-//! Pictures that follow one another are read as each alone would be.
+//! Images decoded one after another equal those decoded alone.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mosaic::{Picture, Series};
+use mosaic::{IncrementalDecoder, JpegImage};
 
 fuzz_target!(|input: (&[u8], Vec<(u16, u8)>)| {
     let (first, changes) = input;
     let mut second = first.to_vec();
-    for (at, byte) in changes {
-        let at = usize::from(at) % second.len().max(1);
-        if let Some(place) = second.get_mut(at) {
-            *place = byte;
+    for (index, byte) in changes {
+        let index = usize::from(index) % second.len().max(1);
+        if let Some(changed) = second.get_mut(index) {
+            *changed = byte;
         }
     }
-    let mut series = Series::default();
+    let mut decoder = IncrementalDecoder::default();
     for jpeg in [first, &second, first] {
-        assert_eq!(series.read(jpeg).cloned(), Picture::read(jpeg));
+        assert_eq!(decoder.decode(jpeg).cloned(), JpegImage::decode(jpeg));
     }
 });

@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use mosaic::{Canvas, Fineness, Picture, Series, Update};
+use mosaic::{Canvas, IncrementalDecoder, JpegImage, QuantScale, Update};
 use ports::browser::Frame;
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(super) struct Cast {
     canvas: Canvas,
     /// What the viewer puts before the numbers of each tile.
     head: Vec<u8>,
-    pictures: Series,
+    pictures: IncrementalDecoder,
     /// The newest frame that the viewer was told of.
     last: Option<Arc<Frame>>,
     seq: u32,
@@ -62,7 +62,7 @@ impl Cast {
     /// The messages that bring the viewer from the last frame to this one.
     pub(super) fn picture(&mut self, frame: Arc<Frame>, now: Instant) -> Vec<Vec<u8>> {
         let mut pictures = mem::take(&mut self.pictures);
-        let messages = if let Ok(picture) = pictures.read(&frame.jpeg) {
+        let messages = if let Ok(picture) = pictures.decode(&frame.jpeg) {
             self.follow(&frame, picture, now)
         } else {
             // Of a kind that we do not take apart; the viewer's browser may know it.
@@ -77,21 +77,23 @@ impl Cast {
         messages
     }
 
-    fn follow(&mut self, frame: &Frame, picture: &Picture, now: Instant) -> Vec<Vec<u8>> {
+    fn follow(&mut self, frame: &Frame, picture: &JpegImage, now: Instant) -> Vec<Vec<u8>> {
         let moving = self.came.replace(now).is_some_and(|came| now - came < MOVING);
         let elsewhere = self
             .last
             .as_ref()
             .is_none_or(|last| last.origin != frame.origin || last.viewport != frame.viewport);
-        let large = moving && self.canvas.stale(picture) * LARGE_PART > picture.whole().units();
+        let large = moving
+            && self.canvas.count_stale(picture) * LARGE_PART > picture.full_area().mcu_count();
         let step = if large { self.step.max(MOVEMENT) } else { self.step };
-        let fineness = LADDER.get(step).copied().map_or(Fineness::FULL, Fineness::coarser);
+        let fineness =
+            LADDER.get(step).copied().map_or(QuantScale::UNCHANGED, QuantScale::from_sixteenths);
         let update = self.canvas.update(picture, fineness);
         let update = update.or_else(|| elsewhere.then(Update::default));
         let messages = update.map(|update| self.tell((frame, picture), &update, fineness, now));
         if !self.canvas.is_coarse() {
             self.settles = None;
-        } else if fineness > Fineness::FULL || self.settles.is_none() {
+        } else if fineness > QuantScale::UNCHANGED || self.settles.is_none() {
             self.settles = Some(now + STILL);
         }
         messages.unwrap_or_default()
@@ -103,8 +105,8 @@ impl Cast {
         let Some(frame) = self.last.clone() else { return vec![] };
         let pictures = mem::take(&mut self.pictures);
         let messages = pictures.last().and_then(|picture| {
-            let update = self.canvas.settle(picture)?;
-            Some(self.tell((&frame, picture), &update, Fineness::FULL, now))
+            let update = self.canvas.refine(picture)?;
+            Some(self.tell((&frame, picture), &update, QuantScale::UNCHANGED, now))
         });
         self.pictures = pictures;
         messages.unwrap_or_default()
@@ -144,29 +146,29 @@ impl Cast {
 
     fn tell(
         &mut self,
-        (frame, picture): (&Frame, &Picture),
+        (frame, picture): (&Frame, &JpegImage),
         update: &Update,
-        fineness: Fineness,
+        fineness: QuantScale,
         now: Instant,
     ) -> Vec<Vec<u8>> {
         let mut messages = vec![];
-        let head = picture.head(fineness);
+        let head = picture.header(fineness);
         if !update.tiles.is_empty() && head != self.head {
-            let behind = u16::try_from(picture.behind_size()).unwrap_or_default();
+            let behind = u16::try_from(picture.bytes_after_size()).unwrap_or_default();
             let mut message = vec![HEAD];
             message.extend(behind.to_le_bytes());
             message.extend(&head);
             messages.push(message);
             self.head = head;
         }
-        let flags = if update.whole { WHOLE } else { 0 };
+        let flags = if update.full { WHOLE } else { 0 };
         let size = (picture.width(), picture.height());
         let mut message = self.message(frame, flags, size, now);
         for tile in &update.tiles {
             for number in [tile.x, tile.y, tile.width, tile.height] {
                 message.extend(number.to_le_bytes());
             }
-            append(&mut message, &tile.numbers);
+            append(&mut message, &tile.entropy_coded);
         }
         messages.push(message);
         messages

@@ -1,4 +1,4 @@
-//! Pictures read one after another are those read each alone.
+//! Images decoded one after another equal those decoded alone.
 #![expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
@@ -8,16 +8,16 @@
 )]
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
-use mosaic::{Picture, Series, Unreadable};
+use mosaic::{DecodeError, IncrementalDecoder, JpegImage};
 use proptest::prelude::*;
 
-/// What happens to the page, or to its picture on the way.
+/// A change to the page, or to its encoded image.
 #[derive(Debug, Clone)]
 enum Step {
     Draw { x: u16, y: u16, width: u16, height: u16, colour: u8 },
     Scroll(u16),
     Damage(Vec<(usize, u8)>),
-    CutOff(usize),
+    Truncate(usize),
     Resize(u16, u16),
     Quality(u8),
 }
@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => draw.prop_map(|(x, y, width, height, colour)| Step::Draw { x, y, width, height, colour }),
         1 => (1..20_u16).prop_map(Step::Scroll),
         2 => prop::collection::vec((0..9000_usize, any::<u8>()), 1..4).prop_map(Step::Damage),
-        1 => (0..9000_usize).prop_map(Step::CutOff),
+        1 => (0..9000_usize).prop_map(Step::Truncate),
         1 => (100..220_u16, 90..170_u16).prop_map(|(width, height)| Step::Resize(width, height)),
         1 => (20..95_u8).prop_map(Step::Quality),
     ]
@@ -38,32 +38,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_series_reads_what_each_picture_alone_is(
+    fn incremental_decoding_equals_decoding_each_image_alone(
         sampling in prop::sample::select(&[
             SamplingFactor::F_2_2, SamplingFactor::F_1_1, SamplingFactor::F_2_1, SamplingFactor::F_1_2,
         ][..]),
         steps in prop::collection::vec(step(), 1..16),
     ) {
         let mut page = Page::new(200, 160);
-        let mut series = Series::default();
+        let mut decoder = IncrementalDecoder::default();
         for step in steps {
             let jpeg = page.after(&step, sampling);
-            let read = series.read(&jpeg).cloned();
-            prop_assert_eq!(&read, &Picture::read(&jpeg));
-            prop_assert_eq!(series.last(), read.as_ref().ok());
+            let decoded = decoder.decode(&jpeg).cloned();
+            prop_assert_eq!(&decoded, &JpegImage::decode(&jpeg));
+            prop_assert_eq!(decoder.last(), decoded.as_ref().ok());
         }
     }
 }
 
 #[test]
-fn a_picture_that_lacks_its_end_is_refused_though_its_beginning_is_known() {
+fn a_truncated_image_is_refused_though_its_rows_are_known() {
     let mut page = Page::new(200, 160);
-    let mut series = Series::default();
-    let whole = page.after(&Step::Scroll(0), SamplingFactor::F_2_2);
-    series.read(&whole).unwrap();
-    assert_eq!(series.read(&whole[..whole.len() - 40]), Err(Unreadable::Broken));
-    assert_eq!(series.last(), None);
-    assert_eq!(series.read(&whole).cloned(), Picture::read(&whole));
+    let mut decoder = IncrementalDecoder::default();
+    let complete = page.after(&Step::Scroll(0), SamplingFactor::F_2_2);
+    decoder.decode(&complete).unwrap();
+    assert_eq!(decoder.decode(&complete[..complete.len() - 40]), Err(DecodeError::Malformed));
+    assert_eq!(decoder.last(), None);
+    assert_eq!(decoder.decode(&complete).cloned(), JpegImage::decode(&complete));
 }
 
 struct Page {
@@ -101,7 +101,7 @@ impl Page {
                 *self = Self { quality: self.quality, ..Self::new(width, height) };
             }
             Step::Quality(quality) => self.quality = quality,
-            Step::Damage(_) | Step::CutOff(_) => (),
+            Step::Damage(_) | Step::Truncate(_) => (),
         }
         let mut jpeg = vec![];
         let mut encoder = Encoder::new(&mut jpeg, self.quality);
@@ -115,7 +115,7 @@ impl Page {
                     jpeg[at] = *byte;
                 }
             }
-            Step::CutOff(at) => jpeg.truncate(at % jpeg.len()),
+            Step::Truncate(at) => jpeg.truncate(at % jpeg.len()),
             Step::Draw { .. } | Step::Scroll(_) | Step::Resize(..) | Step::Quality(_) => (),
         }
         jpeg
