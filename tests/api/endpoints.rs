@@ -1,13 +1,13 @@
 //! The endpoints of the partner API over HTTP, against the service as a process, and as two that
 //! know of one another by their database alone.
 
-mod api_fields;
-
 use acceptance::{database::Kind, partner::Partner, root, service::Deployment};
 use hyper::Method;
 use serde_json::{Value, json};
 use testkit::redis::RedisServer;
 use uuid::Uuid;
+
+use super::fields;
 
 /// Often enough that each worker of each process is asked.
 const ASKED: usize = 16;
@@ -37,7 +37,7 @@ async fn every_endpoint_answers_on_two_processes_with_postgres_and_redis() {
 async fn every_endpoint(deployment: &Deployment) {
     lookups(&deployment.partner).await;
     let id = sessions(deployment).await;
-    api_fields::all(deployment).await;
+    fields::all(deployment).await;
     refusals(&deployment.partner).await;
     strangers(deployment, &id).await;
     keys(deployment, &id).await;

@@ -6,10 +6,10 @@ use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 use acceptance::{
     database::Kind,
     partner::Partner,
-    person::{base, signed_in},
-    receiver::{Receiver, Reply},
+    portal_user::{base, signed_in},
     service::Deployment,
     viewer::{Viewer, secret},
+    webhook_endpoint::{Receiver, Reply},
 };
 use hyper::Method;
 use serde_json::{Value, json};

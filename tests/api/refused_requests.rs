@@ -8,7 +8,7 @@ use std::{
 use acceptance::{
     database::Kind,
     eventually,
-    person::{Person, base, signed_in},
+    portal_user::{Person, base, signed_in},
     service::Deployment,
     viewer::{Viewer, secret},
 };

@@ -1,7 +1,7 @@
 //! The remote browser beside its base, a screencast that is passed on as it is (`relay/`), in one
 //! run: what an applicant waits for, what goes over the line, and what a session costs.
 
-mod bench {
+mod common {
     pub(super) mod figures;
     pub(super) mod pages;
     pub(super) mod peer;
@@ -19,7 +19,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-use self::bench::{
+use self::common::{
     figures::{Cost, Sheet, at, cost_of, numbers},
     pages::{Pages, page},
     peer::{DRAWN, Peer, first, go, viewer},
@@ -80,7 +80,7 @@ impl Ours {
         let platforms = ["type", "spin", "feed"].map(|page| {
             let id = publish(&deployment, &format!("bench-{page}"), |definition| {
                 definition["loginUrl"] = pages.url(page).into();
-                definition["hosts"] = json!([bench::pages::HOST]);
+                definition["hosts"] = json!([common::pages::HOST]);
                 definition["nodes"]["open"]["url"] = pages.url(page).into();
                 definition["requests"]["me"]["url"] = pages.url("me").into();
                 // Its plan for attestations leads to the sandbox, which is none of its hosts.

@@ -1,7 +1,7 @@
 //! How fast deliveries go out, beside a bare client that posts the same bodies in the same run:
 //! `cargo xtask bench webhooks`.
 
-mod bench {
+mod common {
     pub(super) mod isolation;
 }
 
@@ -16,10 +16,9 @@ use std::{
 
 use acceptance::{
     database::Kind,
-    eventually,
-    receiver::{Arrival, Receiver, Reply},
-    root,
+    eventually, root,
     service::Deployment,
+    webhook_endpoint::{Arrival, Receiver, Reply},
 };
 use adapters::{diesel::Store, seal::Seal};
 use chrono::{DateTime, Utc};
@@ -32,7 +31,7 @@ use hyper_util::{
 use ports::delivery::{Ask, DeliveryQueue as _};
 use serde_json::{Value, json};
 
-use self::bench::isolation::isolation;
+use self::common::isolation::isolation;
 
 /// Deliveries of one run, and how often ours and the base are run in turn.
 const MANY: usize = 60_000;

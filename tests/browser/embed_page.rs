@@ -10,7 +10,7 @@ use acceptance::{
     partner::Partner,
     platform::publish,
     processes::process_ids_with,
-    scan::scanned,
+    qr_code::scanned,
     service::Deployment,
 };
 use hyper::Method;

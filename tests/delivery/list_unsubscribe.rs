@@ -1,21 +1,18 @@
 //! Applicants who want no more mails: one click in their mail program, a page, and what becomes of
 //! the links that partners have sent to them.
 
-mod mail;
-
 use std::{collections::BTreeSet, time::Duration};
 
 use acceptance::{
     applicant::Applicant,
     database::Kind,
     eventually,
-    pages::{no_barrier, text},
-    person::{Person, signed_in},
+    mail_server::Server,
+    portal_page::{no_barrier, text},
+    portal_user::{Person, signed_in},
     service::Deployment,
 };
 use serde_json::json;
-
-use self::mail::Server;
 
 const SOON: Duration = Duration::from_secs(20);
 const ADA: &str = "ada@example.com";

@@ -1,14 +1,12 @@
 //! Links that are sent to applicants, over a real mail server: STARTTLS, a password, greylisting,
 //! refusals, slowness, and its death.
 
-mod mail;
-
 use std::{collections::BTreeMap, time::Duration};
 
-use acceptance::{applicant::Applicant, database::Kind, eventually, service::Deployment};
+use acceptance::{
+    applicant::Applicant, database::Kind, eventually, mail_server::Server, service::Deployment,
+};
 use serde_json::{Value, json};
-
-use self::mail::Server;
 
 const SOON: Duration = Duration::from_secs(20);
 const LATE: Duration = Duration::from_secs(240);

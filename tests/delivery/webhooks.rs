@@ -6,8 +6,8 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    receiver::{Arrival, Receiver, Reply},
     service::Deployment,
+    webhook_endpoint::{Arrival, Receiver, Reply},
 };
 use serde_json::{Value, json};
 

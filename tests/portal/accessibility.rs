@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
-    pages::{confirm, heading, no_barrier, sign_in, text},
-    person::{base, signed_in, user},
+    portal_page::{confirm, heading, no_barrier, sign_in, text},
+    portal_user::{base, signed_in, user},
     service::Deployment,
 };
 use serde_json::json;

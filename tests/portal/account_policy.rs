@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    person::{Person, base, code_at, mail_with, now, signed_in, user},
+    portal_user::{Person, base, code_at, mail_with, now, signed_in, user},
     service::Deployment,
 };
 

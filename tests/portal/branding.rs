@@ -3,8 +3,8 @@
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    pages::{heading, no_barrier, sign_in},
-    person::{Person, base, mail_with, signed_in, user},
+    portal_page::{heading, no_barrier, sign_in},
+    portal_user::{Person, base, mail_with, signed_in, user},
     service::Deployment,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};

@@ -2,8 +2,8 @@
 
 use acceptance::{
     database::Kind,
-    person::{base, made_up, signed_in},
-    routes::{fits, routes},
+    portal_routes::{fits, routes},
+    portal_user::{base, made_up, signed_in},
     service::Deployment,
 };
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{confirm, enter, heading, no_barrier, sign_in, text},
-    person::{Person, base, code_at, now, signed_in, status_with, user},
+    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
+    portal_user::{Person, base, code_at, now, signed_in, status_with, user},
     service::Deployment,
 };
 use ring::digest::{SHA256, digest};

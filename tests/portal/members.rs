@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    person::{Person, base, mail_with, mailed_link, signed_in, user},
+    portal_user::{Person, base, mail_with, mailed_link, signed_in, user},
     service::Deployment,
 };
 

@@ -9,8 +9,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually, free_port,
-    pages::{enter, heading, no_barrier, text},
-    person::{Person, base, code_at, now, user},
+    portal_page::{enter, heading, no_barrier, text},
+    portal_user::{Person, base, code_at, now, user},
     root,
     service::Deployment,
 };

@@ -7,11 +7,11 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{confirm, enter, heading, no_barrier, sign_in, text},
     partner::Partner,
-    person::{base, code_at, mailed_link, now, signed_in, status_with},
-    receiver::{Receiver, Reply},
+    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
+    portal_user::{base, code_at, mailed_link, now, signed_in, status_with},
     service::Deployment,
+    webhook_endpoint::{Receiver, Reply},
 };
 use serde_json::{Value, json};
 

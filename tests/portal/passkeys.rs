@@ -6,8 +6,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    pages::{confirm, enter, heading, no_barrier, sign_in, text},
-    person::{Person, base, user},
+    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
+    portal_user::{Person, base, user},
     service::Deployment,
 };
 use serde_json::{Value, json};

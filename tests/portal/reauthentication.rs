@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    person::{Person, base, code_at, made_up, now, signed_in, user},
+    portal_user::{Person, base, code_at, made_up, now, signed_in, user},
     service::Deployment,
 };
 
@@ -69,7 +69,7 @@ async fn what_the_team_trusts_is_changed_by_a_fresh_sign_in_or_a_confirmation() 
     let deployment = Deployment::start(Kind::Postgres).await;
     let ada = signed_in(&deployment, ADA, "owner").await;
     signed_in(&deployment, "bob@lender.example", "member").await;
-    let first = |page: &acceptance::person::Page, before: &str| {
+    let first = |page: &acceptance::portal_user::Page, before: &str| {
         page.after(before).split('/').next().unwrap().to_owned()
     };
     let key = first(&ada.get("/portal/keys").await, "action=\"/portal/keys/");

@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    person::{Person, base, code_at, made_up, now, signed_in, status_with, user},
+    portal_user::{Person, base, code_at, made_up, now, signed_in, status_with, user},
     service::Deployment,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    person::{Page, Person, base, made_up, user},
+    portal_user::{Page, Person, base, made_up, user},
     service::Deployment,
 };
 use serde_json::Value;

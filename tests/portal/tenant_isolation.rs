@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use acceptance::{
     database::Kind,
-    person::{Person, base, user},
-    routes::routes,
+    portal_routes::routes,
+    portal_user::{Person, base, user},
     service::Deployment,
 };
 use serde_json::{Value, json};

@@ -101,7 +101,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "crates/demo",
             "docs/receivers/rust",
             "crates/app/src/service.rs",
-            "tests/api_bench.rs",
+            "tests/benches/api.rs",
         ],
     ),
     ("actix_ws", &["crates/adapters/src/http"]),

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use acceptance::{
     applicant::Applicant,
-    cluster::Cluster,
     database::{Database, Kind},
     eventually,
-    film::{files, find},
+    postgres::Cluster,
     service::Deployment,
+    video::{files, find},
 };
 use serde_json::{Value, json};
 

@@ -7,9 +7,9 @@ use acceptance::{
     applicant::Applicant,
     database::Kind,
     eventually,
-    film::files,
     processes::{process_ids_with, processes_with},
     service::Deployment,
+    video::files,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

@@ -7,9 +7,9 @@ use acceptance::{
     applicant::Applicant,
     database::Kind,
     eventually,
-    film::{files, find, lasts_as_long_as_the_session, shows_no_secret},
     platform::publish,
     service::Deployment,
+    video::{files, find, lasts_as_long_as_the_session, shows_no_secret},
 };
 use serde_json::{Value, json};
 use testkit::s3::S3Server;

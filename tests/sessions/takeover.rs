@@ -6,7 +6,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    person::mail_with,
+    portal_user::mail_with,
     service::Deployment,
     viewer::{Viewer, devices, secret},
 };

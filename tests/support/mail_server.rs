@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
-use acceptance::{eventually, free_port, root};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::{eventually, free_port, root};
 
 /// A server with a folder of mails, which outlives it.
 pub struct Server {

@@ -12,10 +12,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    beside::Another,
     database::{Database, Kind},
     eventually, free_port,
     partner::Partner,
+    second_process::Another,
 };
 
 /// A deployment: a folder, a database, a partner with key and webhook, and, while it runs, the

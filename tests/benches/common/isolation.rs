@@ -5,8 +5,8 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    receiver::{Receiver, Reply},
     service::Deployment,
+    webhook_endpoint::{Receiver, Reply},
 };
 use serde_json::{Value, json};
 

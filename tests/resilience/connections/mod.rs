@@ -1,11 +1,11 @@
 //! How the service reaches PostgreSQL and Redis: over TLS alone, with servers whose certificates are
 //! in order or not, and with servers that hang.
 
-mod check;
-mod paused;
-mod postgres;
-mod redis;
-mod speed;
+mod config_check;
+mod postgres_tls;
+mod redis_tls;
+mod tls_throughput;
+mod unresponsive_servers;
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use std::{
     process::{Command, Output},
 };
 
-use acceptance::{cluster::Cluster, service::binary};
+use acceptance::{postgres::Cluster, service::binary};
 use tempfile::TempDir;
 use testkit::certificates::Authority;
 

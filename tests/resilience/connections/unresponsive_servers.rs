@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use acceptance::{
-    cluster::Cluster,
     database::{Database, Kind},
     eventually,
+    postgres::Cluster,
     service::Deployment,
 };
 use hyper::Method;

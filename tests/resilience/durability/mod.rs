@@ -3,9 +3,7 @@
 //!
 //! `LOSING_SESSIONS=10000 LOSING_KILLS=30 LOSING_CRASHES=3` is the whole of it; as a rule it is less.
 
-mod losing {
-    pub(super) mod maker;
-}
+mod session_maker;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,16 +16,16 @@ use std::{
 };
 
 use acceptance::{
-    beside::Process,
-    cluster::Cluster,
     database::Database,
     eventually,
-    receiver::{Arrival, Receiver, Reply},
+    postgres::Cluster,
+    second_process::Process,
     service::Deployment,
+    webhook_endpoint::{Arrival, Receiver, Reply},
 };
 use tokio::sync::Mutex;
 
-use self::losing::maker::Maker;
+use self::session_maker::Maker;
 
 const MAKERS: usize = 8;
 /// What is ended is delivered or given up on within this time.

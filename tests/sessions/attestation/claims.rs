@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use acceptance::{
     eventually,
     partner::Partner,
-    person::{Person, base, signed_in, user},
+    portal_user::{Person, base, signed_in, user},
     service::Deployment,
 };
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Attested sessions: a real Chromium, the sandbox platform over TLS 1.3, an attestor inside the
 //! service or as a process of its own, and `avouch-verify`.
 
-mod attested_claims;
-mod attested_witness;
+mod attestor;
+mod claims;
 
 use std::{
     fs,
@@ -14,15 +14,14 @@ use std::{
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    eventually,
-    person::signed_in,
-    platform,
+    eventually, platform,
+    portal_user::signed_in,
     service::{Deployment, binary},
 };
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use self::attested_witness::{CANARIES, found_nowhere, remembers, with_a_witness};
+use self::attestor::{CANARIES, found_nowhere, remembers, with_a_witness};
 
 /// Proofs take gigabytes, and every core.
 const SOON: Duration = Duration::from_secs(180);
@@ -155,7 +154,7 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
         assert_eq!(claim["value"], session["extractedData"][field], "{field}");
     }
     read_by_others(&out, &evidence, &roots, &report);
-    attested_claims::all(deployment, session, &hash, &out).await;
+    claims::all(deployment, session, &hash, &out).await;
     let hidden = report["request"]["hidden"].as_array().unwrap();
     let hidden: Vec<_> = hidden.iter().map(|part| part["header"].as_str().unwrap()).collect();
     assert_eq!(hidden, ["cookie", "user-agent"]);
