@@ -48,8 +48,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("demo", &[]),
     ("receiver", &[]),
-    ("xtask", &["frequent"]),
-    ("acceptance", &["cdp", "demo", "testkit"]),
+    ("postgres-server", &[]),
+    ("xtask", &["frequent", "postgres-server"]),
+    ("acceptance", &["cdp", "demo", "postgres-server", "testkit"]),
 ];
 
 /// What an inner crate may bring in from outside. The outer ones are free.

@@ -8,7 +8,7 @@ use acceptance::{
     applicant::Applicant,
     database::{Database, Kind},
     eventually,
-    postgres::Cluster,
+    postgres::OwnPostgres,
     service::Deployment,
     video::{files, find},
 };
@@ -46,15 +46,15 @@ async fn no_file_of_sqlite_has_an_applicants_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_file_and_no_dump_of_postgres_has_an_applicants_data() {
-    let cluster = Cluster::start();
-    let mut deployment = Deployment::on(Database { url: cluster.url.clone() });
+    let postgres = OwnPostgres::start();
+    let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.run().await;
     let id = completed(&deployment).await;
     let look = async || {
         deployment.database.execute("CHECKPOINT").await;
-        let mut found = files(&cluster.data());
+        let mut found = files(&postgres.data());
         assert!(found.iter().any(|(name, _)| name.contains("/pg_wal/0")), "the log is among them");
-        found.push(("pg_dump".to_owned(), cluster.dump()));
+        found.push(("pg_dump".to_owned(), postgres.dump()));
         found.extend(files(&deployment.data()));
         found
     };

@@ -1,6 +1,7 @@
 //! Runs other programs, and says which one failed.
 
 use std::{
+    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -45,7 +46,12 @@ fn show(command: &Command) -> String {
     [name].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a program of this name can be found.
+/// A port of 127.0.0.1 on which nothing listens at this moment.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Whether a program of this name is on `PATH`.
 pub(crate) fn found(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

@@ -5,7 +5,6 @@ use std::process::Command;
 use crate::{
     Failure,
     command::{found, run},
-    postgres,
 };
 
 /// Something the system may lack: how to see that, and the Debian packages that bring it.
@@ -20,7 +19,7 @@ pub(crate) const BROWSER: Need =
 /// For recordings.
 pub(crate) const FFMPEG: Need = Need { present: || found("ffmpeg"), packages: &["ffmpeg"] };
 pub(crate) const POSTGRES: Need =
-    Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
+    Need { present: || postgres_server::binaries().is_some(), packages: &["postgresql"] };
 /// For load.
 pub(crate) const WRK: Need = Need { present: || found("wrk"), packages: &["wrk"] };
 pub(crate) const REDIS: Need =

@@ -13,7 +13,7 @@ use std::{
     process::{Command, Output},
 };
 
-use acceptance::{postgres::Cluster, service::binary};
+use acceptance::{postgres::OwnPostgres, service::binary};
 use tempfile::TempDir;
 use testkit::certificates::Authority;
 
@@ -25,7 +25,7 @@ const ACCESS: &str = "hostnossl all guest 127.0.0.1/32 trust\n\
 /// A PostgreSQL server that takes the service's connections over TLS alone, and what it is
 /// certified by.
 struct Secured {
-    cluster: Cluster,
+    postgres: OwnPostgres,
     authority: Authority,
     folder: TempDir,
 }
@@ -33,9 +33,9 @@ struct Secured {
 impl Secured {
     /// With a certificate for `localhost`, and none for its address in numbers.
     async fn start() -> Self {
-        let (cluster, authority) = (Cluster::start(), Authority::new("ours"));
+        let (postgres, authority) = (OwnPostgres::start(), Authority::new("ours"));
         let (client, connection) =
-            tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls).await.unwrap();
+            tokio_postgres::connect(&postgres.url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         let roles = "ALTER ROLE postgres PASSWORD 'geheim'; CREATE ROLE guest SUPERUSER LOGIN; \
                      CREATE ROLE certified SUPERUSER LOGIN";
@@ -43,8 +43,8 @@ impl Secured {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("ours.pem"), authority.pem()).unwrap();
         fs::write(folder.path().join("others.pem"), Authority::new("others").pem()).unwrap();
-        cluster.secure(&authority.valid(&["localhost"]), &authority.pem(), ACCESS);
-        Self { cluster, authority, folder }
+        postgres.secure(&authority.valid(&["localhost"]), &authority.pem(), ACCESS);
+        Self { postgres, authority, folder }
     }
 
     fn file(&self, name: &str) -> String {
@@ -52,7 +52,7 @@ impl Secured {
     }
 
     fn url(&self, user: &str, host: &str, parameters: &str) -> String {
-        let port = self.cluster.port;
+        let port = self.postgres.port;
         format!("postgres://{user}@{host}:{port}/postgres?{parameters}")
     }
 
@@ -64,7 +64,7 @@ impl Secured {
 
     /// What only the tests may: in the clear.
     fn guest(&self) -> String {
-        format!("postgres://guest@127.0.0.1:{}/postgres", self.cluster.port)
+        format!("postgres://guest@127.0.0.1:{}/postgres", self.postgres.port)
     }
 
     async fn client(&self) -> tokio_postgres::Client {

@@ -59,7 +59,7 @@ async fn each_sslmode_is_that_of_libpq() {
 
     // A renewed certificate needs no restart of ours; one that is out of date is refused.
     let expired = secured.authority.expired(&["localhost"]);
-    secured.cluster.secure(&expired, &secured.authority.pem(), ACCESS);
+    secured.postgres.secure(&expired, &secured.authority.pem(), ACCESS);
     eventually("the expired certificate", Duration::from_secs(10), async || {
         secured.team(&secured.verified(), &[]).err()
     })

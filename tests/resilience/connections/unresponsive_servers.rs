@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use acceptance::{
     database::{Database, Kind},
     eventually,
-    postgres::Cluster,
+    postgres::OwnPostgres,
     service::Deployment,
 };
 use hyper::Method;
@@ -16,8 +16,8 @@ use super::lines;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_hangs_is_given_up_and_found_again() {
-    let cluster = Cluster::start();
-    let mut deployment = Deployment::on(Database { url: cluster.url.clone() });
+    let postgres = OwnPostgres::start();
+    let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.set("AVOUCH_DATABASE_POOL_SECONDS", "2");
     deployment.set("AVOUCH_DATABASE_CONNECT_SECONDS", "1");
     deployment.set("AVOUCH_DATABASE_STATEMENT_SECONDS", "1");
@@ -25,7 +25,7 @@ async fn a_server_that_hangs_is_given_up_and_found_again() {
     let session = deployment.create(&json!({})).await;
     let path = format!("browser-session/{}", session["sessionId"].as_str().unwrap());
 
-    cluster.pause();
+    postgres.pause();
     for _ in 0..3 {
         let began = Instant::now();
         let ready = deployment.partner.send(Method::GET, "/readyz", String::new()).await;
@@ -53,7 +53,7 @@ async fn a_server_that_hangs_is_given_up_and_found_again() {
         println!("{line}");
     }
 
-    cluster.resume();
+    postgres.resume();
     eventually("the service to be ready again", Duration::from_secs(20), async || {
         let ready = deployment.partner.send(Method::GET, "/readyz", String::new()).await;
         (ready.status == 200).then_some(())

@@ -18,7 +18,7 @@ use std::{
 use acceptance::{
     database::Database,
     eventually,
-    postgres::Cluster,
+    postgres::OwnPostgres,
     second_process::Process,
     service::Deployment,
     webhook_endpoint::{Arrival, Receiver, Reply},
@@ -46,9 +46,9 @@ async fn nothing_is_lost() {
     };
     let (sessions, kills, crashes) =
         (number("LOSING_SESSIONS", 600), number("LOSING_KILLS", 6), number("LOSING_CRASHES", 1));
-    let cluster = Cluster::start();
+    let postgres = OwnPostgres::start();
     let receiver = Receiver::start(behave).await;
-    let mut deployment = Deployment::on(Database { url: cluster.url.clone() });
+    let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.set("AVOUCH_LOG", "warn");
     let team = deployment.team.clone();
@@ -74,19 +74,19 @@ async fn nothing_is_lost() {
             tokio::spawn(maker.work(left.clone(), ended.clone()))
         })
         .collect();
-    let trouble = make_trouble(&cluster, &processes, kills, crashes, &left).await;
+    let trouble = make_trouble(&postgres, &processes, kills, crashes, &left).await;
     for maker in makers {
         maker.await.expect("all sessions were ended");
     }
     let ended = ended.lock().await.clone();
     assert_eq!(ended.len(), sessions);
     println!("{sessions} sessions ended, {trouble}");
-    check(&cluster, &receiver, &ended, &processes).await;
+    check(&postgres, &receiver, &ended, &processes).await;
 }
 
 /// Kills and crashes, spread over the making.
 async fn make_trouble(
-    cluster: &Cluster,
+    postgres: &OwnPostgres,
     processes: &[Process],
     kills: usize,
     crashes: usize,
@@ -105,7 +105,7 @@ async fn make_trouble(
             killed += 1;
         }
         if fallen < crashes && done * (crashes + 1) >= (fallen + 1) * all {
-            cluster.crash();
+            postgres.crash();
             fallen += 1;
         }
     }
@@ -115,13 +115,13 @@ async fn make_trouble(
 
 /// What the receivers have and what stands in the log, against what was ended.
 async fn check(
-    cluster: &Cluster,
+    postgres: &OwnPostgres,
     receiver: &Receiver,
     ended: &HashSet<String>,
     processes: &[Process],
 ) {
     let (database, connection) =
-        tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls).await.expect("a connection");
+        tokio_postgres::connect(&postgres.url, tokio_postgres::NoTls).await.expect("a connection");
     tokio::spawn(connection);
     eventually("all to be delivered or given up on", PATIENCE, async || {
         for process in processes {

@@ -1,18 +1,52 @@
-//! `cargo xtask test`: every check and every test, with the servers they need.
+//! `cargo xtask test` and `cargo xtask check`: checks and tests in phases, with the servers that they
+//! need.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+mod checks;
+mod run;
+mod summary;
 
+use postgres_server::{Durability, PostgresServer};
+
+use self::summary::Summary;
 use crate::{
-    Failure, advisories,
-    command::{cargo, found, root, run},
+    Failure, command,
     packages::{self, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
-    postgres::{Durability, Postgres},
+    tools,
 };
+
+/// Packages whose tests share keys and proofs in statics of the test program, which take seconds to
+/// minutes to make: with a process for each test, each would make them again.
+const PROOFS: [&str; 3] = ["attestation", "avouch-verify", "prover"];
+/// Packages whose tests need servers or browsers; those of `adapters` outside of `src` do, too.
+const WITH_SERVERS: [&str; 2] = ["acceptance", "cdp"];
+const DB: &str = "package(=adapters) & kind(test)";
+
+/// A phase that nextest runs: its name, which is also that of a target of the acceptance package
+/// where there is one, and the tests that it selects.
+type Phase = (&'static str, Selection);
+
+enum Selection {
+    /// All that no other phase runs.
+    Unit,
+    Filter(&'static str),
+    /// A target of the acceptance package.
+    Target,
+}
+
+const PHASES: [Phase; 10] = [
+    ("unit", Selection::Unit),
+    ("repository", Selection::Target),
+    ("db", Selection::Filter(DB)),
+    ("api", Selection::Target),
+    ("delivery", Selection::Target),
+    ("portal", Selection::Target),
+    ("cdp", Selection::Filter("package(=cdp)")),
+    ("browser", Selection::Target),
+    ("sessions", Selection::Target),
+    ("resilience", Selection::Target),
+];
+/// The phases of `--browser`.
+const BROWSER_PHASES: [&str; 3] = ["cdp", "browser", "sessions"];
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -22,134 +56,129 @@ pub(crate) struct Options {
     /// Tests the release build
     #[arg(long)]
     release: bool,
-    /// Passed on to `cargo test`
+    /// Only the tests that need neither a server nor a browser
+    #[arg(long, conflicts_with_all = ["db", "browser", "rest"])]
+    unit: bool,
+    /// Only the tests of stores and other adapters, with throwaway servers
+    #[arg(long, conflicts_with_all = ["browser", "rest"])]
+    db: bool,
+    /// Only the tests of the remote browser and of sessions in it
+    #[arg(long, conflicts_with = "rest")]
+    browser: bool,
+    /// Passed on to `cargo nextest run`, which then runs these tests alone
     #[arg(last = true)]
     rest: Vec<String>,
 }
 
+/// Runs what the options select, and prints a summary also where a phase breaks off.
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
-    if !options.tests_only {
-        run(&mut cargo(&["fmt", "--all", "--check"]))?;
-        run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-        types()?;
-        licences()?;
-    }
-    clients()?;
-    receivers()?;
-    bucket_server()?;
-    let server = Postgres::start(Durability::GivenUp)?;
-    let profile: &[&str] = if options.release { &["--release"] } else { &[] };
-    // The acceptance tests run the service as outsiders do: as a program. Built together with the
-    // tests, so that no dependency is built twice for features that only a test asks for.
-    let everything = ["build", "--workspace", "--lib", "--bins", "--examples", "--tests"];
-    run(&mut cargo(&[&everything, profile].concat()))?;
-    let counted = tests(options, profile, &server.url);
-    drop(server);
-    let (passed, failed) = counted?;
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { Ok(()) } else { Err("some tests failed".into()) }
+    let mut summary = Summary::default();
+    let done = match options {
+        Options { unit: true, .. } => unit(options.profile(), &mut summary),
+        Options { db: true, .. } => db(options.profile(), &mut summary),
+        _ => with_everything(options, &mut summary),
+    };
+    summary.print();
+    done?;
+    summary.end()
 }
 
-/// Runs all tests, shows what they print, and counts them.
-fn tests(options: &Options, profile: &[&str], database: &str) -> Result<(u32, u32), Failure> {
-    let mut command = cargo(&[&["test", "--workspace", "--no-fail-fast"], profile].concat());
-    command.args(&options.rest).env("TEST_DATABASE_URL", database);
-    println!("$ cargo test --workspace --no-fail-fast");
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let (mut passed, mut failed) = (0, 0);
-    for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
-        let line = line?;
-        println!("{line}");
-        if line.starts_with("test result:") {
-            passed += count(&line, " passed");
-            failed += count(&line, " failed");
+/// `cargo xtask check`: what must hold before a commit and needs no server.
+pub(crate) fn check() -> Result<(), Failure> {
+    let mut summary = Summary::default();
+    let mut phases = || {
+        summary.time("fmt", checks::formatting)?;
+        summary.time("clippy", checks::lints)?;
+        unit(&[], &mut summary)?;
+        let repository = ["--package", "acceptance", "--test", "repository"];
+        summary.tests("repository", || run::nextest(&repository, None))
+    };
+    let done = phases();
+    summary.print();
+    done?;
+    summary.end()
+}
+
+/// Builds and runs the unit tests alone. The packages left out are not built either.
+fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
+    let filter = not(DB);
+    let mut arguments = vec!["--workspace", "-E", &filter];
+    arguments.extend(WITH_SERVERS.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
+    arguments.extend(profile);
+    summary.tests("unit", || run::nextest(&arguments, None))
+}
+
+/// Builds and runs the tests of adapters alone, with a PostgreSQL server; the tests start Redis and the
+/// S3 server themselves.
+fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
+    packages::ensure(&[POSTGRES, REDIS])?;
+    summary.time("tools", tools::bucket_server)?;
+    let server = PostgresServer::start(command::free_port()?, Durability::NoFsync)?;
+    let arguments = [&["--package", "adapters", "-E", DB], profile].concat();
+    summary.tests("db", || run::nextest(&arguments, Some(&server.url)))
+}
+
+fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failure> {
+    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
+    if !options.tests_only && !options.browser {
+        summary.time("fmt", checks::formatting)?;
+        summary.time("clippy", checks::lints)?;
+        summary.time("types", checks::types)?;
+        summary.time("licences", checks::licences)?;
+    }
+    summary.time("tools", || {
+        tools::clients()?;
+        tools::documented_programs()?;
+        tools::bucket_server()
+    })?;
+    let server = PostgresServer::start(command::free_port()?, Durability::NoFsync)?;
+    let profile = options.profile();
+    summary.time("build", || {
+        // The acceptance tests run the service as a program. Built together with the tests, so that no
+        // dependency is built twice for features that only a test enables.
+        let all = ["build", "--workspace", "--lib", "--bins", "--examples", "--tests"];
+        command::run(&mut command::cargo(&[&all, profile].concat()))
+    })?;
+    let nextest = |arguments: &[&str]| {
+        run::nextest(&[&["--workspace"], profile, arguments].concat(), Some(&server.url))
+    };
+    if !options.rest.is_empty() {
+        let rest: Vec<_> = options.rest.iter().map(String::as_str).collect();
+        return summary.tests("selected", || nextest(&rest));
+    }
+    for (name, selection) in &PHASES {
+        if !options.browser || BROWSER_PHASES.contains(name) {
+            summary.tests(name, || nextest(&["-E", &selection.filter(name)]))?;
         }
     }
-    let status = child.wait()?;
-    if !status.success() && failed == 0 {
-        return Err(format!("`cargo test` failed: {status}").into());
-    }
-    Ok((passed, failed))
-}
-
-fn count(line: &str, what: &str) -> u32 {
-    let before = line.split(what).next().unwrap_or_default();
-    before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
-/// The embed page is JavaScript with types in its comments.
-fn types() -> Result<(), Failure> {
-    let folder = root().join("crates/embed");
-    node_modules(&folder)?;
-    run(Command::new("npx").args(["--no-install", "tsc"]).current_dir(&folder))
-}
-
-/// What tries the interface description out: generators of clients and of requests.
-fn clients() -> Result<(), Failure> {
-    node_modules(&root().join("tests/openapi/typescript"))?;
-    node_modules(&root().join("crates/embed"))?;
-    node_modules(&root().join("tests/oidc"))?;
-    python_packages("tests/openapi/requirements.txt", "python")
-}
-
-/// What the receivers of webhooks in the documentation are made with.
-fn receivers() -> Result<(), Failure> {
-    node_modules(&root().join("docs/receivers/node"))?;
-    python_packages("docs/auditor/requirements.txt", "auditor-python")?;
-    python_packages("tests/mail/requirements.txt", "mail-python")?;
-    python_packages("tests/messages/requirements.txt", "messages-python")?;
-    python_packages("docs/receivers/python/requirements.txt", "receiver-python")
-}
-
-/// A Python of its own among the tools, with the packages of a file.
-fn python_packages(wanted: &str, name: &str) -> Result<(), Failure> {
-    let wanted = root().join(wanted);
-    let python = root().join("target/tools").join(name);
-    let stamp = python.join("requirements.txt");
-    if fs::read(&stamp).ok() == Some(fs::read(&wanted)?) {
+    if options.browser {
         return Ok(());
     }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
-    run(Command::new(python.join("bin/pip"))
-        .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
-        .arg(&wanted))?;
-    fs::copy(wanted, stamp)?;
-    Ok(())
+    summary.tests("proofs", || run::in_one_process(&PROOFS, profile))?;
+    summary.tests("doc", || run::documentation(profile))
 }
 
-/// A server of S3's protocol that checks signatures; of the newest version that this toolchain
-/// builds.
-fn bucket_server() -> Result<(), Failure> {
-    let tools = root().join("target/tools");
-    if found("s3s-fs") || tools.join("bin/s3s-fs").exists() {
-        return Ok(());
+impl Options {
+    fn profile(&self) -> &'static [&'static str] {
+        if self.release { &["--release"] } else { &[] }
     }
-    let version = ["install", "s3s-fs", "--version", "0.13.0-alpha.3", "--features", "binary"];
-    // Unoptimised: it has little to do and is built in half the time.
-    run(cargo(&version).args(["--debug", "--locked", "--quiet", "--root"]).arg(&tools))
 }
 
-pub(crate) fn node_modules(folder: &Path) -> Result<(), Failure> {
-    let changed =
-        |path: &str| fs::metadata(folder.join(path)).and_then(|file| file.modified()).ok();
-    if changed("node_modules/.package-lock.json") < changed("package-lock.json") {
-        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))?;
+impl Selection {
+    /// The filter in nextest's language.
+    fn filter(&self, name: &str) -> String {
+        match self {
+            Self::Filter(filter) => (*filter).to_owned(),
+            Self::Target => format!("package(=acceptance) & binary(={name})"),
+            Self::Unit => {
+                let others = WITH_SERVERS.iter().chain(&PROOFS);
+                let others: Vec<_> = others.map(|name| format!("package(={name})")).collect();
+                not(&format!("{} + ({DB})", others.join(" + ")))
+            }
+        }
     }
-    Ok(())
 }
 
-/// What dependencies are allowed, and where they come from.
-fn licences() -> Result<(), Failure> {
-    let tools = root().join("target/tools");
-    let deny = tools.join("bin/cargo-deny");
-    if !found("cargo-deny") && !deny.exists() {
-        run(cargo(&["install", "cargo-deny", "--locked", "--quiet", "--root"]).arg(&tools))?;
-    }
-    let deny = if found("cargo-deny") { PathBuf::from("cargo-deny") } else { deny };
-    let check = |arguments: &[&str]| run(Command::new(&deny).args(arguments).current_dir(root()));
-    check(&["check", "bans", "licenses", "sources"])?;
-    // What is known of vulnerabilities is in the repository: nothing is fetched.
-    advisories::unpacked()?;
-    check(&["--offline", "check", "advisories"])
+fn not(filter: &str) -> String {
+    format!("not ({filter})")
 }
