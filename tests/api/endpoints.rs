@@ -39,7 +39,7 @@ async fn every_endpoint(deployment: &Deployment) {
     let id = sessions(deployment).await;
     fields::all(deployment).await;
     refusals(&deployment.partner).await;
-    strangers(deployment, &id).await;
+    other_keys(deployment, &id).await;
     keys(deployment, &id).await;
     published(deployment).await;
 }
@@ -165,7 +165,7 @@ async fn published(deployment: &Deployment) {
 }
 
 /// Another key of the same team, a key of another team, none: nobody sees the session.
-async fn strangers(deployment: &Deployment, id: &str) {
+async fn other_keys(deployment: &Deployment, id: &str) {
     let other_team = deployment.admin(&["create-team", "Other"])["teamId"].clone();
     for team in [deployment.team.as_str(), other_team.as_str().unwrap()] {
         let key = ["create-key", "--team", team, "--environment", "development"];

@@ -101,7 +101,7 @@ fn paths(add: Add<'_>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_piece_is_refused_in_the_error_body_and_memory_stays_flat() {
+async fn malformed_requests_are_refused_with_the_error_body_and_memory_stays_flat() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let table = table();
     for hostile in &table {
@@ -129,7 +129,7 @@ async fn round(deployment: &Deployment, table: &[Hostile]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_body_and_an_endless_head_are_cut_off() {
+async fn a_slow_body_times_out_and_an_endless_head_is_refused() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let head = format!(
         "{CREATE} HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\

@@ -7,7 +7,7 @@ use acceptance::{database::Kind, root, service::Deployment};
 use hyper::Method;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn generated_requests_find_no_fault_with_a_key_of_each_environment() {
+async fn generated_requests_match_the_description_with_a_key_of_each_environment() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     // On, so that the headers are there; wide, so that the limit is not what is tried.
     deployment.set("AVOUCH_RATE_LIMIT", "1000000/3600");

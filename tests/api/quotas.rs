@@ -66,7 +66,7 @@ async fn fifty_sessions_of_one_team_delay_another_team_by_one_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_team_has_so_many_sessions_that_wait() {
+async fn waiting_sessions_of_a_team_are_limited() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_BROWSERS", "1");
     deployment.set("AVOUCH_BROWSER_QUEUE_PER_TEAM", "2");
@@ -97,7 +97,7 @@ async fn a_team_has_so_many_sessions_that_wait() {
 
 /// Five hundred deliveries of ten webhooks to a receiver that says nothing, and one of another team.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deliveries_of_one_team_hold_up_no_other_teams() {
+async fn deliveries_of_one_team_do_not_delay_another_teams() {
     let hangs = Receiver::start(|_| Reply::Hang(Duration::from_secs(60))).await;
     let answers = Receiver::start(|_| Reply::Status(200)).await;
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
@@ -162,7 +162,7 @@ async fn status(partner: &Partner, id: &str) -> Value {
 
 /// One proof at once. Four sessions of one team have consented before one of another team.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn proofs_of_one_team_hold_up_no_other_teams() {
+async fn proofs_of_one_team_do_not_delay_another_teams() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
     let late = key(&deployment, &other);
@@ -193,7 +193,7 @@ async fn proofs_of_one_team_hold_up_no_other_teams() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_keys_of_a_team_create_no_more_than_the_team_may() {
+async fn the_creation_limit_of_a_team_holds_across_its_keys() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_CREATE_LIMIT", "4/60");
     deployment.set("AVOUCH_TEAM_CREATE_LIMIT", "6/60");
@@ -216,7 +216,7 @@ async fn many_keys_of_a_team_create_no_more_than_the_team_may() {
 
 /// Without a mail server links wait in the outbox folder; what counts is that they are taken.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_keys_of_a_team_send_one_receiver_no_more_links_than_allowed() {
+async fn the_recipient_limit_holds_across_the_keys_of_a_team() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_RECIPIENT_LIMIT", "3/3600");
     deployment.run().await;
@@ -249,7 +249,7 @@ async fn many_keys_of_a_team_send_one_receiver_no_more_links_than_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_kept_on_disk_is_for_its_owner_alone() {
+async fn stored_files_are_readable_by_their_owner_only() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     deployment.create(&json!({})).await;
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -262,7 +262,7 @@ async fn what_is_kept_on_disk_is_for_its_owner_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_viewer_of_the_description_works_under_a_strict_policy() {
+async fn the_api_documentation_works_under_a_strict_content_security_policy() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let page = Partner::new(&base(&deployment), None);
     let (status, _) = page.fetch(&format!("{}/docs/", base(&deployment)), None).await;
@@ -284,7 +284,7 @@ async fn the_viewer_of_the_description_works_under_a_strict_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn metrics_are_for_this_machine_and_browsers_keep_to_https() {
+async fn metrics_are_served_to_this_machine_only_and_hsts_is_sent() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_PUBLIC_URL", "https://avouch.example");
     deployment.run().await;

@@ -26,19 +26,19 @@ impl Doors {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_process_on_sqlite() {
+async fn limits_hold_on_sqlite() {
     let deployment = prepared(Kind::Sqlite, None).await;
     everything(&deployment, &Doors(vec![deployment.partner.clone()])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_process_on_postgres() {
+async fn limits_hold_on_postgres() {
     let deployment = prepared(Kind::Postgres, None).await;
     everything(&deployment, &Doors(vec![deployment.partner.clone()])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_on_postgres_and_redis() {
+async fn limits_hold_across_two_processes_with_postgres_and_redis() {
     let redis = RedisServer::start();
     let deployment = prepared(Kind::Postgres, Some(&redis)).await;
     let another = deployment.another().await;
@@ -62,7 +62,7 @@ async fn everything(deployment: &Deployment, doors: &Doors) {
     creations(deployment, doors).await;
     rotation(deployment, doors).await;
     idempotency(deployment, doors).await;
-    strangers(doors).await;
+    unauthenticated_requests(doors).await;
 }
 
 fn fresh(deployment: &Deployment, doors: &Doors) -> (Doors, String) {
@@ -107,7 +107,7 @@ async fn requests(deployment: &Deployment, doors: &Doors) {
 }
 
 /// Requests without a valid key are counted by address, and not against any key.
-async fn strangers(doors: &Doors) {
+async fn unauthenticated_requests(doors: &Doors) {
     let nobody = doors.with_key(None);
     let wrong = doors.with_key(Some("avk_dev_wrong"));
     let mut refused = 0;

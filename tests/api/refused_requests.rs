@@ -18,7 +18,7 @@ use serde_json::json;
 const ADA: &str = "ada@lender.example";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refused_access_is_in_the_log_and_a_flood_is_counted() {
+async fn refused_requests_are_logged_and_a_flood_is_summarised() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_RATE_LIMIT", "40/60");
     deployment.run().await;
@@ -95,7 +95,7 @@ async fn foreign_requests(deployment: &Deployment) -> (String, Person) {
 
 /// Each answer to `handover` is a QR code, which takes time to make.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_viewer_who_asks_for_thousands_of_codes_gets_one_a_second() {
+async fn a_viewer_that_requests_thousands_of_codes_gets_one_per_second() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let created = deployment.create(&json!({})).await;
     let link = created["embedUrl"].as_str().unwrap();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_exit_ends_the_session_with_proxy_unavailable() {
+async fn an_unreachable_proxy_ends_the_session_with_proxy_unavailable() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_EGRESS_PROXY", "http://ada:geheim@127.0.0.1:1");
     deployment.run().await;
@@ -24,7 +24,7 @@ async fn a_dead_exit_ends_the_session_with_proxy_unavailable() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exit_in_another_country_ends_the_session_with_geo_mismatch() {
+async fn a_proxy_in_another_country_ends_the_session_with_geo_mismatch() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let playground = Playground::start().await;
     playground.allow(&mut deployment);

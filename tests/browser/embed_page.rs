@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_played_by_keyboard_alone_and_no_page_of_it_has_a_barrier() {
+async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
@@ -57,7 +57,7 @@ async fn a_session_is_played_by_keyboard_alone_and_no_page_of_it_has_a_barrier()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_browser_without_a_decoder_for_scripts_shows_the_same() {
+async fn a_browser_without_image_decoder_shows_the_same_picture() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let mut looks = vec![];
     for (script, has) in [("", true), ("delete globalThis.ImageDecoder", false)] {
@@ -83,7 +83,7 @@ async fn a_browser_without_a_decoder_for_scripts_shows_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_ten_languages_is_spoken_whole() {
+async fn ten_languages_are_translated_completely() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit("about:blank").await;
@@ -123,7 +123,7 @@ async fn each_of_ten_languages_is_spoken_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_goes_on_on_another_device_and_back() {
+async fn a_session_moves_to_another_device_and_back() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let (id, url) = (session["sessionId"].as_str().unwrap(), session["embedUrl"].as_str().unwrap());
@@ -173,7 +173,7 @@ async fn a_session_goes_on_on_another_device_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_learns_how_its_session_stands_and_strangers_may_not_show_it() {
+async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enforced() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let listen =
@@ -225,7 +225,7 @@ async fn a_page_learns_how_its_session_stands_and_strangers_may_not_show_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_is_told_so() {
+async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_BROWSERS", "1");
     deployment.run().await;

@@ -12,7 +12,7 @@ use testkit::fleet::{CLOSED, Shared};
 const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_runs_in_a_fleet_and_leaves_nothing_there() {
+async fn a_session_runs_in_a_fleet_and_leaves_no_context() {
     let shared = Shared::start(CLOSED).await;
     let mut deployment = deployment(&shared).await;
     let applicant = Applicant::visit(&deployment.demo).await;
@@ -31,7 +31,7 @@ async fn a_session_runs_in_a_fleet_and_leaves_nothing_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_fleet_a_session_ends_with_a_word() {
+async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
     let shared = Shared::start(CLOSED).await;
     let deployment = deployment(&shared).await;
     shared.kill();

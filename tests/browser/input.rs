@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const LETTERS: &str = "The quick brown fox jumps over the lazy dog, 123 456.";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_a_desk() {
+async fn input_from_a_desktop_reaches_the_remote_page() {
     let (deployment, playground) = deployed().await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = open(&deployment, &playground, &applicant).await;
@@ -31,7 +31,7 @@ async fn at_a_desk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_a_phone() {
+async fn input_from_a_phone_reaches_the_remote_page() {
     let (deployment, playground) = deployed().await;
     let session = deployment.create(&order(&deployment, &playground)).await;
     let applicant = Applicant::visit_with_a_phone(session["embedUrl"].as_str().unwrap()).await;

@@ -33,7 +33,7 @@ const ENDINGS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_session_ends_as_it_should_at_a_desk() {
+async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let applicant = Applicant::visit("about:blank").await;
     far_away(&applicant).await;
@@ -60,7 +60,7 @@ async fn every_session_ends_as_it_should_at_a_desk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_session_ends_as_it_should_with_a_phone() {
+async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let applicant = Applicant::visit_with_a_phone("about:blank").await;
     far_away(&applicant).await;
@@ -92,7 +92,7 @@ async fn every_session_ends_as_it_should_with_a_phone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reload_and_twenty_seconds_without_a_network_lose_nothing() {
+async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let line = Line::to(&deployment.setting("AVOUCH_LISTEN").unwrap()).await;
     deployment.set("AVOUCH_PUBLIC_URL", format!("http://127.0.0.1:{}", line.port));

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn node() {
-    keeps_each_notice_once(|| {
+async fn the_node_endpoint_stores_each_webhook_once() {
+    stores_each_webhook_once(|| {
         let mut node = Command::new("node");
         node.arg(documented("node/receiver.mjs"));
         node
@@ -27,8 +27,8 @@ async fn node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn python() {
-    keeps_each_notice_once(|| {
+async fn the_python_endpoint_stores_each_webhook_once() {
+    stores_each_webhook_once(|| {
         let mut python = Command::new(root().join("target/tools/receiver-python/bin/python"));
         python.arg(documented("python/receiver.py"));
         python
@@ -37,11 +37,11 @@ async fn python() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rust() {
+async fn the_rust_endpoint_stores_each_webhook_once() {
     let test = std::env::current_exe().expect("this test has a path");
     let program = test.parent().and_then(Path::parent).expect("target/PROFILE").join("receiver");
     assert!(program.exists(), "build it first: cargo build -p receiver");
-    keeps_each_notice_once(|| Command::new(&program)).await;
+    stores_each_webhook_once(|| Command::new(&program)).await;
 }
 
 fn documented(file: &str) -> PathBuf {
@@ -70,7 +70,7 @@ impl Drop for Running {
     }
 }
 
-async fn keeps_each_notice_once(program: impl Fn() -> Command) {
+async fn stores_each_webhook_once(program: impl Fn() -> Command) {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let (port, team) = (free_port(), deployment.team.clone());
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");

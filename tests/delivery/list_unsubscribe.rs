@@ -54,7 +54,7 @@ async fn way_out(server: &Server, address: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_click_ends_a_teams_mails() {
+async fn one_click_unsubscribes_from_a_teams_mail() {
     let server = Server::start().await;
     let deployment = mailing(&server, Some("https://avouch.example")).await;
     let partner = &deployment.partner;
@@ -119,7 +119,7 @@ async fn one_click_ends_a_teams_mails() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_asks_first_and_takes_it_back() {
+async fn the_unsubscribe_page_asks_first_and_can_be_undone() {
     let server = Server::start().await;
     let deployment = mailing(&server, None).await;
     let owner = signed_in(&deployment, "olga@lender.example", "owner").await;

@@ -77,7 +77,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_may_put_off_refuse_or_be_slow() {
+async fn a_server_that_defers_refuses_or_is_slow_delays_no_other_mail() {
     let server = Server::start().await;
     let deployment = mailing(Kind::Sqlite, &server).await;
     let mut sessions = BTreeMap::new();
@@ -103,7 +103,7 @@ async fn a_server_may_put_off_refuse_or_be_slow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_is_sent_again_when_asked_and_not_too_often() {
+async fn a_link_is_resent_on_request_within_the_limit() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let partner = &deployment.partner;
     let created = deployment.create(&invited("ada@example.com")).await;
@@ -153,7 +153,7 @@ async fn a_link_is_sent_again_when_asked_and_not_too_often() {
 /// Fifty links to mailboxes that take eight seconds each, eight at once, would delay the fifty-first
 /// by 50 s; another team's link waits for those alone that are on their way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn links_of_one_team_hold_up_no_other_teams() {
+async fn links_of_one_team_do_not_delay_another_teams() {
     let server = Server::start().await;
     let deployment = mailing(Kind::Postgres, &server).await;
     for number in 0..50 {
@@ -176,7 +176,7 @@ async fn links_of_one_team_hold_up_no_other_teams() {
 
 /// `MAILS` says how many; the server dies three times on the way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_applicant_has_one_mail_though_the_server_dies() {
+async fn each_applicant_gets_one_mail_although_the_server_crashes() {
     let count: usize = std::env::var("MAILS").map_or(150, |count| count.parse().unwrap());
     let mut server = Server::start().await;
     let deployment = mailing(Kind::Postgres, &server).await;

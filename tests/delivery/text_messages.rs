@@ -80,7 +80,7 @@ fn invited(channel: i64, phone: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_goes_out_once_over_each_channel() {
+async fn a_link_is_sent_once_over_each_channel() {
     let providers = Providers::start().await;
     let deployment = providers.deployment(Kind::Postgres).await;
     let channels = deployment.partner.get("notification-platforms").await;
@@ -108,7 +108,7 @@ async fn a_link_goes_out_once_over_each_channel() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_may_refuse_put_off_or_be_slow() {
+async fn a_provider_that_refuses_defers_or_is_slow_decides_the_outcome() {
     let providers = Providers::start().await;
     let deployment = providers.deployment(Kind::Sqlite).await;
     for channel in [WHATSAPP, SMS] {
@@ -139,7 +139,7 @@ async fn a_provider_may_refuse_put_off_or_be_slow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_configured_cannot_be_chosen() {
+async fn channels_without_configuration_cannot_be_chosen() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.run().await;
     let channels = deployment.partner.get("notification-platforms").await;

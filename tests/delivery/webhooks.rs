@@ -78,22 +78,22 @@ macro_rules! on_both_stores {
 }
 
 on_both_stores! {
-    a_dead_receiver_is_tried_four_times
-    what_the_receiver_says_counts
-    a_test_has_one_attempt
-    two_secrets_sign_during_a_rotation
-    what_was_given_up_on_can_be_sent_again
-    a_webhook_that_is_off_is_told_later
-    a_webhook_is_told_of_its_keys_alone
+    a_failing_endpoint_gets_four_attempts
+    the_endpoints_response_decides_about_retries
+    a_test_delivery_has_one_attempt
+    both_secrets_sign_during_a_rotation
+    exhausted_deliveries_can_be_resent
+    an_inactive_webhook_gets_no_deliveries_for_what_ends_meanwhile
+    a_webhook_gets_the_sessions_of_its_keys_only
 }
 
-async fn a_dead_receiver_is_tried_four_times(kind: Kind) {
+async fn a_failing_endpoint_gets_four_attempts(kind: Kind) {
     tries(kind, "1x2", [1.0, 2.0, 4.0]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes four minutes"]
-async fn a_dead_receiver_is_tried_four_times_with_the_default_backoff() {
+async fn a_failing_endpoint_gets_four_attempts_with_the_default_backoff() {
     tries(Kind::Postgres, "5x6", [5.0, 30.0, 180.0]).await;
 }
 
@@ -129,7 +129,7 @@ async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
     assert_eq!((again.header("webhook-id"), &again.body), (id, &first.body));
 }
 
-async fn what_the_receiver_says_counts(kind: Kind) {
+async fn the_endpoints_response_decides_about_retries(kind: Kind) {
     let receiver = Receiver::start(|arrival| match arrival.path.as_str() {
         "/gone" => Reply::Status(410),
         "/moved" => Reply::Bytes(
@@ -183,7 +183,7 @@ async fn what_the_receiver_says_counts(kind: Kind) {
     assert!(!home.deployment.database.dump().await.contains("hidden-canary"));
 }
 
-async fn a_test_has_one_attempt(kind: Kind) {
+async fn a_test_delivery_has_one_attempt(kind: Kind) {
     let refusing = Receiver::start(|_| Reply::Status(500)).await;
     let home = Home::start(kind, refusing, &[]).await;
     let shown = home.deployment.admin(&["test-webhook", &home.webhook]);
@@ -196,7 +196,7 @@ async fn a_test_has_one_attempt(kind: Kind) {
     assert!(arrivals[0].signed_with(&home.secret));
 }
 
-async fn two_secrets_sign_during_a_rotation(kind: Kind) {
+async fn both_secrets_sign_during_a_rotation(kind: Kind) {
     let home = Home::start(kind, Receiver::start(|_| Reply::Status(204)).await, &[]).await;
     let rotate = ["rotate-webhook-secret", &home.webhook, "--overlap-hours"];
     let fresh = |hours: &str| {
@@ -216,7 +216,7 @@ async fn two_secrets_sign_during_a_rotation(kind: Kind) {
     assert!([&home.secret, &second, &third].iter().all(|secret| !dump.contains(*secret)));
 }
 
-async fn what_was_given_up_on_can_be_sent_again(kind: Kind) {
+async fn exhausted_deliveries_can_be_resent(kind: Kind) {
     let gone = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let is_gone = gone.clone();
     let receiver = Receiver::start(move |_| {
@@ -247,7 +247,7 @@ async fn what_was_given_up_on_can_be_sent_again(kind: Kind) {
     home.until_state("delivered").await;
 }
 
-async fn a_webhook_that_is_off_is_told_later(kind: Kind) {
+async fn an_inactive_webhook_gets_no_deliveries_for_what_ends_meanwhile(kind: Kind) {
     let home = Home::start(kind, Receiver::start(|_| Reply::Status(204)).await, &[]).await;
     let switch = |on: &str| home.deployment.admin(&["set-webhook", &home.webhook, "--active", on]);
     switch("false");
@@ -259,7 +259,7 @@ async fn a_webhook_that_is_off_is_told_later(kind: Kind) {
     assert_eq!(home.receiver.count(), 0);
 }
 
-async fn a_webhook_is_told_of_its_keys_alone(kind: Kind) {
+async fn a_webhook_gets_the_sessions_of_its_keys_only(kind: Kind) {
     let mut deployment = Deployment::prepare(kind).await;
     let team = deployment.team.clone();
     let make = ["create-key", "--team", &team, "--environment", "development"];

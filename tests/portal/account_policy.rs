@@ -12,7 +12,7 @@ const PHRASE: &str = "nine teapots under glass";
 const FACTOR: &str = "/portal/account/second-factor";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sign_ins_end_when_they_are_idle_and_when_they_are_old() {
+async fn sign_ins_expire_when_idle_and_at_their_maximum_age() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_PORTAL_IDLE_MINUTES", "5");
     deployment.set("AVOUCH_PORTAL_SIGN_IN_HOURS", "1");
@@ -114,7 +114,7 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn people_are_told_by_mail_what_happens_to_their_account() {
+async fn account_changes_are_announced_by_mail() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let ada = Person::new(&base(&deployment));

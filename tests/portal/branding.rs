@@ -30,7 +30,7 @@ async fn invited(deployment: &Deployment, address: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_applicant_meets_the_team_that_asks() {
+async fn the_applicants_page_and_mail_show_the_teams_brand() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let owner = signed_in(&deployment, OLGA, "owner").await;
     let plain = invited(&deployment, "plain@example.com").await;
@@ -91,7 +91,7 @@ async fn apart(deployment: &Deployment, owner: &Person, link: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_brand_is_its_owners_and_has_bounds() {
+async fn only_owners_change_a_brand_and_its_values_are_bounded() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let owner = signed_in(&deployment, "ada@lender.example", "owner").await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;

@@ -14,7 +14,7 @@ const RECEIVERS: &str = "/portal/receivers";
 
 /// A contact that is registered once stands for itself in sessions, and in those of the team alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_goes_to_somebody_registered() {
+async fn a_session_is_sent_to_a_registered_contact() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
     let id = registered(&member).await;
@@ -87,7 +87,7 @@ fn made_elsewhere(deployment: &Deployment) -> String {
 
 /// Viewers look on, strangers see nothing, and the pages are for everybody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn receivers_are_their_teams() {
+async fn contacts_are_visible_to_their_team_only() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let order = ["create-receiver", "--team", &deployment.team, "--name", "Ada", "--email", ADA];
     let id = deployment.admin(&order)["receiverId"].as_str().unwrap().to_owned();

@@ -71,7 +71,7 @@ const OUTSIDE: [&str; 5] = [
 
 /// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forms_are_taken_from_our_own_pages_alone() {
+async fn forms_are_accepted_from_the_portals_own_pages_only() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let person = signed_in(&deployment, ADA, "owner").await;
     let page = person.get("/portal/keys").await;
@@ -133,7 +133,7 @@ async fn forms_are_taken_from_our_own_pages_alone() {
 
 /// Who may change a webhook does not see the value of its header, and is not sent it either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_header_does_not_follow_to_another_host() {
+async fn a_webhook_header_is_not_sent_to_another_host() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let member = signed_in(&deployment, ADA, "member").await;
     let (team, url) = (deployment.team.as_str(), "https://hooks.lender.example/one?token=sesame");

@@ -17,7 +17,7 @@ const ADA: &str = "ada@lender.example";
 
 /// From the first sign-in to a key that is revoked, by mouse and keyboard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_owner_makes_rotates_and_revokes_a_key_behind_a_second_factor() {
+async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
@@ -147,7 +147,7 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
 
 /// The log says itself whether it was changed, and gives all that it takes to see for oneself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_log_is_exported_and_verified() {
+async fn the_audit_log_is_exported_and_verified() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let owner = signed_in(&deployment, ADA, "owner").await;
     for origins in ["https://apply.lender.example\nhttps://*.lender.example:8443", ""] {
@@ -212,7 +212,7 @@ async fn pages_work_without_scripts() {
 
 /// A session of the team's, from the list to its end, and what an onlooker may not do to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_found_read_and_ended() {
+async fn a_session_is_found_shown_and_terminated() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let markup = "<img src=x onerror=alert(1)>";
     let created = deployment.create(&json!({ "externalReferenceId": markup })).await;

@@ -52,7 +52,7 @@ async fn lookup(deployment: &Deployment) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wording_is_approved_and_then_sent() {
+async fn an_approved_template_is_used_for_mail() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
     let operator = operator(&deployment).await;
@@ -146,7 +146,7 @@ async fn falls_back(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn templates_are_their_teams_and_decisions_the_operators() {
+async fn templates_belong_to_their_team_and_approval_to_operators() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
     let operator = operator(&deployment).await;
@@ -208,7 +208,7 @@ async fn by_commands(deployment: &Deployment, member: &Person, page: &str) {
 
 /// The pages in a browser; and the mail in its frame runs and fetches nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_template_is_looked_at_before_it_is_sent() {
+async fn a_template_is_previewed_before_it_is_submitted() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let email = "olga@lender.example";
     let password = user(&deployment, &deployment.team, email, "operator");

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(40);
 
 /// Links come to an end, and people come and go; nobody reaches above themselves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn people_come_and_go_as_owners_decide() {
+async fn owners_invite_change_and_remove_members() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
@@ -74,7 +74,7 @@ async fn people_come_and_go_as_owners_decide() {
 
 /// A link for who forgot their password; and what an address says of itself to strangers: nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forgotten_password_is_chosen_anew_by_mail() {
+async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let before = signed_in(&deployment, ADA, "member").await;
     let nobody = Person::new(&base(&deployment));
@@ -117,7 +117,7 @@ async fn a_forgotten_password_is_chosen_anew_by_mail() {
 
 /// An owner invites an address that another team has, and one that nobody has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invitation_says_nothing_of_other_teams() {
+async fn an_invitation_reveals_nothing_about_other_teams() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let ada = signed_in(&deployment, ADA, "member").await;
     let theirs = deployment.admin(&["create-team", "Another"])["teamId"].clone();

@@ -103,7 +103,7 @@ async fn is_refused(page: &Embed<'_>, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_says_who_somebody_is() {
+async fn a_user_signs_in_with_an_identity_provider() {
     let (deployment, _provider) = deployment(Kind::Postgres).await;
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     let page = browser.alone();
@@ -134,7 +134,7 @@ async fn a_provider_says_who_somebody_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_factor_is_asked_for_all_the_same() {
+async fn a_second_factor_is_still_required_after_the_provider() {
     let (deployment, _provider) = deployment(Kind::Sqlite).await;
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     let page = browser.alone();
@@ -162,7 +162,7 @@ async fn a_second_factor_is_asked_for_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_signed_in_by_a_link() {
+async fn a_forged_callback_signs_no_user_in() {
     let (deployment, provider) = deployment(Kind::Sqlite).await;
     let person = Person::new(&base(&deployment));
     // What somebody else began, and what nobody did.

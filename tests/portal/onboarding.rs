@@ -25,7 +25,7 @@ async fn until(page: &Embed<'_>, what: &str, condition: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_owner_is_told_of_a_session_within_the_hour() {
+async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.run().await;

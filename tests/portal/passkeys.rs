@@ -55,7 +55,7 @@ async fn until_problem(page: &Embed<'_>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_passkey_is_added_shown_and_removed() {
+async fn a_passkey_is_added_used_and_removed() {
     let deployment = named().await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
@@ -141,7 +141,7 @@ async fn show(person: &Person, asked: &str, answer: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_counts_for_who_was_asked() {
+async fn an_assertion_counts_only_for_its_own_challenge() {
     let deployment = named().await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
@@ -180,7 +180,7 @@ async fn an_answer_counts_for_who_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_counts_once_and_for_our_own_pages() {
+async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     let deployment = named().await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;

@@ -22,7 +22,7 @@ async fn an_hour_passes(deployment: &Deployment) {
 
 /// A second factor, a passkey or another password, by somebody who has done no more than sign in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_signs_in_with_is_changed_after_a_confirmation_alone() {
+async fn credentials_are_changed_only_after_reauthentication() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let ada = signed_in(&deployment, ADA, "owner").await;
     let unknown = format!("/portal/account/passkeys/{}/drop", uuid::Uuid::new_v4());
@@ -65,7 +65,7 @@ async fn what_one_signs_in_with_is_changed_after_a_confirmation_alone() {
 
 /// Keys, members and webhooks, by a sign-in that is older.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_team_trusts_is_changed_by_a_fresh_sign_in_or_a_confirmation() {
+async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let ada = signed_in(&deployment, ADA, "owner").await;
     signed_in(&deployment, "bob@lender.example", "member").await;
@@ -120,7 +120,7 @@ async fn what_the_team_trusts_is_changed_by_a_fresh_sign_in_or_a_confirmation() 
 
 /// A confirmation asks for all that a sign-in asks for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_confirmation_takes_the_second_factor_too() {
+async fn reauthentication_requires_the_second_factor() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let ada = Person::new(&base(&deployment));

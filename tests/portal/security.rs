@@ -11,7 +11,7 @@ const PHRASE: &str = "nine teapots under glass";
 
 /// Who is who: other teams, other roles, tokens that were planted, links that lead away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_reaches_beyond_their_team_and_role() {
+async fn users_are_confined_to_their_team_and_role() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let owner = signed_in(&deployment, ADA, "owner").await;
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
@@ -75,7 +75,7 @@ async fn nobody_reaches_beyond_their_team_and_role() {
 
 /// What is written is shown as it was written, wherever it is shown; and pages are in nobody's frame.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pages_run_nothing_that_somebody_wrote() {
+async fn pages_escape_user_input_and_send_security_headers() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let person = signed_in(&deployment, ADA, "owner").await;
     let markup = "\"><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}";
@@ -130,7 +130,7 @@ async fn pages_run_nothing_that_somebody_wrote() {
 
 /// Guesses are few, whoever makes them, and a stolen password alone opens nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn passwords_and_codes_cannot_be_guessed_through() {
+async fn guessing_passwords_and_codes_is_throttled() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let person = Person::new(&base(&deployment));
@@ -185,7 +185,7 @@ async fn passwords_and_codes_cannot_be_guessed_through() {
 
 /// A password is changed for one that is no easy guess, and ends what was signed in elsewhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_password_is_changed_for_a_good_one() {
+async fn a_password_change_requires_a_strong_password_and_ends_other_sign_ins() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let (one, two) = (Person::new(&base(&deployment)), Person::new(&base(&deployment)));

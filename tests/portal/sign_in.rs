@@ -14,7 +14,7 @@ const ADA: &str = "ada@lender.example";
 const WRONG: &str = "correct horse battery stapler";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refused_sign_ins_are_in_the_audit_log_and_in_the_log() {
+async fn refused_sign_ins_are_logged_and_audited() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let stranger = Person::new(&base(&deployment));
@@ -62,7 +62,7 @@ async fn sign_in_from(person: &Person, address: &str, password: &str) -> Page {
 
 /// A stranger's guesses, from one network and from many, and the owner meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_strangers_guesses_lock_nobody_out() {
+async fn an_attackers_guesses_lock_no_user_out() {
     let deployment = behind_a_proxy().await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let ada = Person::new(&base(&deployment));
@@ -124,7 +124,7 @@ async fn a_strangers_guesses_lock_nobody_out() {
 
 /// A password that a command made opens the portal at once, and nothing once its time is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_made_password_is_replaced_within_three_days() {
+async fn a_generated_password_expires_after_three_days() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let ada = Person::new(&base(&deployment));

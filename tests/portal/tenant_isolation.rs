@@ -76,7 +76,7 @@ async fn belongings(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_another_teams_is_not_there() {
+async fn resources_of_another_team_are_not_found() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, OLGA, "owner");
     let owner = Person::new(&base(&deployment));

@@ -123,7 +123,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn crates_know_only_the_layers_below() {
+fn crates_depend_only_on_the_layers_below() {
     let metadata = metadata();
     let ours: BTreeSet<_> =
         metadata.workspace_packages().iter().map(|p| p.name.to_string()).collect();
@@ -141,7 +141,7 @@ fn crates_know_only_the_layers_below() {
 }
 
 #[test]
-fn the_inner_crates_stay_free_of_technology() {
+fn inner_crates_have_only_the_listed_foreign_dependencies() {
     let metadata = metadata();
     let ours: Vec<_> = LAYERS.iter().map(|(name, _)| *name).collect();
     for (name, allowed) in OUTSIDE {

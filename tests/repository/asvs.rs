@@ -11,7 +11,7 @@ const REQUIREMENTS: [usize; 17] = [27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 1
 const STATUSES: [&str; 4] = ["met", "partly", "not met", "not applicable"];
 
 #[test]
-fn every_test_that_is_named_is_there() {
+fn every_named_test_exists() {
     let (mut named, mut absent) = (0, Vec::new());
     for document in DOCUMENTS {
         let text = fs::read_to_string(root().join(document)).unwrap();

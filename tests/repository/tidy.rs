@@ -8,7 +8,7 @@ const LONGEST_FILE: usize = 300;
 const LONGEST_FUNCTION: usize = 65;
 
 #[test]
-fn every_file_opens_with_what_the_reader_finds() {
+fn every_file_starts_with_a_module_comment() {
     for file in sources() {
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.starts_with("//! "), "{} opens with no `//!`", file.display());
@@ -36,7 +36,7 @@ fn files_and_functions_stay_short() {
 }
 
 #[test]
-fn nothing_is_left_for_later_in_the_code() {
+fn no_source_has_a_note_about_work_to_do() {
     // Spelled in two parts, so that this file may name them.
     let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[al", "low(")];
     for file in sources() {
@@ -48,7 +48,7 @@ fn nothing_is_left_for_later_in_the_code() {
 }
 
 #[test]
-fn every_use_of_the_shell_is_in_one_list() {
+fn the_justfile_and_ci_run_the_same_command() {
     let justfile = fs::read_to_string(root().join("justfile")).unwrap();
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
     assert!(justfile.contains("cargo xtask test") && ci.contains("cargo xtask test"));

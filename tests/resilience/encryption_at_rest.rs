@@ -29,7 +29,7 @@ const CANARIES: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_file_of_sqlite_has_an_applicants_data() {
+async fn no_sqlite_file_contains_an_applicants_data() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let id = completed(&deployment).await;
     let of_database = deployment.folder.path().join("avouch.db");
@@ -45,7 +45,7 @@ async fn no_file_of_sqlite_has_an_applicants_data() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_file_and_no_dump_of_postgres_has_an_applicants_data() {
+async fn no_postgres_file_or_dump_contains_an_applicants_data() {
     let postgres = OwnPostgres::start();
     let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.run().await;

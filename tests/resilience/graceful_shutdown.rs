@@ -13,7 +13,7 @@ const SOON: Duration = Duration::from_secs(10);
 const ID: &str = "in-flight-1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopping_service_answers_what_is_in_flight_and_takes_nothing_new() {
+async fn shutdown_completes_requests_in_flight_and_refuses_new_connections() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_LOG_FORMAT", "json");
     deployment.run().await;

@@ -7,16 +7,16 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_from_the_configuration_seal_on_sqlite() {
-    keys_from_the_configuration_seal(Kind::Sqlite).await;
+async fn configured_keys_encrypt_and_rotate_on_sqlite() {
+    configured_keys_encrypt_and_rotate(Kind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_from_the_configuration_seal_on_postgres() {
-    keys_from_the_configuration_seal(Kind::Postgres).await;
+async fn configured_keys_encrypt_and_rotate_on_postgres() {
+    configured_keys_encrypt_and_rotate(Kind::Postgres).await;
 }
 
-async fn keys_from_the_configuration_seal(kind: Kind) {
+async fn configured_keys_encrypt_and_rotate(kind: Kind) {
     let mut deployment = Deployment::prepare(kind).await;
     let team = deployment.team.clone();
     let header = ["--url", "https://partner.example/", "--inactive", "--header", "x-token: canary"];

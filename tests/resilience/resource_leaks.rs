@@ -22,7 +22,7 @@ const LATE: Duration = Duration::from_secs(150);
 const KILLED_EVERY: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_stays_of_sessions_however_they_end() {
+async fn ended_sessions_leave_no_process_file_or_socket() {
     let sessions = std::env::var("LEAK_SESSIONS").ok().and_then(|count| count.parse().ok());
     let rounds = sessions.unwrap_or(24_usize).div_ceil(WAYS);
     let mut deployment = Deployment::start(Kind::Sqlite).await;

@@ -10,7 +10,7 @@ use acceptance::{
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_without_the_key_makes_none_of_its_own() {
+async fn a_process_without_the_key_file_creates_none() {
     for kind in [Kind::Sqlite, Kind::Postgres] {
         let deployment = Deployment::prepare(kind).await;
         let elsewhere = deployment.folder.path().join("elsewhere");
@@ -26,7 +26,7 @@ async fn a_process_without_the_key_makes_none_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_key_than_the_databases_is_refused() {
+async fn a_key_that_is_not_the_databases_is_refused() {
     for kind in [Kind::Sqlite, Kind::Postgres] {
         let deployment = Deployment::prepare(kind).await;
         fs::write(deployment.data().join("secret.key"), [9; 32]).unwrap();
@@ -40,7 +40,7 @@ async fn another_key_than_the_databases_is_refused() {
 
 /// A database of an earlier version, which names no key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn data_without_a_key_is_refused_and_with_one_is_taken_over() {
+async fn a_database_without_a_fingerprint_adopts_the_key_of_its_process() {
     let deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.database.execute("DELETE FROM deployment_key").await;
     let elsewhere = deployment.folder.path().join("elsewhere");
@@ -52,7 +52,7 @@ async fn data_without_a_key_is_refused_and_with_one_is_taken_over() {
 
 /// Two machines with folders of their own begin at the same time: one key wins.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_second_at_the_first_start_is_refused() {
+async fn one_of_two_concurrent_first_starts_is_refused() {
     for _ in 0..3 {
         let deployment = Deployment::prepare(Kind::Postgres).await;
         let folder = tempfile::tempdir().unwrap();
@@ -74,16 +74,16 @@ async fn who_comes_second_at_the_first_start_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_key_is_changed_on_sqlite() {
-    the_key_is_changed(Kind::Sqlite).await;
+async fn the_key_is_rotated_on_sqlite() {
+    the_key_is_rotated(Kind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_key_is_changed_on_postgres() {
-    the_key_is_changed(Kind::Postgres).await;
+async fn the_key_is_rotated_on_postgres() {
+    the_key_is_rotated(Kind::Postgres).await;
 }
 
-async fn the_key_is_changed(kind: Kind) {
+async fn the_key_is_rotated(kind: Kind) {
     let mut deployment = Deployment::start(kind).await;
     let before = fs::read(deployment.data().join("secret.key")).unwrap();
     let session = deployment.create(&json!({})).await;

@@ -41,13 +41,13 @@ macro_rules! on_both_stores {
 }
 
 on_both_stores! {
-    signing_in_and_agreeing_completes_the_session => signing_in;
+    signing_in_and_consenting_completes_the_session => signing_in;
     a_second_factor_is_asked_of_the_applicant => second_factors;
-    what_fails_or_is_missing_has_its_status_and_code => shortfalls;
-    the_applicant_may_cancel_or_keep_the_data => refusals;
-    terminating_while_the_applicant_types_ends_everything => terminating;
-    what_is_typed_is_kept_nowhere => secrecy;
-    a_session_ends_when_its_time_is_over => expiring;
+    failures_and_missing_data_have_their_status_and_code => shortfalls;
+    the_applicant_cancels_or_declines_consent => refusals;
+    terminating_while_the_applicant_types_closes_page_and_browser => terminating;
+    typed_secrets_are_stored_nowhere => secrecy;
+    a_session_expires_at_its_deadline => expiring;
 }
 
 async fn signing_in(kind: Kind) {

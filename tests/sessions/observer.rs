@@ -25,7 +25,7 @@ const DIFFERENCE: &str =
     "pixels().reduce((most, value, at) => Math.max(most, Math.abs(value - kept[at])), 0)";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_onlooker_sees_the_page_and_nothing_that_is_written() {
+async fn an_observer_sees_the_page_without_the_typed_text() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let platform = lingering(&deployment, "acme-lingering", 12);
     let session = deployment.create(&json!({ "platformId": platform })).await;
@@ -67,7 +67,7 @@ async fn an_onlooker_sees_the_page_and_nothing_that_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_draws_no_picture_is_told_all_else() {
+async fn a_client_that_acknowledges_no_frame_still_receives_state() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let platform = lingering(&deployment, "acme-lingering", 12);
     let session = deployment.create(&json!({ "platformId": platform })).await;

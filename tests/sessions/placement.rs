@@ -9,7 +9,7 @@ use acceptance::{
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_remote_page_is_as_large_as_there_is_room() {
+async fn the_remote_page_takes_the_size_of_its_frame() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let desk = Applicant::visit(&deployment.demo).await;
     let embed = desk.begin().await;

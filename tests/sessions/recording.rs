@@ -22,7 +22,7 @@ const ANSWER: &str = "blue";
 const SOON: Duration = Duration::from_secs(40);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_leaves_a_film_without_secrets_in_a_folder() {
+async fn a_failed_session_leaves_a_recording_without_secrets_in_a_folder() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let objects = deployment.data().join("objects");
     let (id, film) = filmed(&deployment, &objects).await;
@@ -47,7 +47,7 @@ async fn an_error_leaves_a_film_without_secrets_in_a_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_leaves_a_film_without_secrets_in_a_bucket() {
+async fn a_failed_session_leaves_a_recording_without_secrets_in_a_bucket() {
     let server = S3Server::start();
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_STORAGE_URL", server.url());
@@ -66,7 +66,7 @@ async fn an_error_leaves_a_film_without_secrets_in_a_bucket() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_error_leaves_no_picture() {
+async fn other_outcomes_leave_no_recording() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let objects = deployment.data().join("objects");
     let applicant = Applicant::visit(&deployment.demo).await;

@@ -40,7 +40,7 @@ async fn opened(applicant: &Applicant) -> Embed<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_alone_shows_and_moves_nothing_once_the_session_has_begun() {
+async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (id, _, applicant) = begun(&deployment, &json!({})).await;
     // What whoever has the API key reads from a poll.
@@ -96,7 +96,7 @@ async fn a_link_alone_shows_and_moves_nothing_once_the_session_has_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_that_was_stolen_before_the_start_is_all_that_its_thief_has() {
+async fn a_stolen_link_gives_the_session_to_one_device_only() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
@@ -222,7 +222,7 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_own_channel() {
+async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_channel() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let asked = json!({ "notificationPlatformId": 1,
         "receiverData": { "email": "ada@example.com" } });
@@ -258,7 +258,7 @@ async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_own_channel() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consent_counts_only_from_the_viewer_who_was_asked() {
+async fn consent_counts_only_from_the_viewer_that_was_asked() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (id, link, applicant) = begun(&deployment, &json!({})).await;
     let page = applicant.alone();
@@ -282,7 +282,7 @@ async fn a_consent_counts_only_from_the_viewer_who_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_link_of_a_revoked_key_starts_nothing_and_ends_nothing() {
+async fn the_link_of_a_revoked_key_starts_no_session_and_ends_none() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let admin = |arguments: &[&str]| deployment.admin(arguments);
     let key = admin(&["create-key", "--team", &deployment.team, "--environment", "development"]);

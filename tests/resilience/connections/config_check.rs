@@ -23,7 +23,7 @@ fn check(settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_in_order_is_said_and_nothing_is_changed() {
+async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data").display().to_string();
     let (code, table, _) = check(&[("AVOUCH_DATA_DIR", &data)]);
@@ -67,7 +67,7 @@ async fn what_is_in_order_is_said_and_nothing_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_that_is_wrong_is_told_at_once() {
+async fn every_error_is_reported_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data").display().to_string();
     let [database, redis, mail, bucket] = [(); 4].map(|()| free_port());

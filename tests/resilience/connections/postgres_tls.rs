@@ -27,7 +27,7 @@ fn hold(secured: &Secured, cases: &[(&str, &str, Expected)]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_sslmode_is_that_of_libpq() {
+async fn each_sslmode_behaves_as_in_libpq() {
     let secured = Secured::start().await;
     hold(
         &secured,
@@ -75,7 +75,7 @@ async fn each_sslmode_is_that_of_libpq() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_may_be_known_by_its_certificate() {
+async fn a_client_certificate_authenticates() {
     let secured = Secured::start().await;
     let write = |name: &str, text: &str, mode: u32| {
         let path = secured.file(name);

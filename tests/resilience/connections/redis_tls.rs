@@ -16,7 +16,7 @@ use testkit::{
 use super::{Secured, lines};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_goes_over_tls() {
+async fn all_connections_use_tls() {
     let secured = Secured::start().await;
     let redis = RedisServer::start_tls(&secured.authority.valid(&["127.0.0.1"]));
     let mut deployment = Deployment::on(Database { url: secured.verified() });
@@ -46,7 +46,7 @@ async fn everything_goes_over_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_that_cannot_be_verified_is_away() {
+async fn a_redis_with_an_unverifiable_certificate_counts_as_unavailable() {
     let (ours, others) = (Authority::new("ours"), Authority::new("others"));
     let host = ["127.0.0.1"];
     let cases: [(&str, Certified, &str); 4] = [
@@ -78,7 +78,7 @@ async fn a_redis_that_cannot_be_verified_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_that_hangs_holds_nobody_up() {
+async fn a_hanging_redis_delays_no_request() {
     let redis = RedisServer::start();
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_REDIS_URL", redis.url());

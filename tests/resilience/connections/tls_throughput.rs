@@ -8,7 +8,7 @@ use super::Secured;
 /// A figure rather than a check: `cargo test -p acceptance --test connections -- --ignored`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement"]
-async fn polls_over_tls_beside_plaintext() {
+async fn polls_over_tls_compared_with_plaintext() {
     let secured = Secured::start().await;
     let mut figures = vec![];
     let mut ratios = vec![];

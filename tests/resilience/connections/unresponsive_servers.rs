@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::lines;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_hangs_is_given_up_and_found_again() {
+async fn a_hanging_database_times_out_and_is_used_again_once_it_recovers() {
     let postgres = OwnPostgres::start();
     let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.set("AVOUCH_DATABASE_POOL_SECONDS", "2");
@@ -63,7 +63,7 @@ async fn a_server_that_hangs_is_given_up_and_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_statement_that_waits_is_ended_by_the_server() {
+async fn a_blocked_statement_is_cancelled_by_the_server() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_DATABASE_STATEMENT_SECONDS", "1");
     let (mut client, connection) =
@@ -80,7 +80,7 @@ async fn a_statement_that_waits_is_ended_by_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_waits_long_for_a_connection_of_the_pool() {
+async fn waiting_for_a_pooled_connection_times_out() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_DATABASE_POOL_SECONDS", "1");
     deployment.run().await;

@@ -40,7 +40,7 @@ const RECEIVERS: &[(&str, [u64; 4])] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn nothing_is_lost() {
+async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     let number = |name: &str, usual: usize| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
     };

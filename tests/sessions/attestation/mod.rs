@@ -194,7 +194,7 @@ fn read_by_others(out: &Path, evidence: &str, roots: &str, report: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_attested_by_the_service_itself() {
+async fn the_built_in_attestor_attests_a_session() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let deployment = Deployment::start(Kind::Postgres).await;
     let session = attested(&deployment, "ok", true).await;
@@ -213,7 +213,7 @@ async fn a_session_is_attested_by_the_service_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
+async fn a_separate_attestor_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let mut witness = with_a_witness(&mut deployment, &[sandbox()]).await;
@@ -232,7 +232,7 @@ async fn a_witness_of_its_own_attests_and_never_sees_the_cookie() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_witness_the_data_is_shared_and_the_attestation_is_missing() {
+async fn without_an_attestor_the_data_is_shared_and_the_attestation_is_missing() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let witness = with_a_witness(&mut deployment, &[sandbox()]).await;
@@ -247,7 +247,7 @@ async fn without_a_witness_the_data_is_shared_and_the_attestation_is_missing() {
 /// In `full-reveal` the witness sees the cookies: the applicant is told before agreeing, and each
 /// place that names the attestation says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_a_witness_sees_everything_each_party_is_told() {
+async fn full_reveal_is_announced_to_each_party() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     let open = |definition: &mut Value| {
