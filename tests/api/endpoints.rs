@@ -29,8 +29,8 @@ async fn every_endpoint_answers_on_two_processes_with_postgres_and_redis() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_REDIS_URL", redis.url());
     deployment.run().await;
-    let another = deployment.another().await;
-    deployment.partner = deployment.partner.in_turn_with(&another.partner);
+    let another = deployment.second_process().await;
+    deployment.partner = deployment.partner.round_robin_with(&another.partner);
     every_endpoint(&deployment).await;
 }
 

@@ -9,7 +9,7 @@ use acceptance::{
     portal_user::{base, signed_in},
     service::Deployment,
     viewer::{Viewer, secret},
-    webhook_endpoint::{Receiver, Reply},
+    webhook_endpoint::{Endpoint, Reply},
 };
 use hyper::Method;
 use serde_json::{Value, json};
@@ -52,16 +52,16 @@ async fn fifty_sessions_of_one_team_delay_another_team_by_one_turn() {
     let mut late = opened(&key(&deployment, &text(&other, "teamId")), 'b').await;
     let waits = late.until("state", |state| state["place"].is_number()).await;
     assert_eq!(waits["place"], 1, "{waits}");
-    crowd[0].say(&json!({ "t": "cancel" })).await;
+    crowd[0].send(&json!({ "t": "cancel" })).await;
     late.until("state", |state| state["status"] == "AWAITING_USER").await;
     // Nobody of the crowd was let in before.
     for viewer in &mut crowd[2..] {
-        while let Some(told) = viewer.told(Duration::from_millis(20)).await {
+        while let Some(told) = viewer.next_message(Duration::from_millis(20)).await {
             assert_eq!(told["status"], "INITIALIZING", "{told}");
         }
     }
     // The next one is the crowd's again.
-    late.say(&json!({ "t": "cancel" })).await;
+    late.send(&json!({ "t": "cancel" })).await;
     crowd[2].until("state", |state| state["status"] == "AWAITING_USER").await;
 }
 
@@ -98,8 +98,8 @@ async fn waiting_sessions_of_a_team_are_limited() {
 /// Five hundred deliveries of ten webhooks to a receiver that says nothing, and one of another team.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_of_one_team_do_not_delay_another_teams() {
-    let hangs = Receiver::start(|_| Reply::Hang(Duration::from_secs(60))).await;
-    let answers = Receiver::start(|_| Reply::Status(200)).await;
+    let hangs = Endpoint::start(|_| Reply::Hang(Duration::from_secs(60))).await;
+    let answers = Endpoint::start(|_| Reply::Status(200)).await;
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.set("AVOUCH_CREATE_LIMIT", "off");
@@ -143,12 +143,12 @@ async fn asked_for_consent(partner: &Partner) -> (String, Viewer, u64) {
         let number = if code == "Tab" { 9 } else { 13 };
         for down in [true, false] {
             viewer
-                .say(&json!({ "t": "key", "down": down, "key": code, "code": code,
+                .send(&json!({ "t": "key", "down": down, "key": code, "code": code,
                     "keyCode": number, "repeat": false, "modifiers": 0 }))
                 .await;
         }
         if !name.is_empty() {
-            viewer.say(&json!({ "t": "text", "text": name })).await;
+            viewer.send(&json!({ "t": "text", "text": name })).await;
         }
     }
     let state = viewer.until("state", |state| state["prompt"]["kind"] == "consent").await;
@@ -171,7 +171,7 @@ async fn proofs_of_one_team_do_not_delay_another_teams() {
         asked.push((partner, asked_for_consent(partner).await));
     }
     for (partner, (id, viewer, prompt)) in &mut asked {
-        viewer.say(&json!({ "t": "share", "prompt": *prompt, "share": true })).await;
+        viewer.send(&json!({ "t": "share", "prompt": *prompt, "share": true })).await;
         acceptance::eventually("the proof to be made", Duration::from_secs(20), async || {
             (status(partner, id).await == "VERIFYING").then_some(())
         })
@@ -280,7 +280,7 @@ async fn the_api_documentation_works_under_a_strict_content_security_policy() {
         (reader.evaluate(shown).await == true).then_some(())
     })
     .await;
-    reader.leave().await;
+    reader.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

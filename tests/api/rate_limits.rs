@@ -41,7 +41,7 @@ async fn limits_hold_on_postgres() {
 async fn limits_hold_across_two_processes_with_postgres_and_redis() {
     let redis = RedisServer::start();
     let deployment = prepared(Kind::Postgres, Some(&redis)).await;
-    let another = deployment.another().await;
+    let another = deployment.second_process().await;
     let doors = Doors(vec![deployment.partner.clone(), another.partner.clone()]);
     everything(&deployment, &doors).await;
 }

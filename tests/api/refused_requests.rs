@@ -8,7 +8,7 @@ use std::{
 use acceptance::{
     database::Kind,
     eventually,
-    portal_user::{Person, base, signed_in},
+    portal_user::{PortalUser, base, signed_in},
     service::Deployment,
     viewer::{Viewer, secret},
 };
@@ -73,7 +73,7 @@ async fn refused_requests_are_logged_and_a_flood_is_summarised() {
 
 /// A form of another site, a page that somebody's role does not open, a stream for a page of another
 /// site. Answers what the log must not have.
-async fn foreign_requests(deployment: &Deployment) -> (String, Person) {
+async fn foreign_requests(deployment: &Deployment) -> (String, PortalUser) {
     let ada = signed_in(deployment, ADA, "viewer").await;
     let foreign = [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")];
     let token = ada.get("/portal/keys").await.token();
@@ -87,7 +87,7 @@ async fn foreign_requests(deployment: &Deployment) -> (String, Person) {
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ("origin", "https://evil.example"),
     ];
-    let nobody = Person::new(&base(deployment));
+    let nobody = PortalUser::new(&base(deployment));
     let stream = nobody.send(Method::GET, "/embed/any/stream?token=sesame", "", &upgrade).await;
     assert_eq!(stream.status, 403);
     (token, nobody)
@@ -103,16 +103,17 @@ async fn a_viewer_that_requests_thousands_of_codes_gets_one_per_second() {
     viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
     let began = Instant::now();
     for _ in 0..3000 {
-        viewer.say(&json!({ "t": "handover" })).await;
+        viewer.send(&json!({ "t": "handover" })).await;
     }
     let ends = began + Duration::from_secs(3);
     let mut codes = 0;
-    while let Some(told) = viewer.told(ends.saturating_duration_since(Instant::now())).await {
+    while let Some(told) = viewer.next_message(ends.saturating_duration_since(Instant::now())).await
+    {
         codes += u32::from(told["t"] == "code");
     }
     assert!((1..=4).contains(&codes), "{codes} in 3 s");
     // The stream still does what it is told.
-    viewer.say(&json!({ "t": "cancel" })).await;
+    viewer.send(&json!({ "t": "cancel" })).await;
     let id = created["sessionId"].as_str().unwrap();
     deployment.until(id, "CANCELLED", Duration::from_secs(5)).await;
 }

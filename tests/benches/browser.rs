@@ -104,9 +104,9 @@ impl Ours {
     async fn open(&self, page: &str) -> Applicant {
         let viewer = viewer().await;
         go(&viewer, &self.url(page).await).await;
-        viewer.alone().click("[data-testid=start]").await;
-        viewer.alone().until("a picture", DRAWN).await;
-        viewer.alone().until_prompted("Sign in").await;
+        viewer.top_level().click("[data-testid=start]").await;
+        viewer.top_level().until("a picture", DRAWN).await;
+        viewer.top_level().until_prompted("Sign in").await;
         viewer
     }
 
@@ -143,10 +143,10 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, siz
     let (mut drawn, mut arrived) = (vec![], vec![]);
     let (mut base_drawn, mut base_arrived, mut bare) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
-        let (d, a) = keys(&mine.alone(), KEYS).await;
+        let (d, a) = keys(&mine.top_level(), KEYS).await;
         drawn.extend(d);
         arrived.extend(a);
-        let (d, a) = keys(&theirs.alone(), KEYS).await;
+        let (d, a) = keys(&theirs.top_level(), KEYS).await;
         base_drawn.extend(d);
         base_arrived.extend(a);
         bare.extend(raw.keys(KEYS).await);
@@ -157,7 +157,7 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, siz
     let bare = at(&mut bare, 50);
     sheet.beside("key to its first byte over raw DevTools, p50", "ms", at(&mut arrived, 50), bare);
     end(mine).await;
-    theirs.leave().await;
+    theirs.close().await;
 }
 
 /// What the service itself takes: the same browser in the same jail, keys from the same process, once
@@ -179,9 +179,9 @@ async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
 
 /// Ends a viewer's session: one that is merely left keeps its browser for a while.
 async fn end(viewer: Applicant) {
-    viewer.alone().click("[data-testid=cancel]").await;
-    viewer.alone().until_outcome().await;
-    viewer.leave().await;
+    viewer.top_level().click("[data-testid=cancel]").await;
+    viewer.top_level().until_outcome().await;
+    viewer.close().await;
 }
 
 /// From the click, which opens the socket, to the first picture.
@@ -191,7 +191,7 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
         let viewer = viewer().await;
         go(&viewer, &peer.url(pages, "type", size)).await;
         theirs.push(first(&viewer).await);
-        viewer.leave().await;
+        viewer.close().await;
     }
     let base = at(&mut theirs, 50);
     for (name, warm) in [("cold", "0"), ("warm", "1")] {
@@ -205,7 +205,7 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
             let (viewer, url) = (viewer().await, ours.url("type").await);
             go(&viewer, &url).await;
             viewer
-                .alone()
+                .top_level()
                 .until("the start", "document.getElementById('start')?.hidden === false")
                 .await;
             viewer.evaluate("document.getElementById('start').click()").await;
@@ -230,8 +230,8 @@ async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size:
         [("idle", "type", false), ("animated", "spin", false), ("scrolling", "feed", true)]
     {
         let (mine, theirs) = (ours.open(page).await, peer.open(pages, page, size).await);
-        let (bytes, pictures) = line(&mine.alone(), wheel).await;
-        let (base_bytes, base_pictures) = line(&theirs.alone(), wheel).await;
+        let (bytes, pictures) = line(&mine.top_level(), wheel).await;
+        let (base_bytes, base_pictures) = line(&theirs.top_level(), wheel).await;
         sheet.add(&format!("bytes over the line, {name}"), "kB/s", bytes, base_bytes);
         if name != "idle" {
             sheet.add(&format!("pictures, {name}"), "/s", pictures, base_pictures);
@@ -239,7 +239,7 @@ async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size:
             sheet.add(&format!("bytes a picture, {name}"), "kB", one, other);
         }
         end(mine).await;
-        theirs.leave().await;
+        theirs.close().await;
     }
 }
 

@@ -18,7 +18,7 @@ use acceptance::{
     database::Kind,
     eventually, root,
     service::Deployment,
-    webhook_endpoint::{Arrival, Receiver, Reply},
+    webhook_endpoint::{Attempt, Endpoint, Reply},
 };
 use adapters::{diesel::Store, seal::Seal};
 use chrono::{DateTime, Utc};
@@ -64,7 +64,7 @@ async fn main() {
 }
 
 async fn deliveries() -> Vec<Value> {
-    let receiver = Receiver::start(|_| Reply::Status(204)).await;
+    let receiver = Endpoint::start(|_| Reply::Status(204)).await;
     let mut bench = Bench::prepare(receiver).await;
     let mut pairs = vec![];
     for _ in 0..ROUNDS {
@@ -83,14 +83,14 @@ async fn deliveries() -> Vec<Value> {
 
 struct Bench {
     deployment: Deployment,
-    receiver: Receiver,
+    receiver: Endpoint,
     database: tokio_postgres::Client,
     webhook: String,
     body: String,
 }
 
 impl Bench {
-    async fn prepare(receiver: Receiver) -> Self {
+    async fn prepare(receiver: Endpoint) -> Self {
         let mut deployment = Deployment::prepare(Kind::Postgres).await;
         deployment.set("AVOUCH_LOG", "warn");
         deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
@@ -260,7 +260,7 @@ impl Bench {
 }
 
 /// From the end of a session, as the body says it, to its arrival, in milliseconds.
-fn waited(arrival: &Arrival) -> f64 {
+fn waited(arrival: &Attempt) -> f64 {
     let ended: DateTime<Utc> = arrival.field("completedAt").parse().expect("a moment");
     let waited = arrival.at.duration_since(SystemTime::from(ended)).unwrap_or_default();
     waited.as_secs_f64() * 1e3

@@ -19,8 +19,8 @@ async fn an_unreachable_proxy_ends_the_session_with_proxy_unavailable() {
     assert!(!log.contains("geheim"), "the exit's password is in the log");
     // The sandbox is reached without an exit.
     let applicant = Applicant::visit(&deployment.demo).await;
-    applicant.begin().await.until_prompted("Sign in").await;
-    applicant.leave().await;
+    applicant.start_session().await.until_prompted("Sign in").await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,5 +54,5 @@ async fn ends_with(deployment: &Deployment, code: &str) {
     let ended = deployment.until(id, "ERROR", PATIENCE).await;
     assert_eq!(ended["errorCode"], code);
     assert_eq!(ended["extractedData"], Value::Null);
-    applicant.leave().await;
+    applicant.close().await;
 }

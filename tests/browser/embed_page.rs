@@ -1,4 +1,4 @@
-//! The embed page for everybody: in their language, by keyboard alone, without barriers that a
+//! The embed page for everybody: in their language, by keyboard alone, without accessibility_violations that a
 //! machine finds, on the device that they like; and the module that shows it in a partner's page.
 
 use std::time::Duration;
@@ -24,18 +24,18 @@ async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible(
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
-    let embed = applicant.alone();
+    let embed = applicant.top_level();
     embed.until("the start", "document.getElementById('start')?.hidden === false").await;
     let compressed = "performance.getEntriesByType('resource') \
         .filter((file) => file.name.includes('/assets/')) \
         .every((file) => file.encodedBodySize < file.decodedBodySize)";
     assert_eq!(embed.evaluate(compressed).await, true);
-    no_barrier(&embed, "before the start").await;
+    assert_accessible(&embed, "before the start").await;
     focus_by_tab(&embed, "start").await;
     applicant.press("Enter").await;
     embed.until_prompted("Sign in").await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
-    no_barrier(&embed, "at the sign-in").await;
+    assert_accessible(&embed, "at the sign-in").await;
     focus_by_tab(&embed, "writer").await;
     for text in ["ok", "any"] {
         applicant.press("Tab").await;
@@ -47,13 +47,13 @@ async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible(
     focus_by_tab(&embed, "writer").await;
     applicant.press("Enter").await;
     embed.until("the question", "document.activeElement.id === 'consent'").await;
-    no_barrier(&embed, "at the question for consent").await;
+    assert_accessible(&embed, "at the question for consent").await;
     focus_by_tab(&embed, "approve").await;
     applicant.press("Enter").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
     embed.until("the outcome to be read", "document.activeElement.id === 'outcome'").await;
-    no_barrier(&embed, "at the end").await;
-    applicant.leave().await;
+    assert_accessible(&embed, "at the end").await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,9 +64,9 @@ async fn a_browser_without_image_decoder_shows_the_same_picture() {
         let session = deployment.create(&json!({})).await;
         let applicant = Applicant::visit("about:blank").await;
         let script = json!({ "source": script });
-        applicant.tell("Page.addScriptToEvaluateOnNewDocument", script).await;
-        applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
-        let embed = applicant.alone();
+        applicant.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+        applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        let embed = applicant.top_level();
         embed.click("[data-testid=start]").await;
         embed.until_prompted("Sign in").await;
         embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
@@ -75,7 +75,7 @@ async fn a_browser_without_image_decoder_shows_the_same_picture() {
         let look = embed.evaluate("(() => { const c = new OffscreenCanvas(8, 8).getContext('2d'); \
             c.drawImage(document.querySelector('canvas'), 0, 0, 8, 8); return [...c.getImageData(0, 0, 8, 8).data]; })()").await;
         looks.push(serde_json::from_value::<Vec<u8>>(look).unwrap());
-        applicant.leave().await;
+        applicant.close().await;
     }
     let [one, other] = [&looks[0], &looks[1]];
     assert!(one.iter().any(|part| part.abs_diff(one[0]) > 20 && *part != 255), "{one:?}");
@@ -87,13 +87,13 @@ async fn ten_languages_are_translated_completely() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit("about:blank").await;
-    let embed = applicant.alone();
+    let embed = applicant.top_level();
     let mut titles = vec![];
     for tag in ["en-GB", "ar-EG", "de-AT", "es-MX", "fr-CA", "it", "nl", "pl", "pt-BR", "tr"] {
         let agent = embed.evaluate("navigator.userAgent").await;
         let speaks = json!({ "userAgent": agent, "acceptLanguage": tag });
-        applicant.tell("Emulation.setUserAgentOverride", speaks).await;
-        applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        applicant.devtools("Emulation.setUserAgentOverride", speaks).await;
+        applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
         let language = tag.split('-').next().unwrap();
         embed.until(tag, &format!("document.documentElement.lang === '{language}' && !document.getElementById('start').hidden")).await;
         let direction = embed.evaluate("document.documentElement.dir").await;
@@ -110,8 +110,8 @@ async fn ten_languages_are_translated_completely() {
 
     // An outcome is told in the applicant's language, too.
     let german = json!({ "userAgent": "any", "acceptLanguage": "de" });
-    applicant.tell("Emulation.setUserAgentOverride", german).await;
-    applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    applicant.devtools("Emulation.setUserAgentOverride", german).await;
+    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
     embed.until("German", "document.documentElement.lang === 'de'").await;
     embed.click("[data-testid=start]").await;
     embed.until_prompted("anmelden").await;
@@ -119,7 +119,7 @@ async fn ten_languages_are_translated_completely() {
     embed.until_outcome().await;
     let told = embed.evaluate("document.getElementById('outcome').textContent").await;
     assert!(told.as_str().unwrap().contains("Sie haben abgebrochen"), "{told}");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,7 +131,7 @@ async fn a_session_moves_to_another_device_and_back() {
     let first = desk.show(url).await;
     first.until_prompted("Sign in").await;
     first.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
-    first.take_keys().await;
+    first.focus_remote_page().await;
     desk.press("Tab").await;
     desk.write("ok").await;
     first.click("#phone").await;
@@ -142,7 +142,7 @@ async fn a_session_moves_to_another_device_and_back() {
     assert_eq!(code.len(), 43, "{scanned}");
 
     let phone = Applicant::visit_with_a_phone(&scanned).await;
-    let second = phone.alone();
+    let second = phone.top_level();
     second.click("[data-testid=start]").await;
     second.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     second.until("the page to have the phone's size", SIZED).await;
@@ -156,7 +156,7 @@ async fn a_session_moves_to_another_device_and_back() {
     let hidden = first.evaluate("document.querySelector('canvas').hidden").await;
     assert_eq!(hidden, true);
     assert_eq!(deployment.session(id).await["status"], "AWAITING_USER");
-    phone.leave().await;
+    phone.close().await;
     first.click("[data-testid=start]").await;
     let again = desk.embed().await;
     again.until_prompted("Sign in").await;
@@ -169,7 +169,7 @@ async fn a_session_moves_to_another_device_and_back() {
     desk.press("Enter").await;
     again.click("[data-testid=consent-approve]").await;
     assert_eq!(again.until_outcome().await, "COMPLETED");
-    desk.leave().await;
+    desk.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,7 +179,7 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     let listen =
         "window.heard = []; addEventListener('message', (event) => heard.push(event.data))";
     applicant.evaluate(listen).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
     embed.until_outcome().await;
@@ -221,7 +221,7 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     tokio::time::sleep(Duration::from_secs(2)).await;
     let status = deployment.session(session["sessionId"].as_str().unwrap()).await["status"].clone();
     assert_eq!(status, "CREATED", "it was not shown");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -263,13 +263,13 @@ async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
     waiting.until_prompted("Sign in").await;
     let queued = waiting.evaluate("notes.some((note) => note.includes('are in use'))").await;
     assert_eq!(queued, false);
-    applicant.leave().await;
-    other.leave().await;
+    applicant.close().await;
+    other.close().await;
 }
 
 /// What a machine finds against WCAG 2.2 on a page, which is to be nothing.
-async fn no_barrier(embed: &Embed<'_>, when: &str) {
-    assert_eq!(embed.barriers().await, json!([]), "{when}");
+async fn assert_accessible(embed: &Embed<'_>, when: &str) {
+    assert_eq!(embed.accessibility_violations().await, json!([]), "{when}");
 }
 
 /// Presses Tab until an element has the focus.

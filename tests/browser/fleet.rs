@@ -16,18 +16,18 @@ async fn a_session_runs_in_a_fleet_and_leaves_no_context() {
     let shared = Shared::start(CLOSED).await;
     let mut deployment = deployment(&shared).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
     none_left(&shared).await;
     assert_eq!(processes_with(&deployment.browsers()), Vec::<String>::new());
 
-    applicant.begin().await.until_prompted("Sign in").await;
+    applicant.start_session().await.until_prompted("Sign in").await;
     assert_eq!(shared.contexts(), 1);
     deployment.kill();
     none_left(&shared).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,7 +40,7 @@ async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
     applicant.show(session["embedUrl"].as_str().unwrap()).await;
     let ended = deployment.until(session["sessionId"].as_str().unwrap(), "ERROR", SOON).await;
     assert_eq!(ended["errorCode"], "BROWSER_UNAVAILABLE");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 async fn none_left(shared: &Shared) {

@@ -27,7 +27,7 @@ async fn input_from_a_desktop_reaches_the_remote_page() {
     refusals(&playground, &embed).await;
     windows(&playground, &embed).await;
     scrolling(&playground, &embed).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,7 +35,7 @@ async fn input_from_a_phone_reaches_the_remote_page() {
     let (deployment, playground) = deployed().await;
     let session = deployment.create(&order(&deployment, &playground)).await;
     let applicant = Applicant::visit_with_a_phone(session["embedUrl"].as_str().unwrap()).await;
-    let embed = applicant.alone();
+    let embed = applicant.top_level();
     embed.click("[data-testid=start]").await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     let seen = playground.until("a report", Value::is_object).await;
@@ -64,8 +64,8 @@ async fn input_from_a_phone_reaches_the_remote_page() {
     }
     playground.until_is("focus", "mail").await;
     // As a phone's keyboard writes, which has no keys.
-    applicant.tell("Input.insertText", json!({ "text": "ada@" })).await;
-    applicant.tell("Input.insertText", json!({ "text": "b.test" })).await;
+    applicant.devtools("Input.insertText", json!({ "text": "ada@" })).await;
+    applicant.devtools("Input.insertText", json!({ "text": "b.test" })).await;
     playground.until_is("mail", "ada@b.test").await;
     applicant.press("Backspace").await;
     playground.until_is("mail", "ada@b.tes").await;
@@ -76,7 +76,7 @@ async fn input_from_a_phone_reaches_the_remote_page() {
     let (x, y) = place(&embed, 0, 9).await;
     applicant.drag((x, y), (x, y - 250.0)).await;
     playground.until("the page to scroll", |seen| seen["scroll"].as_i64() > Some(150)).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 async fn surroundings(playground: &Playground) {
@@ -102,13 +102,13 @@ async fn writing(playground: &Playground, embed: &Embed<'_>) {
     for undecided in ["に", "にほ", "にほん"] {
         let end = undecided.chars().count();
         let composing = json!({ "text": undecided, "selectionStart": end, "selectionEnd": end });
-        applicant.tell("Input.imeSetComposition", composing).await;
+        applicant.devtools("Input.imeSetComposition", composing).await;
     }
     playground.until_is("name", "ada@€ß{にほん").await;
-    applicant.tell("Input.insertText", json!({ "text": "日本" })).await;
+    applicant.devtools("Input.insertText", json!({ "text": "日本" })).await;
     playground.until_is("name", "ada@€ß{日本").await;
     assert_eq!(playground.reported()["composed"], 1);
-    applicant.tell("Input.insertText", json!({ "text": "👩‍👩‍👧" })).await;
+    applicant.devtools("Input.insertText", json!({ "text": "👩‍👩‍👧" })).await;
     playground.until_is("name", "ada@€ß{日本👩‍👩‍👧").await;
 
     click(embed, 1, 0).await;
@@ -187,7 +187,7 @@ async fn windows(playground: &Playground, embed: &Embed<'_>) {
 async fn scrolling(playground: &Playground, embed: &Embed<'_>) {
     let (x, y) = place(embed, 0, 7).await;
     let wheel = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": 400 });
-    embed.applicant.tell("Input.dispatchMouseEvent", wheel).await;
+    embed.applicant.devtools("Input.dispatchMouseEvent", wheel).await;
     playground.until("the page to scroll", |seen| seen["scroll"].as_i64() == Some(400)).await;
 }
 
@@ -233,7 +233,7 @@ async fn paste(embed: &Embed<'_>, text: &str) {
         "type": "keyDown", "key": "v", "code": "KeyV", "windowsVirtualKeyCode": 86, "modifiers": 2,
         "commands": ["paste"],
     });
-    applicant.tell("Input.dispatchKeyEvent", key).await;
+    applicant.devtools("Input.dispatchKeyEvent", key).await;
 }
 
 async fn deployed() -> (Deployment, Playground) {

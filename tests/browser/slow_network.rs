@@ -39,7 +39,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
     far_away(&applicant).await;
     for (user, status, code) in ENDINGS {
         let id = begin(&deployment, &applicant).await;
-        let embed = applicant.alone();
+        let embed = applicant.top_level();
         let attempts = if *user == "nobody" { 3 } else { 1 };
         for attempt in 0..attempts {
             if attempt > 0 {
@@ -56,7 +56,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
         }
         ends(&deployment, &embed, &id, (user, status, *code)).await;
     }
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +66,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
     far_away(&applicant).await;
     for (user, status, code) in ENDINGS {
         let id = begin(&deployment, &applicant).await;
-        let embed = applicant.alone();
+        let embed = applicant.top_level();
         let attempts = if *user == "nobody" { 3 } else { 1 };
         let [name, password, other] = FIELDS;
         for attempt in 0..attempts {
@@ -88,7 +88,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
         }
         ends(&deployment, &embed, &id, (user, status, *code)).await;
     }
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -99,8 +99,8 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     deployment.run().await;
     let applicant = Applicant::visit("about:blank").await;
     let id = begin(&deployment, &applicant).await;
-    let embed = applicant.alone();
-    embed.take_keys().await;
+    let embed = applicant.top_level();
+    embed.focus_remote_page().await;
     applicant.press("Tab").await;
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
     applicant.write("o").await;
@@ -123,7 +123,7 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     // The same page, the same field, what was written in it.
     applicant.write("k").await;
     applicant.press("Tab").await;
-    applicant.tell("Page.reload", json!({})).await;
+    applicant.devtools("Page.reload", json!({})).await;
     embed.until("the start", "document.getElementById('start')?.hidden === false").await;
     embed.click("[data-testid=start]").await;
     embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
@@ -132,24 +132,24 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     applicant.write("any").await;
     applicant.press("Enter").await;
     ends(&deployment, &embed, &id, ("ok", "COMPLETED", None)).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 /// A third-generation mobile network, 200 ms there and back.
 async fn far_away(applicant: &Applicant) {
-    applicant.tell("Network.enable", json!({})).await;
+    applicant.devtools("Network.enable", json!({})).await;
     let slow = json!({
         "offline": false, "latency": 200, "downloadThroughput": 1_600_000 / 8,
         "uploadThroughput": 750_000 / 8, "connectionType": "cellular3g",
     });
-    applicant.tell("Network.emulateNetworkConditions", slow).await;
+    applicant.devtools("Network.emulateNetworkConditions", slow).await;
 }
 
 /// Opens a session as a page of its own, up to the sign-in.
 async fn begin(deployment: &Deployment, applicant: &Applicant) -> String {
     let session = deployment.create(&json!({})).await;
-    applicant.tell("Page.navigate", json!({ "url": session["embedUrl"] })).await;
-    let embed = applicant.alone();
+    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    let embed = applicant.top_level();
     let id = session["sessionId"].as_str().unwrap().to_owned();
     let there = format!(
         "location.pathname.includes({id:?}) && document.getElementById('start')?.hidden === false"
@@ -168,7 +168,7 @@ async fn write(embed: &Embed<'_>, place: (f64, f64), text: &str) {
     embed.until("the keyboard", "document.activeElement?.id === 'writer'").await;
     // Where the finger was is where the remote page writes, a moment later.
     tokio::time::sleep(Duration::from_millis(700)).await;
-    embed.applicant.tell("Input.insertText", json!({ "text": text })).await;
+    embed.applicant.devtools("Input.insertText", json!({ "text": text })).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
 }
 

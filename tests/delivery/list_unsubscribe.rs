@@ -8,8 +8,8 @@ use acceptance::{
     database::Kind,
     eventually,
     mail_server::Server,
-    portal_page::{no_barrier, text},
-    portal_user::{Person, signed_in},
+    portal_page::{assert_accessible, text},
+    portal_user::{PortalUser, signed_in},
     service::Deployment,
 };
 use serde_json::json;
@@ -59,29 +59,29 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     let deployment = mailing(&server, Some("https://avouch.example")).await;
     let partner = &deployment.partner;
     let first = invite(&deployment, ADA).await;
-    partner.until_told(&first, "NotificationSent", None).await;
+    partner.until_notification(&first, "NotificationSent", None).await;
     let url = way_out(&server, ADA).await;
     let headers = server.mails()[0]["headers"].clone();
     assert_eq!(headers["list-unsubscribe-post"], "List-Unsubscribe=One-Click");
     let path = url.strip_prefix("https://avouch.example").unwrap();
     let here = deployment.setting("AVOUCH_LISTEN").unwrap();
-    let program = Person::new(&format!("http://{here}"));
+    let program = PortalUser::new(&format!("http://{here}"));
 
     // What scanners of mails do changes nothing.
     for _ in 0..20 {
         assert_eq!(program.get(path).await.status, 200);
     }
     let second = invite(&deployment, "Ada@Example.com").await;
-    partner.until_told(&second, "NotificationSent", None).await;
+    partner.until_notification(&second, "NotificationSent", None).await;
 
     // No page on the way, and no other one after it.
     let answer = program.post_from(path, ONE_CLICK, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (200, ""));
     assert_eq!(program.post_from(path, ONE_CLICK, &[]).await.status, 200, "once more");
     let third = invite(&deployment, "ADA@example.com").await;
-    partner.until_told(&third, "NotificationFailed", Some("unsubscribed")).await;
+    partner.until_notification(&third, "NotificationFailed", Some("unsubscribed")).await;
     let beside = invite(&deployment, "bob@example.com").await;
-    partner.until_told(&beside, "NotificationSent", None).await;
+    partner.until_notification(&beside, "NotificationSent", None).await;
     assert_eq!(deployment.session(&third).await["status"], "CREATED", "the partner has its link");
 
     // Another team is another sender.
@@ -91,7 +91,7 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     let other = partner.with_key(Some(key["apiKey"].as_str().unwrap()));
     let order = json!({ "notificationPlatformId": 1, "receiverData": { "email": ADA } });
     let theirs = other.create(&order).await.at("/data/sessionId").as_str().unwrap().to_owned();
-    other.until_told(&theirs, "NotificationSent", None).await;
+    other.until_notification(&theirs, "NotificationSent", None).await;
     let mails = server.mails();
     let ways = mails.iter().map(|mail| mail["headers"]["list-unsubscribe"].as_str());
     let ways: BTreeSet<_> = ways.map(|way| way.unwrap().split('?').next()).collect();
@@ -100,7 +100,7 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     let (name, language) = path.split_once('?').unwrap();
     assert_eq!(program.post(&format!("{name}/undo?{language}"), &[("", "")]).await.status, 200);
     let fourth = invite(&deployment, ADA).await;
-    partner.until_told(&fourth, "NotificationSent", None).await;
+    partner.until_notification(&fourth, "NotificationSent", None).await;
     let arrived = |address: &str| {
         let mails = server.mails();
         mails.iter().filter(|mail| mail["to"] == json!([address])).count()
@@ -126,27 +126,27 @@ async fn the_unsubscribe_page_asks_first_and_can_be_undone() {
     let look = [("name", "Lender & <Sons>"), ("colour", "")];
     assert_eq!(owner.fill("/portal/branding", "/portal/branding", &look).await.status, 303);
     let first = invite(&deployment, ADA).await;
-    deployment.partner.until_told(&first, "NotificationSent", None).await;
+    deployment.partner.until_notification(&first, "NotificationSent", None).await;
     let url = way_out(&server, ADA).await;
     let post = &server.mails()[0]["headers"]["list-unsubscribe-post"];
     assert!(post.is_null(), "no click without a question where nothing is encrypted");
 
     let applicant = Applicant::visit(&url).await;
-    let page = applicant.alone();
+    let page = applicant.top_level();
     page.until("the question", "document.querySelector('form button') !== null").await;
-    no_barrier(&page, "the question").await;
+    assert_accessible(&page, "the question").await;
     assert_eq!(page.evaluate("document.documentElement.lang").await, "de", "as the mail");
     assert_eq!(text(&page, "document.querySelector('header').innerText").await, "Lender & <Sons>");
     page.click("form button").await;
     page.until("the end", "document.querySelector('[action*=undo]') !== null").await;
-    no_barrier(&page, "the end").await;
+    assert_accessible(&page, "the end").await;
     let second = invite(&deployment, ADA).await;
     let partner = &deployment.partner;
-    partner.until_told(&second, "NotificationFailed", Some("unsubscribed")).await;
+    partner.until_notification(&second, "NotificationFailed", Some("unsubscribed")).await;
     page.click("form button").await;
     page.until("the way back", "document.querySelector('[action*=undo]') === null").await;
-    no_barrier(&page, "the way back").await;
+    assert_accessible(&page, "the way back").await;
     let third = invite(&deployment, ADA).await;
-    partner.until_told(&third, "NotificationSent", None).await;
-    applicant.leave().await;
+    partner.until_notification(&third, "NotificationSent", None).await;
+    applicant.close().await;
 }

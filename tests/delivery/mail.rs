@@ -53,7 +53,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     assert_eq!(header("auto-submitted"), "auto-generated");
     assert!(mail["text"].as_str().unwrap().lines().any(|line| line == link), "{mail}");
     assert!(mail["html"].as_str().unwrap().contains("<html lang=\"de\""), "{mail}");
-    deployment.partner.until_told(id, "NotificationSent", None).await;
+    deployment.partner.until_notification(id, "NotificationSent", None).await;
 
     // Scanners of mails open each link, some in a browser.
     for _ in 0..20 {
@@ -61,11 +61,11 @@ async fn a_link_arrives_once_and_opens_the_session() {
     }
     let scanner = Applicant::visit(link).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    scanner.leave().await;
+    scanner.close().await;
     assert_eq!(deployment.session(id).await["status"], "CREATED");
 
     let applicant = Applicant::visit(link).await;
-    let page = applicant.alone();
+    let page = applicant.top_level();
     page.click("[data-testid=start]").await;
     page.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     page.sign_in("ok", "any").await;
@@ -73,7 +73,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     page.until_outcome().await;
     assert_eq!(deployment.session(id).await["status"], "COMPLETED");
     assert_eq!(server.mails().len(), 1, "once");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,14 +85,17 @@ async fn a_server_that_defers_refuses_or_is_slow_delays_no_other_mail() {
         let created = deployment.create(&invited(&format!("{name}@example.com"))).await;
         sessions.insert(name, created["sessionId"].as_str().unwrap().to_owned());
     }
-    deployment.partner.until_told(&sessions["ada"], "NotificationSent", None).await;
-    let slow = deployment.partner.told(&sessions["slow"]).await;
+    deployment.partner.until_notification(&sessions["ada"], "NotificationSent", None).await;
+    let slow = deployment.partner.notifications(&sessions["slow"]).await;
     assert_eq!(slow.len(), 1, "one that is slow holds up no other");
     let refused = "NotificationFailed";
-    deployment.partner.until_told(&sessions["nobody"], refused, Some("unknown_receiver")).await;
-    deployment.partner.until_told(&sessions["full"], refused, Some("mailbox_full")).await;
-    deployment.partner.until_told(&sessions["grey"], "NotificationSent", None).await;
-    deployment.partner.until_told(&sessions["slow"], "NotificationSent", None).await;
+    deployment
+        .partner
+        .until_notification(&sessions["nobody"], refused, Some("unknown_receiver"))
+        .await;
+    deployment.partner.until_notification(&sessions["full"], refused, Some("mailbox_full")).await;
+    deployment.partner.until_notification(&sessions["grey"], "NotificationSent", None).await;
+    deployment.partner.until_notification(&sessions["slow"], "NotificationSent", None).await;
     let mut receivers: Vec<_> = server.mails().iter().map(|mail| mail["to"][0].clone()).collect();
     receivers.sort_by_key(Value::to_string);
     assert_eq!(receivers, ["ada@example.com", "grey@example.com", "slow@example.com"]);
@@ -108,7 +111,7 @@ async fn a_link_is_resent_on_request_within_the_limit() {
     let partner = &deployment.partner;
     let created = deployment.create(&invited("ada@example.com")).await;
     let id = created["sessionId"].as_str().unwrap();
-    deployment.partner.until_told(id, "NotificationSent", None).await;
+    deployment.partner.until_notification(id, "NotificationSent", None).await;
     let outbox = deployment.data().join("outbox");
     assert_eq!(std::fs::read_dir(outbox).unwrap().count(), 1, "a file where there is no server");
     let again = format!("browser-session/{id}/resend-notification");
@@ -166,7 +169,11 @@ async fn links_of_one_team_do_not_delay_another_teams() {
     let created = late.create(&invited("ada@example.com")).await;
     let id = created.at("/data/sessionId").as_str().unwrap().to_owned();
     eventually("the other team's link", Duration::from_secs(120), async || {
-        late.told(&id).await.iter().any(|(event, _)| event == "NotificationSent").then_some(())
+        late.notifications(&id)
+            .await
+            .iter()
+            .any(|(event, _)| event == "NotificationSent")
+            .then_some(())
     })
     .await;
     let before = server.mails().len() - 1;
@@ -201,7 +208,7 @@ async fn each_applicant_gets_one_mail_although_the_server_crashes() {
     })
     .await;
     for id in &sessions {
-        deployment.partner.until_told(id, "NotificationSent", None).await;
+        deployment.partner.until_notification(id, "NotificationSent", None).await;
     }
     // Twice only where the server took it and died before it said so; and then under one name, by
     // which a mailbox can tell.

@@ -90,7 +90,7 @@ async fn a_link_is_sent_once_over_each_channel() {
     for (channel, phone) in [(WHATSAPP, "+4366012340100"), (SMS, "+4366012340200")] {
         let session = deployment.create(&invited(channel, phone)).await;
         let (id, link) = (session["sessionId"].as_str().unwrap(), &session["embedUrl"]);
-        deployment.partner.until_told(id, "NotificationSent", None).await;
+        deployment.partner.until_notification(id, "NotificationSent", None).await;
         let taken = providers.messages();
         let mut mine = taken.iter().filter(|message| message["to"] == phone);
         let message = mine.next().expect("a message");
@@ -125,7 +125,7 @@ async fn a_provider_that_refuses_defers_or_is_slow_decides_the_outcome() {
             sessions.push((session["sessionId"].as_str().unwrap().to_owned(), event, why));
         }
         for (id, event, why) in sessions {
-            deployment.partner.until_told(&id, event, why).await;
+            deployment.partner.until_notification(&id, event, why).await;
         }
     }
     let taken = providers.messages();

@@ -7,7 +7,7 @@ use acceptance::{
     database::Kind,
     eventually,
     service::Deployment,
-    webhook_endpoint::{Arrival, Receiver, Reply},
+    webhook_endpoint::{Attempt, Endpoint, Reply},
 };
 use serde_json::{Value, json};
 
@@ -16,17 +16,17 @@ const SOON: Duration = Duration::from_secs(10);
 /// A deployment whose only active webhook is a receiver of the test's own.
 struct Home {
     deployment: Deployment,
-    receiver: Receiver,
+    receiver: Endpoint,
     webhook: String,
     secret: String,
 }
 
 impl Home {
-    async fn start(kind: Kind, receiver: Receiver, more: &[&str]) -> Self {
+    async fn start(kind: Kind, receiver: Endpoint, more: &[&str]) -> Self {
         Self::start_with(kind, receiver, more, "1x2").await
     }
 
-    async fn start_with(kind: Kind, receiver: Receiver, more: &[&str], backoff: &str) -> Self {
+    async fn start_with(kind: Kind, receiver: Endpoint, more: &[&str], backoff: &str) -> Self {
         let mut deployment = Deployment::prepare(kind).await;
         deployment.set("AVOUCH_WEBHOOK_BACKOFF", backoff);
         deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
@@ -51,7 +51,7 @@ impl Home {
         id
     }
 
-    async fn arrivals(&self, count: usize) -> Vec<Arrival> {
+    async fn arrivals(&self, count: usize) -> Vec<Attempt> {
         eventually("the deliveries", SOON, async || (self.receiver.count() >= count).then_some(()))
             .await;
         self.receiver.take()
@@ -99,7 +99,7 @@ async fn a_failing_endpoint_gets_four_attempts_with_the_default_backoff() {
 
 /// One attempt and three retries, each wait shifted by up to a fifth.
 async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
-    let dead = Receiver::start(|_| Reply::Status(500)).await;
+    let dead = Endpoint::start(|_| Reply::Status(500)).await;
     let home = Home::start_with(kind, dead, &[], backoff).await;
     let session = home.end_one().await;
     let delivery = home.until_state("exhausted").await;
@@ -130,7 +130,7 @@ async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
 }
 
 async fn the_endpoints_response_decides_about_retries(kind: Kind) {
-    let receiver = Receiver::start(|arrival| match arrival.path.as_str() {
+    let receiver = Endpoint::start(|arrival| match arrival.path.as_str() {
         "/gone" => Reply::Status(410),
         "/moved" => Reply::Bytes(
             b"HTTP/1.1 302 Found\r\nlocation: /hook\r\ncontent-length: 0\r\n\r\n".to_vec(),
@@ -184,7 +184,7 @@ async fn the_endpoints_response_decides_about_retries(kind: Kind) {
 }
 
 async fn a_test_delivery_has_one_attempt(kind: Kind) {
-    let refusing = Receiver::start(|_| Reply::Status(500)).await;
+    let refusing = Endpoint::start(|_| Reply::Status(500)).await;
     let home = Home::start(kind, refusing, &[]).await;
     let shown = home.deployment.admin(&["test-webhook", &home.webhook]);
     assert_eq!((&shown["state"], &shown["test"]), (&json!("exhausted"), &json!(true)), "{shown}");
@@ -197,7 +197,7 @@ async fn a_test_delivery_has_one_attempt(kind: Kind) {
 }
 
 async fn both_secrets_sign_during_a_rotation(kind: Kind) {
-    let home = Home::start(kind, Receiver::start(|_| Reply::Status(204)).await, &[]).await;
+    let home = Home::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
     let rotate = ["rotate-webhook-secret", &home.webhook, "--overlap-hours"];
     let fresh = |hours: &str| {
         let made = home.deployment.admin(&[&rotate[..], &[hours]].concat());
@@ -219,7 +219,7 @@ async fn both_secrets_sign_during_a_rotation(kind: Kind) {
 async fn exhausted_deliveries_can_be_resent(kind: Kind) {
     let gone = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let is_gone = gone.clone();
-    let receiver = Receiver::start(move |_| {
+    let receiver = Endpoint::start(move |_| {
         let gone = is_gone.load(std::sync::atomic::Ordering::SeqCst);
         Reply::Status(if gone { 500 } else { 204 })
     })
@@ -248,7 +248,7 @@ async fn exhausted_deliveries_can_be_resent(kind: Kind) {
 }
 
 async fn an_inactive_webhook_gets_no_deliveries_for_what_ends_meanwhile(kind: Kind) {
-    let home = Home::start(kind, Receiver::start(|_| Reply::Status(204)).await, &[]).await;
+    let home = Home::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
     let switch = |on: &str| home.deployment.admin(&["set-webhook", &home.webhook, "--active", on]);
     switch("false");
     home.end_one().await;
@@ -264,7 +264,7 @@ async fn a_webhook_gets_the_sessions_of_its_keys_only(kind: Kind) {
     let team = deployment.team.clone();
     let make = ["create-key", "--team", &team, "--environment", "development"];
     let other = deployment.admin(&make)["keyId"].as_str().expect("a key").to_owned();
-    let receiver = Receiver::start(|_| Reply::Status(204)).await;
+    let receiver = Endpoint::start(|_| Reply::Status(204)).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     for (path, keys) in [("all", &[][..]), ("other", &["--key", &other][..])] {
         let url = receiver.url(path);

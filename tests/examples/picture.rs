@@ -12,9 +12,9 @@ async fn main() {
         panic!("usage: picture URL FILE");
     };
     let applicant = Applicant::visit(&url).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.until_prompted("Sign in").await;
-    embed.take_keys().await;
+    embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write("ok").await;
     applicant.press("Tab").await;
@@ -31,5 +31,5 @@ async fn main() {
         text.as_str().filter(|text| text.contains("COMPLETED")).map(str::to_owned)
     });
     println!("webhook: {}", arrived.await);
-    applicant.leave().await;
+    applicant.close().await;
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
-    portal_page::{confirm, heading, no_barrier, sign_in, text},
+    portal_page::{assert_accessible, confirm, heading, sign_in, text},
     portal_user::{base, signed_in, user},
     service::Deployment,
 };
@@ -25,13 +25,13 @@ async fn visited(page: &Embed<'_>, base: &str, who: &str) -> BTreeSet<String> {
     let mut open: Vec<_> = known.iter().cloned().collect();
     while let Some(path) = open.pop() {
         let url = format!("{base}{path}");
-        page.applicant.tell("Page.navigate", json!({ "url": url })).await;
+        page.applicant.devtools("Page.navigate", json!({ "url": url })).await;
         let there = format!("{LOADED} && location.pathname === {path:?}");
         page.until(&path, &there).await;
         let weight = page.evaluate(WEIGHT).await.as_f64().unwrap();
         println!("{path}: {weight} bytes");
         assert!(weight > 0.0 && weight < MOST, "{path}: {weight} bytes");
-        no_barrier(page, &format!("{who}{}", path.replace('/', "-"))).await;
+        assert_accessible(page, &format!("{who}{}", path.replace('/', "-"))).await;
         for link in text(page, LINKS).await.split_whitespace() {
             if known.insert(link.to_owned()) {
                 open.push(link.to_owned());
@@ -75,23 +75,23 @@ async fn every_linked_page_is_accessible_and_small() {
     {
         let password = user(&deployment, &deployment.team, email, role);
         let browser = Applicant::visit(&format!("{base}/portal/forgot")).await;
-        let page = browser.alone();
+        let page = browser.top_level();
         page.until("the page", LOADED).await;
-        no_barrier(&page, "forgot").await;
-        browser.tell("Page.navigate", json!({ "url": format!("{base}/portal") })).await;
+        assert_accessible(&page, "forgot").await;
+        browser.devtools("Page.navigate", json!({ "url": format!("{base}/portal") })).await;
         heading(&page, "Sign in").await;
         sign_in(&page, email, &password).await;
         heading(&page, "Overview").await;
         // Some pages are shown after a confirmation alone.
         let factor = format!("{base}/portal/account/second-factor");
-        browser.tell("Page.navigate", json!({ "url": factor })).await;
+        browser.devtools("Page.navigate", json!({ "url": factor })).await;
         heading(&page, "Confirm it is you").await;
-        no_barrier(&page, "confirm").await;
+        assert_accessible(&page, "confirm").await;
         confirm(&page, &password).await;
         heading(&page, "One-time codes").await;
         let pages = visited(&page, &base, role).await;
         println!("{role}: {} pages", pages.len());
         assert!(pages.len() >= least, "{pages:?}");
-        browser.leave().await;
+        browser.close().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    portal_user::{Person, base, code_at, mail_with, now, signed_in, user},
+    portal_user::{PortalUser, base, code_at, mail_with, now, signed_in, user},
     service::Deployment,
 };
 
@@ -18,7 +18,7 @@ async fn sign_ins_expire_when_idle_and_at_their_maximum_age() {
     deployment.set("AVOUCH_PORTAL_SIGN_IN_HOURS", "1");
     deployment.run().await;
     let password = user(&deployment, &deployment.team, ADA, "member");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     let passes = async |minutes: u32| {
         for column in ["created_at", "seen_at", "expires_at"] {
             let later = format!("{column} = {column} - interval '{minutes} minutes'");
@@ -50,7 +50,7 @@ async fn sign_ins_expire_when_idle_and_at_their_maximum_age() {
 }
 
 /// Sets one-time codes up; what has to be done first is done.
-async fn set_up_codes(person: &Person) {
+async fn set_up_codes(person: &PortalUser) {
     assert_eq!(person.get(FACTOR).await.header("location"), "/portal/confirm");
     assert_eq!(person.confirm(&[]).await.status, 303);
     let page = person.get(FACTOR).await;
@@ -117,7 +117,7 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
 async fn account_changes_are_announced_by_mail() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     for _ in 0..2 {
         assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     }
@@ -133,7 +133,7 @@ async fn account_changes_are_announced_by_mail() {
     let outbox = deployment.data().join("outbox");
     let mails = || std::fs::read_dir(&outbox).unwrap().count();
     assert_eq!(mails(), 3, "none for the first browser, nor for the same once more");
-    assert_eq!(Person::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
     mail_with(&deployment, ADA, "New sign-in to your account").await;
     let entries = ada.get("/portal/audit").await.text;
     for part in ["sign-in.confirm", "new browser", "second-factor.drop", "password.change"] {

@@ -3,8 +3,8 @@
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    portal_page::{heading, no_barrier, sign_in},
-    portal_user::{Person, base, mail_with, signed_in, user},
+    portal_page::{assert_accessible, heading, sign_in},
+    portal_user::{PortalUser, base, mail_with, signed_in, user},
     service::Deployment,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -50,22 +50,22 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     // A session that was there before has it too: it is the same team.
     for link in [&link, &plain] {
         let applicant = Applicant::visit(link).await;
-        let page = applicant.alone();
+        let page = applicant.top_level();
         page.until("the start", "document.getElementById('start')?.hidden === false").await;
         assert_eq!(page.evaluate("document.documentElement.lang").await, "de", "as the mail");
         let name = page.evaluate("document.getElementById('brand').textContent").await;
         assert_eq!(name, "Lender & <Sons>");
         assert_eq!(page.evaluate(BUTTON).await, "rgb(160, 16, 80)");
         page.until("the logo", "document.querySelector('#brand img').naturalWidth === 1").await;
-        no_barrier(&page, "the applicant's page").await;
-        applicant.leave().await;
+        assert_accessible(&page, "the applicant's page").await;
+        applicant.close().await;
     }
     apart(&deployment, &owner, &link).await;
 }
 
 /// Whoever has no link learns nothing, and other teams look like themselves.
-async fn apart(deployment: &Deployment, owner: &Person, link: &str) {
-    let nobody = Person::new("");
+async fn apart(deployment: &Deployment, owner: &PortalUser, link: &str) {
+    let nobody = PortalUser::new("");
     let (address, _) = link.split_once('?').unwrap();
     for link in [address.to_owned(), format!("{address}?token=made-up")] {
         let page = nobody.get(&link).await;
@@ -127,23 +127,23 @@ async fn only_owners_change_a_brand_and_its_values_are_bounded() {
 
     let password = user(&deployment, &deployment.team, OLGA, "owner");
     let browser = Applicant::visit(&format!("{}{HERE}", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     sign_in(&page, OLGA, &password).await;
     heading(&page, "Branding").await;
-    no_barrier(&page, "no branding").await;
+    assert_accessible(&page, "no branding").await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("logo.png");
     std::fs::write(&file, png()).unwrap();
     let input = browser
-        .tell("Runtime.evaluate", json!({ "expression": "document.getElementById('logo')" }))
+        .devtools("Runtime.evaluate", json!({ "expression": "document.getElementById('logo')" }))
         .await;
     let chosen = json!({ "objectId": input["result"]["objectId"], "files": [file] });
-    browser.tell("DOM.setFileInputFiles", chosen).await;
+    browser.devtools("DOM.setFileInputFiles", chosen).await;
     page.click("section form button:not(.plain)").await;
     page.until("the logo", "document.querySelector('img.logo')?.naturalWidth === 1").await;
-    no_barrier(&page, "branding").await;
+    assert_accessible(&page, "branding").await;
     let log = owner.get("/portal/audit/entries.jsonl").await.text;
     assert!(log.contains("branding.logo"), "{log}");
     assert_eq!(page.evaluate("document.querySelector('[role=alert]')").await, Value::Null);
-    browser.leave().await;
+    browser.close().await;
 }

@@ -3,8 +3,8 @@
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    portal_page::{heading, no_barrier, sign_in},
-    portal_user::{Person, base, mail_with, signed_in, user},
+    portal_page::{assert_accessible, heading, sign_in},
+    portal_user::{PortalUser, base, mail_with, signed_in, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_session_is_sent_to_a_registered_contact() {
 }
 
 /// Registers Ada; what is refused changes nothing.
-async fn registered(member: &Person) -> String {
+async fn registered(member: &PortalUser) -> String {
     for odd in [
         &[][..],
         &[("name", "Ada")],
@@ -96,7 +96,7 @@ async fn contacts_are_visible_to_their_team_only() {
     assert!(viewer.get(&one).await.text.contains(ADA));
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
-    let stranger = Person::new(&base(&deployment));
+    let stranger = PortalUser::new(&base(&deployment));
     stranger.sign_in("mal@other.example", &password).await;
     assert!(!stranger.get(RECEIVERS).await.text.contains(ADA));
     assert_eq!(stranger.get(&one).await.status, 404);
@@ -109,12 +109,12 @@ async fn contacts_are_visible_to_their_team_only() {
 
     let password = user(&deployment, &deployment.team, "olga@lender.example", "member");
     let browser = Applicant::visit(&format!("{}{RECEIVERS}", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     sign_in(&page, "olga@lender.example", &password).await;
     heading(&page, "Receivers").await;
-    no_barrier(&page, "receivers").await;
+    assert_accessible(&page, "receivers").await;
     page.click("tbody a").await;
     heading(&page, "Receiver").await;
-    no_barrier(&page, "a receiver").await;
-    browser.leave().await;
+    assert_accessible(&page, "a receiver").await;
+    browser.close().await;
 }

@@ -6,8 +6,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
-    portal_user::{Person, base, code_at, now, signed_in, status_with, user},
+    portal_page::{assert_accessible, confirm, enter, heading, sign_in, text},
+    portal_user::{PortalUser, base, code_at, now, signed_in, status_with, user},
     service::Deployment,
 };
 use ring::digest::{SHA256, digest};
@@ -21,25 +21,25 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     heading(&page, "Sign in").await;
-    no_barrier(&page, "sign-in").await;
+    assert_accessible(&page, "sign-in").await;
     sign_in(&page, ADA, "not this one, I think").await;
     page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
-    no_barrier(&page, "a refusal").await;
+    assert_accessible(&page, "a refusal").await;
     // The address that was entered is there still.
     enter(&page, "password", &password).await;
     page.click("button.primary").await;
     heading(&page, "Overview").await;
-    no_barrier(&page, "nothing yet").await;
+    assert_accessible(&page, "nothing yet").await;
     page.click("nav a[href='/portal/keys']").await;
     heading(&page, "API keys").await;
-    no_barrier(&page, "keys").await;
+    assert_accessible(&page, "keys").await;
 
     enter(&page, "label", "Loan <b>desk</b>").await;
     page.click("main .primary").await;
     heading(&page, "Your new API key").await;
-    no_barrier(&page, "a key").await;
+    assert_accessible(&page, "a key").await;
     let key = text(&page, "document.getElementById('secret').value").await;
     assert!(key.starts_with("avk_dev_"), "{key}");
     assert_eq!(status_with(&deployment, &key).await, 200);
@@ -74,14 +74,14 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     sign_in_with_codes(&page, &password, &codes).await;
     page.click("nav a[href='/portal/audit']").await;
     heading(&page, "Audit log").await;
-    no_barrier(&page, "audit").await;
+    assert_accessible(&page, "audit").await;
     let done = text(&page, "[...document.querySelectorAll('tbody code:not([title])')].map((c) => c.textContent).join(' ')").await;
     assert_eq!(
         done,
         "sign-in sign-in.refused sign-in sign-in.refused second-factor.keep sign-in.confirm key.revoke key.rotate \
          key.make sign-in sign-in.refused person.add"
     );
-    browser.leave().await;
+    browser.close().await;
 }
 
 /// What a second factor consists of, as its owner writes it down.
@@ -96,13 +96,13 @@ struct Codes {
 async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
-    no_barrier(page, "account").await;
+    assert_accessible(page, "account").await;
     page.click("a.primary").await;
     heading(page, "Confirm it is you").await;
-    no_barrier(page, "a confirmation").await;
+    assert_accessible(page, "a confirmation").await;
     confirm(page, password).await;
     heading(page, "One-time codes").await;
-    no_barrier(page, "a second factor").await;
+    assert_accessible(page, "a second factor").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;
     enter(page, "code", "000000").await;
     page.click("button.primary").await;
@@ -113,7 +113,7 @@ async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     enter(page, "code", &used).await;
     page.click("button.primary").await;
     heading(page, "Recovery codes").await;
-    no_barrier(page, "recovery codes").await;
+    assert_accessible(page, "recovery codes").await;
     let recovery = page
         .evaluate("[...document.querySelectorAll('.codes code')].map((c) => c.textContent)")
         .await;
@@ -135,7 +135,7 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
         page.click("header button").await;
         sign_in(page, ADA, password).await;
         heading(page, "Confirm it is you").await;
-        no_barrier(page, "a code").await;
+        assert_accessible(page, "a code").await;
         enter(page, "code", &wrong).await;
         page.click("button.primary").await;
         page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
@@ -194,10 +194,10 @@ async fn pages_work_without_scripts() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit("about:blank").await;
-    browser.tell("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
+    browser.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
     let url = format!("{}/portal/keys", base(&deployment));
-    browser.tell("Page.navigate", json!({ "url": url })).await;
-    let page = browser.alone();
+    browser.devtools("Page.navigate", json!({ "url": url })).await;
+    let page = browser.top_level();
     sign_in(&page, ADA, &password).await;
     heading(&page, "API keys").await;
     enter(&page, "label", "Without scripts").await;
@@ -207,7 +207,7 @@ async fn pages_work_without_scripts() {
     assert_eq!(status_with(&deployment, &key).await, 200);
     let hidden = "document.querySelector('[data-copy]').hidden";
     assert_eq!(page.evaluate(hidden).await, true, "what cannot work is not shown");
-    browser.leave().await;
+    browser.close().await;
 }
 
 /// A session of the team's, from the list to its end, and what an onlooker may not do to it.
@@ -224,7 +224,7 @@ async fn a_session_is_found_shown_and_terminated() {
     assert_eq!(viewer.fill(&path, &end, &[]).await.status, 403);
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
-    let stranger = Person::new(&base(&deployment));
+    let stranger = PortalUser::new(&base(&deployment));
     stranger.sign_in("mal@other.example", &password).await;
     assert_eq!(stranger.get(&path).await.status, 404);
     assert_eq!(stranger.fill("/portal/keys", &end, &[]).await.status, 404);
@@ -237,13 +237,13 @@ async fn a_session_is_found_shown_and_terminated() {
 
     let password = user(&deployment, &deployment.team, ADA, "member");
     let browser = Applicant::visit(&format!("{}/portal/sessions", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     sign_in(&page, ADA, &password).await;
     heading(&page, "Sessions").await;
-    no_barrier(&page, "sessions").await;
+    assert_accessible(&page, "sessions").await;
     page.click("tbody a").await;
     heading(&page, "Session").await;
-    no_barrier(&page, "a session").await;
+    assert_accessible(&page, "a session").await;
     assert_eq!(
         page.evaluate("document.querySelector('dl').textContent.includes('<img src=x')").await,
         true
@@ -251,7 +251,7 @@ async fn a_session_is_found_shown_and_terminated() {
     page.click("main details summary").await;
     page.click("main details button").await;
     page.until("its end", "document.querySelector('.state.TERMINATED') !== null").await;
-    no_barrier(&page, "a session that ended").await;
+    assert_accessible(&page, "a session that ended").await;
     assert_eq!(deployment.session(&id).await["status"], "TERMINATED");
     let events = text(
         &page,
@@ -264,5 +264,5 @@ async fn a_session_is_found_shown_and_terminated() {
     page.evaluate("document.getElementById('status').value = 'CREATED'").await;
     page.click("main button").await;
     page.until("no session", "document.querySelector('.empty') !== null").await;
-    browser.leave().await;
+    browser.close().await;
 }

@@ -3,8 +3,8 @@
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    portal_page::{heading, no_barrier, sign_in},
-    portal_user::{Person, base, mail_with, signed_in, user},
+    portal_page::{assert_accessible, heading, sign_in},
+    portal_user::{PortalUser, base, mail_with, signed_in, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -19,14 +19,14 @@ fn fields<'a>(name: &'a str, body: &'a str) -> [(&'a str, &'a str); 4] {
 }
 
 /// Writes a draft down; answers its page.
-async fn drafted(member: &Person, name: &str, body: &str) -> String {
+async fn drafted(member: &PortalUser, name: &str, body: &str) -> String {
     let answer = member.fill(HERE, HERE, &fields(name, body)).await;
     assert_eq!(answer.status, 303, "{}", answer.text);
     answer.header("location").to_owned()
 }
 
 /// Does a step with what the page shows.
-async fn does(person: &Person, page: &str, step: &str) -> u16 {
+async fn does(person: &PortalUser, page: &str, step: &str) -> u16 {
     let shown = person.get(page).await.text;
     let before = "name=\"revision\" value=\"";
     let revision = shown.split_once(before).map(|(_, rest)| rest.split('"').next().unwrap());
@@ -35,10 +35,10 @@ async fn does(person: &Person, page: &str, step: &str) -> u16 {
 }
 
 /// Somebody of another team who runs the deployment.
-async fn operator(deployment: &Deployment) -> Person {
+async fn operator(deployment: &Deployment) -> PortalUser {
     let team = deployment.admin(&["create-team", "Operators"])["teamId"].clone();
     let password = user(deployment, team.as_str().unwrap(), "op@avouch.example", "operator");
-    let operator = Person::new(&base(deployment));
+    let operator = PortalUser::new(&base(deployment));
     operator.sign_in("op@avouch.example", &password).await;
     operator
 }
@@ -106,7 +106,7 @@ async fn an_approved_template_is_used_for_mail() {
 /// Without a template named, the team's default in the receiver's language, and then ours.
 async fn falls_back(
     deployment: &Deployment,
-    member: &Person,
+    member: &PortalUser,
     page: &str,
     named: &impl Fn(i64, &str) -> Value,
 ) {
@@ -153,7 +153,7 @@ async fn templates_belong_to_their_team_and_approval_to_operators() {
     let viewer = signed_in(&deployment, "vic@lender.example", "viewer").await;
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
-    let stranger = Person::new(&base(&deployment));
+    let stranger = PortalUser::new(&base(&deployment));
     stranger.sign_in("mal@other.example", &password).await;
     let page = drafted(&member, "<b>Curious</b>", BODY).await;
     let list = member.get(HERE).await.text;
@@ -192,7 +192,7 @@ async fn templates_belong_to_their_team_and_approval_to_operators() {
 }
 
 /// The same decisions, by whoever runs the deployment from a shell.
-async fn by_commands(deployment: &Deployment, member: &Person, page: &str) {
+async fn by_commands(deployment: &Deployment, member: &PortalUser, page: &str) {
     let id = number(page).to_string();
     let waiting = deployment.admin(&["list-templates"]);
     assert_eq!(waiting["templates"][0]["templateId"].to_string(), id);
@@ -213,36 +213,36 @@ async fn a_template_is_previewed_before_it_is_submitted() {
     let email = "olga@lender.example";
     let password = user(&deployment, &deployment.team, email, "operator");
     let browser = Applicant::visit(&format!("{}{HERE}", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     sign_in(&page, email, &password).await;
     heading(&page, "E-mail templates").await;
-    no_barrier(&page, "no templates").await;
+    assert_accessible(&page, "no templates").await;
     page.evaluate("document.getElementById('name').focus()").await;
     browser.write("Spring").await;
     page.click("main .primary").await;
     heading(&page, "E-mail template").await;
     let framed = "document.querySelector('iframe.mail').getBoundingClientRect().height > 200";
     page.until("the mail in its frame", framed).await;
-    no_barrier(&page, "a template").await;
+    assert_accessible(&page, "a template").await;
     page.click("form[action$='/submit'] button").await;
     page.until("it waits", "document.querySelector('.state.submitted') !== null").await;
-    no_barrier(&page, "a submitted template").await;
+    assert_accessible(&page, "a submitted template").await;
     page.click("nav a[href='/portal/approvals']").await;
     heading(&page, "To be approved").await;
-    no_barrier(&page, "approvals").await;
+    assert_accessible(&page, "approvals").await;
     page.click("tbody a").await;
     heading(&page, "E-mail template").await;
     page.click("form[action$='/approve'] button").await;
     heading(&page, "To be approved").await;
     page.click("nav a[href='/portal/templates']").await;
     heading(&page, "E-mail templates").await;
-    no_barrier(&page, "templates").await;
+    assert_accessible(&page, "templates").await;
     let source = page.evaluate("document.querySelector('tbody a').getAttribute('href')").await;
-    let person = Person::new(&base(&deployment));
+    let person = PortalUser::new(&base(&deployment));
     person.sign_in(email, &password).await;
     let mail = person.get(&format!("{}/preview", source.as_str().unwrap())).await;
     let policy = mail.header("content-security-policy");
     assert!(policy.contains("default-src 'none'") && policy.ends_with("sandbox"), "{policy}");
     assert!(mail.text.contains("<h1>Hello Ada Lovelace</h1>"), "{}", mail.text);
-    browser.leave().await;
+    browser.close().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    portal_user::{Person, base, mail_with, mailed_link, signed_in, user},
+    portal_user::{PortalUser, base, mail_with, mailed_link, signed_in, user},
     service::Deployment,
 };
 
@@ -38,7 +38,7 @@ async fn owners_invite_change_and_remove_members() {
     let again = owner.get(members).await.after("action=\"/portal/members/");
     let (id, what) = again.split_once('/').unwrap();
     assert_eq!(what, "invite");
-    let act = async |who: &Person, what: &str, role: &str| {
+    let act = async |who: &PortalUser, what: &str, role: &str| {
         who.fill(members, &format!("{members}/{id}/{what}"), &[("role", role)]).await.status
     };
     assert_eq!(act(&owner, "invite", "").await, 303);
@@ -50,13 +50,13 @@ async fn owners_invite_change_and_remove_members() {
     let token = second.split_once("link=").unwrap().1;
     let choose = async |link: &str, new: &str| {
         let fields = [("link", link), ("new", new)];
-        Person::new(&base(&deployment)).post("/portal/password", &fields).await
+        PortalUser::new(&base(&deployment)).post("/portal/password", &fields).await
     };
     assert_eq!(choose(token, "short").await.status, 422);
     assert_eq!(choose("made.up", PHRASE).await.status, 404);
     assert_eq!(choose(token, PHRASE).await.status, 200);
     assert_eq!(choose(token, PHRASE).await.status, 404, "once");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 303);
 
     assert_eq!(act(&member, "role", "viewer").await, 403);
@@ -77,7 +77,7 @@ async fn owners_invite_change_and_remove_members() {
 async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let before = signed_in(&deployment, ADA, "member").await;
-    let nobody = Person::new(&base(&deployment));
+    let nobody = PortalUser::new(&base(&deployment));
     assert!(nobody.get("/portal/sign-in").await.text.contains("/portal/forgot"));
     let ask = async |email: &str| nobody.post("/portal/forgot", &[("email", email)]).await;
     let known = ask(ADA).await;
@@ -122,7 +122,7 @@ async fn an_invitation_reveals_nothing_about_other_teams() {
     let ada = signed_in(&deployment, ADA, "member").await;
     let theirs = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(&deployment, theirs.as_str().unwrap(), "mal@other.example", "owner");
-    let mal = Person::new(&base(&deployment));
+    let mal = PortalUser::new(&base(&deployment));
     mal.sign_in("mal@other.example", &password).await;
     let members = "/portal/members";
     let invite = async |email: &str| {

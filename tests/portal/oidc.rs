@@ -9,8 +9,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually, free_port,
-    portal_page::{enter, heading, no_barrier, text},
-    portal_user::{Person, base, code_at, now, user},
+    portal_page::{assert_accessible, enter, heading, text},
+    portal_user::{PortalUser, base, code_at, now, user},
     root,
     service::Deployment,
 };
@@ -64,10 +64,10 @@ async fn deployment(kind: Kind) -> (Deployment, Provider) {
 
 /// Goes to the provider from a page of the portal's, and comes back as somebody.
 async fn come_back_as(browser: &Applicant, deployment: &Deployment, name: &str) {
-    let page = browser.alone();
+    let page = browser.top_level();
     let keys = format!("{}/portal/keys", base(deployment));
-    browser.tell("Network.clearBrowserCookies", json!({})).await;
-    browser.tell("Page.navigate", json!({ "url": keys })).await;
+    browser.devtools("Network.clearBrowserCookies", json!({})).await;
+    browser.devtools("Page.navigate", json!({ "url": keys })).await;
     heading(&page, "Sign in").await;
     page.click("a.button").await;
     answer_provider(browser, deployment, name).await;
@@ -75,7 +75,7 @@ async fn come_back_as(browser: &Applicant, deployment: &Deployment, name: &str) 
 
 /// Says at the provider that one is somebody, and comes back.
 async fn answer_provider(browser: &Applicant, deployment: &Deployment, name: &str) {
-    let page = browser.alone();
+    let page = browser.top_level();
     page.until("the provider", "document.querySelector('input[name=login]') !== null").await;
     fill(browser, &page, "login", name).await;
     fill(browser, &page, "password", "whatever").await;
@@ -106,9 +106,9 @@ async fn is_refused(page: &Embed<'_>, text: &str) {
 async fn a_user_signs_in_with_an_identity_provider() {
     let (deployment, _provider) = deployment(Kind::Postgres).await;
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     heading(&page, "Sign in").await;
-    no_barrier(&page, "sign-in with a provider").await;
+    assert_accessible(&page, "sign-in with a provider").await;
     let shown = text(&page, "document.querySelector('a.button').textContent").await;
     assert_eq!(shown, "Sign in with Lender & Sons");
 
@@ -130,14 +130,14 @@ async fn a_user_signs_in_with_an_identity_provider() {
     is_refused(&page, "ask an owner of your team").await;
     come_back_as(&browser, &deployment, "eve").await;
     heading(&page, "API keys").await;
-    browser.leave().await;
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_factor_is_still_required_after_the_provider() {
     let (deployment, _provider) = deployment(Kind::Sqlite).await;
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     come_back_as(&browser, &deployment, "ada").await;
     heading(&page, "API keys").await;
     page.click("nav a[href='/portal/account']").await;
@@ -145,7 +145,7 @@ async fn a_second_factor_is_still_required_after_the_provider() {
     // A sign-in there may be hours old: the provider asks anew before a change.
     page.click("a[href='/portal/account/second-factor']").await;
     heading(&page, "Confirm it is you").await;
-    no_barrier(&page, "a confirmation at the provider").await;
+    assert_accessible(&page, "a confirmation at the provider").await;
     page.click("main a.button").await;
     answer_provider(&browser, &deployment, "ada").await;
     heading(&page, "One-time codes").await;
@@ -158,13 +158,13 @@ async fn a_second_factor_is_still_required_after_the_provider() {
     enter(&page, "code", &code_at(&secret, now() + 30)).await;
     page.click("form:not([data-passkey]) button").await;
     heading(&page, "API keys").await;
-    browser.leave().await;
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_callback_signs_no_user_in() {
     let (deployment, provider) = deployment(Kind::Sqlite).await;
-    let person = Person::new(&base(&deployment));
+    let person = PortalUser::new(&base(&deployment));
     // What somebody else began, and what nobody did.
     for link in ["", "?state=x&code=y", "?error=access_denied&state=x", "?code=%00&state=%ff"] {
         let back = person.get(&format!("/portal/sign-in/back{link}")).await;
@@ -176,7 +176,7 @@ async fn a_forged_callback_signs_no_user_in() {
     assert!(!location.contains("evil"), "{location}");
     let state = location.split("state=").nth(1).unwrap().split('&').next().unwrap();
     // A code that the provider does not know; then with another's browser.
-    for other in [&person, &Person::new(&base(&deployment))] {
+    for other in [&person, &PortalUser::new(&base(&deployment))] {
         let back = other.get(&format!("/portal/sign-in/back?code=made-up&state={state}")).await;
         assert!(back.status >= 400 && other.cookie().unwrap_or_default().is_empty());
     }
@@ -184,7 +184,7 @@ async fn a_forged_callback_signs_no_user_in() {
     let gone = person.get("/portal/sign-in/away").await;
     assert!(gone.status >= 400 && gone.text.contains("cannot be asked"), "{}", gone.text);
     let none = Deployment::start(Kind::Sqlite).await;
-    let stranger = Person::new(&base(&none));
+    let stranger = PortalUser::new(&base(&none));
     assert!(!stranger.get("/portal/sign-in").await.text.contains("Sign in with"));
     assert_eq!(stranger.get("/portal/sign-in/away").await.status, 404);
     assert_eq!(stranger.get("/portal/sign-in/back?state=x&code=y").await.status, 404);

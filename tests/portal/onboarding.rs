@@ -8,10 +8,10 @@ use acceptance::{
     database::Kind,
     eventually,
     partner::Partner,
-    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
+    portal_page::{assert_accessible, confirm, enter, heading, sign_in, text},
     portal_user::{base, code_at, mailed_link, now, signed_in, status_with},
     service::Deployment,
-    webhook_endpoint::{Receiver, Reply},
+    webhook_endpoint::{Endpoint, Reply},
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.run().await;
-    let receiver = Receiver::start(|arrival| {
+    let receiver = Endpoint::start(|arrival| {
         if arrival.path == "/hook" { Reply::Status(200) } else { Reply::Status(500) }
     })
     .await;
@@ -38,7 +38,7 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     assert_eq!(operator.fill("/portal/members", "/portal/members", &fields).await.status, 303);
 
     let browser = Applicant::visit(&mailed_link(&deployment, ADA).await).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     come_in(&page).await;
     let key = make_key(&page, &deployment).await;
     let secret = make_webhook(&page, &receiver).await;
@@ -64,20 +64,20 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     page.click("tbody tr:first-child details:nth-of-type(2) button").await;
     until(&page, "it is revoked", "document.querySelector('.state.revoked') !== null").await;
     assert_eq!(status_with(&deployment, &rotated).await, 401);
-    browser.leave().await;
+    browser.close().await;
 }
 
 /// Chooses a password, signs in, and sets one-time codes up.
 async fn come_in(page: &Embed<'_>) {
     heading(page, "Welcome").await;
-    no_barrier(page, "an invitation").await;
+    assert_accessible(page, "an invitation").await;
     enter(page, "new", "passwordpassword").await;
     page.click("button.primary").await;
     until(page, "a refusal", "document.querySelector('[role=alert]') !== null").await;
     enter(page, "new", PHRASE).await;
     page.click("button.primary").await;
     heading(page, "Sign in").await;
-    no_barrier(page, "a password was chosen").await;
+    assert_accessible(page, "a password was chosen").await;
     assert_eq!(text(page, "document.getElementById('email').value").await, ADA);
     enter(page, "password", PHRASE).await;
     page.click("button.primary").await;
@@ -101,7 +101,7 @@ async fn come_in(page: &Embed<'_>) {
     heading(page, "Overview").await;
     page.click("nav a[href='/portal/members']").await;
     heading(page, "Members").await;
-    no_barrier(page, "members").await;
+    assert_accessible(page, "members").await;
 }
 
 async fn make_key(page: &Embed<'_>, deployment: &Deployment) -> String {
@@ -116,17 +116,17 @@ async fn make_key(page: &Embed<'_>, deployment: &Deployment) -> String {
 }
 
 /// Makes a webhook for the new key alone; answers its secret.
-async fn make_webhook(page: &Embed<'_>, receiver: &Receiver) -> String {
+async fn make_webhook(page: &Embed<'_>, receiver: &Endpoint) -> String {
     page.click("nav a[href='/portal/webhooks']").await;
     heading(page, "Webhooks").await;
-    no_barrier(page, "webhooks").await;
+    assert_accessible(page, "webhooks").await;
     enter(page, "url", "http://hooks.lender.example/").await;
     enter(page, "header-name", "x-lender").await;
     enter(page, "header-value", "sesame").await;
     page.click("fieldset p:nth-of-type(2) label").await;
     page.click("main .primary").await;
     until(page, "a refusal", "document.querySelector('[role=alert]') !== null").await;
-    no_barrier(page, "a webhook that is refused").await;
+    assert_accessible(page, "a webhook that is refused").await;
     assert_eq!(text(page, "document.getElementById('header-name').value").await, "x-lender");
     let kept = "document.querySelector('fieldset p:nth-of-type(2) input').checked";
     assert_eq!(page.evaluate(kept).await, true, "what was chosen is chosen still");
@@ -135,23 +135,23 @@ async fn make_webhook(page: &Embed<'_>, receiver: &Receiver) -> String {
     enter(page, "header-value", "sesame").await;
     page.click("main .primary").await;
     heading(page, "Your new webhook").await;
-    no_barrier(page, "a webhook's secret").await;
+    assert_accessible(page, "a webhook's secret").await;
     let secret = text(page, "document.getElementById('secret').value").await;
     assert!(secret.starts_with("whsec_"), "{secret}");
     page.click("a.button").await;
     heading(page, "Webhook").await;
-    no_barrier(page, "a webhook").await;
+    assert_accessible(page, "a webhook").await;
     let whole = text(page, "document.documentElement.outerHTML").await;
     assert!(!whole.contains(&secret) && !whole.contains("sesame"), "shown once");
     secret
 }
 
 /// A test that is refused is seen as such without a look from outside; one is sent where it is taken.
-async fn send_a_test(page: &Embed<'_>, receiver: &Receiver, secret: &str) {
+async fn send_a_test(page: &Embed<'_>, receiver: &Endpoint, secret: &str) {
     page.click(".actions .primary").await;
     heading(page, "Delivery").await;
     until(page, "its end", "document.querySelector('.state.exhausted') !== null").await;
-    no_barrier(page, "a delivery").await;
+    assert_accessible(page, "a delivery").await;
     let answered = text(page, "document.querySelector('article h3').textContent").await;
     assert_eq!(answered, "1. answered 500");
     let headers = text(page, "document.querySelector('article pre').textContent").await;
@@ -182,7 +182,7 @@ async fn play(deployment: &Deployment, key: &str) -> String {
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
     embed.sign_in("locked", "any").await;
     assert_eq!(embed.until_outcome().await, "ERROR");
-    applicant.leave().await;
+    applicant.close().await;
     session["sessionId"].as_str().unwrap().to_owned()
 }
 
@@ -190,7 +190,7 @@ async fn play(deployment: &Deployment, key: &str) -> String {
 async fn look_at_the_session(page: &Embed<'_>, id: &str) {
     page.click("nav a[href='/portal/overview']").await;
     heading(page, "Overview").await;
-    no_barrier(page, "overview").await;
+    assert_accessible(page, "overview").await;
     assert_eq!(
         text(page, "document.querySelector('section:last-of-type tbody').innerText").await,
         "Acme (sandbox)\tlogin\tACCOUNT_LOCKED\t1"
@@ -206,7 +206,7 @@ async fn look_at_the_session(page: &Embed<'_>, id: &str) {
     page.click(&format!("a[href='/portal/sessions/{id}']")).await;
     heading(page, "Session").await;
     until(page, "the film", "document.querySelector('video')?.duration > 0").await;
-    no_barrier(page, "a session with its film").await;
+    assert_accessible(page, "a session with its film").await;
     let whole = text(page, "document.querySelector('main').textContent").await;
     for part in ["loan-7", "ACCOUNT_LOCKED", "Loan desk", "delivered"] {
         assert!(whole.contains(part), "{part}: {whole}");

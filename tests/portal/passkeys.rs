@@ -6,8 +6,8 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
-    portal_page::{confirm, enter, heading, no_barrier, sign_in, text},
-    portal_user::{Person, base, user},
+    portal_page::{assert_accessible, confirm, enter, heading, sign_in, text},
+    portal_user::{PortalUser, base, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -26,12 +26,12 @@ async fn named() -> Deployment {
 
 /// Plugs an authenticator in, which says yes at once; answers its name.
 async fn authenticator(browser: &Applicant) -> Value {
-    browser.tell("WebAuthn.enable", json!({})).await;
+    browser.devtools("WebAuthn.enable", json!({})).await;
     let options = json!({
         "protocol": "ctap2", "transport": "usb", "hasResidentKey": false,
         "hasUserVerification": false, "automaticPresenceSimulation": true,
     });
-    let added = browser.tell("WebAuthn.addVirtualAuthenticator", json!({ "options": options }));
+    let added = browser.devtools("WebAuthn.addVirtualAuthenticator", json!({ "options": options }));
     json!({ "authenticatorId": added.await["authenticatorId"] })
 }
 
@@ -44,7 +44,7 @@ async fn add_passkey(page: &Embed<'_>, name: &str, password: Option<&str>) {
         confirm(page, password).await;
     }
     heading(page, "Add a passkey").await;
-    no_barrier(page, "a new passkey").await;
+    assert_accessible(page, "a new passkey").await;
     enter(page, "name", name).await;
     page.click("main button.primary").await;
 }
@@ -60,13 +60,13 @@ async fn a_passkey_is_added_used_and_removed() {
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     let device = authenticator(&browser).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
     add_passkey(&page, "Key <b>ring</b>", Some(&password)).await;
     heading(&page, "Recovery codes").await;
-    no_barrier(&page, "recovery codes").await;
+    assert_accessible(&page, "recovery codes").await;
     let code = text(&page, "document.querySelector('.codes code').textContent").await;
     let other = text(&page, "document.querySelectorAll('.codes code')[1].textContent").await;
     // The same device makes no second one for the same person.
@@ -74,19 +74,19 @@ async fn a_passkey_is_added_used_and_removed() {
     until_problem(&page).await;
     page.click("nav a[href='/portal/account']").await;
     heading(&page, "Your account").await;
-    no_barrier(&page, "an account with a passkey").await;
+    assert_accessible(&page, "an account with a passkey").await;
     let shown = "document.querySelector('.rows strong').textContent === 'Key <b>ring</b>'";
     assert_eq!(page.evaluate(shown).await, true);
 
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Confirm it is you").await;
-    no_barrier(&page, "a passkey is asked for").await;
+    assert_accessible(&page, "a passkey is asked for").await;
     page.click("form[data-passkey] button").await;
     heading(&page, "Overview").await;
 
     // Without the device there are the codes.
-    browser.tell("WebAuthn.removeVirtualAuthenticator", device).await;
+    browser.devtools("WebAuthn.removeVirtualAuthenticator", device).await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Confirm it is you").await;
@@ -103,7 +103,7 @@ async fn a_passkey_is_added_used_and_removed() {
     page.click(".rows summary").await;
     page.click(".rows button").await;
     heading(&page, "Confirm it is you").await;
-    no_barrier(&page, "a confirmation with a passkey").await;
+    assert_accessible(&page, "a confirmation with a passkey").await;
     enter(&page, "code", &other).await;
     confirm(&page, &password).await;
     heading(&page, "Your account").await;
@@ -111,12 +111,12 @@ async fn a_passkey_is_added_used_and_removed() {
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
-    browser.leave().await;
+    browser.close().await;
 }
 
 /// Somebody who has shown their password, with what their browser is asked.
-async fn half_in(deployment: &Deployment, password: &str) -> (Person, String, String) {
-    let person = Person::new(&base(deployment));
+async fn half_in(deployment: &Deployment, password: &str) -> (PortalUser, String, String) {
+    let person = PortalUser::new(&base(deployment));
     let sent = person.sign_in(ADA, password).await;
     assert!(sent.header("location").starts_with("/portal/sign-in/code"));
     let page = person.get("/portal/sign-in/code").await;
@@ -132,7 +132,7 @@ async fn answer(page: &Embed<'_>, options: &str) -> String {
     text(page, &script).await
 }
 
-async fn show(person: &Person, asked: &str, answer: &str) -> bool {
+async fn show(person: &PortalUser, asked: &str, answer: &str) -> bool {
     let fields = [("asked", asked), ("answer", answer), ("next", "")];
     let shown = person.post("/portal/sign-in/passkey", &fields).await;
     let inside = person.get("/portal/overview").await.status == 200;
@@ -146,7 +146,7 @@ async fn an_assertion_counts_only_for_its_own_challenge() {
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     authenticator(&browser).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
@@ -176,7 +176,7 @@ async fn an_assertion_counts_only_for_its_own_challenge() {
     })
     .await;
     assert!(!refused.header("retry-after").is_empty());
-    browser.leave().await;
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -185,7 +185,7 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     let password = user(&deployment, &deployment.team, ADA, "owner");
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     authenticator(&browser).await;
-    let page = browser.alone();
+    let page = browser.top_level();
     heading(&page, "Sign in").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
@@ -194,13 +194,13 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
 
     // Another port of the same host may ask for the passkey, and is found out by its origin.
     let (ada, options, asked) = half_in(&deployment, &password).await;
-    browser.tell("Page.navigate", json!({ "url": deployment.demo })).await;
+    browser.devtools("Page.navigate", json!({ "url": deployment.demo })).await;
     let elsewhere = format!("location.origin === '{}'", deployment.demo);
     page.until("another origin", &elsewhere).await;
     let phished = answer(&page, &options).await;
     assert!(!show(&ada, &asked, &phished).await, "{phished}");
     let start = format!("{}/portal/sign-in", base(&deployment));
-    browser.tell("Page.navigate", json!({ "url": start })).await;
+    browser.devtools("Page.navigate", json!({ "url": start })).await;
     heading(&page, "Sign in").await;
     let right = answer(&page, &options).await;
     assert!(show(&ada, &asked, &right).await);
@@ -211,7 +211,7 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     let (lost, ..) = half_in(&deployment, &password).await;
     deployment.admin(&["drop-second-factor", "--email", ADA]);
     assert_eq!(lost.get("/portal/overview").await.status, 303);
-    let found = Person::new(&base(&deployment));
+    let found = PortalUser::new(&base(&deployment));
     assert_eq!(found.sign_in(ADA, &password).await.header("location"), "/portal/overview");
     assert_eq!(found.get("/portal/overview").await.status, 200);
 
@@ -219,10 +219,10 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     let mut numbers = Deployment::prepare(Kind::Sqlite).await;
     numbers.run().await;
     let password = user(&numbers, &numbers.team, ADA, "owner");
-    let person = Person::new(&base(&numbers));
+    let person = PortalUser::new(&base(&numbers));
     person.sign_in(ADA, &password).await;
     assert!(!person.get("/portal/account").await.text.contains("asskey"));
     person.confirm(&[]).await;
     assert_eq!(person.get("/portal/account/passkeys/new").await.status, 404);
-    browser.leave().await;
+    browser.close().await;
 }

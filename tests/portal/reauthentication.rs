@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    portal_user::{Person, base, code_at, made_up, now, signed_in, user},
+    portal_user::{PortalUser, base, code_at, made_up, now, signed_in, user},
     service::Deployment,
 };
 
@@ -48,15 +48,15 @@ async fn credentials_are_changed_only_after_reauthentication() {
     assert_eq!(ada.get("/portal/confirm/continue").await.header("location"), CONFIRM);
 
     // What was entered is there still, and a copy of the cookie is worth nothing from then on.
-    let thief = Person::new(&base(&deployment));
+    let thief = PortalUser::new(&base(&deployment));
     thief.set_cookie(&ada.cookie().unwrap());
     assert_eq!(thief.get("/portal/keys").await.status, 200);
     assert_eq!(ada.confirm(&[]).await.status, 303);
     assert_eq!(thief.get("/portal/keys").await.status, 303, "another token");
-    let done = ada.go_on().await;
+    let done = ada.resume_after_confirmation().await;
     assert!(done.status == 200 && done.text.contains("Your password was changed"), "{}", done.text);
     assert!(!done.text.contains(PHRASE));
-    assert_eq!(Person::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
     // Confirmed a moment ago, and not an hour ago.
     assert_eq!(ada.get("/portal/account/second-factor").await.status, 200);
     an_hour_passes(&deployment).await;
@@ -123,7 +123,7 @@ async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication(
 async fn reauthentication_requires_the_second_factor() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     ada.sign_in(ADA, &password).await;
     ada.confirm(&[]).await;
     let path = "/portal/account/second-factor";
@@ -154,7 +154,7 @@ async fn reauthentication_requires_the_second_factor() {
     for (typed, status) in [("ABCD efgh-IJKLmnop", 303), ("abcd-efgh-ijkl-mnop", 422)] {
         assert_eq!(ada.confirm(&[("code", typed)]).await.status, status, "{typed}");
     }
-    assert_eq!(ada.go_on().await.status, 303);
-    let again = Person::new(&base(&deployment));
+    assert_eq!(ada.resume_after_confirmation().await.status, 303);
+    let again = PortalUser::new(&base(&deployment));
     assert_eq!(again.sign_in(ADA, &password).await.header("location"), "/portal/overview");
 }

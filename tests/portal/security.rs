@@ -2,7 +2,7 @@
 
 use acceptance::{
     database::Kind,
-    portal_user::{Person, base, code_at, made_up, now, signed_in, status_with, user},
+    portal_user::{PortalUser, base, code_at, made_up, now, signed_in, status_with, user},
     service::Deployment,
 };
 
@@ -29,10 +29,10 @@ async fn users_are_confined_to_their_team_and_role() {
 
     // Another person's sign-in cannot be ended.
     let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
-    let again = Person::new(&base(&deployment));
+    let again = PortalUser::new(&base(&deployment));
     let password = user(&deployment, &deployment.team, "bob@lender.example", "member");
     again.sign_in("bob@lender.example", &password).await;
-    let second = Person::new(&base(&deployment));
+    let second = PortalUser::new(&base(&deployment));
     second.sign_in("bob@lender.example", &password).await;
     let listed = second.get("/portal/account").await;
     let bobs = listed.after("action=\"/portal/account/sign-ins/");
@@ -56,7 +56,7 @@ async fn users_are_confined_to_their_team_and_role() {
     assert_eq!(second.fill("/portal/keys", "/portal/keys", &fields).await.status, 200);
 
     // A token that was there before is worth nothing after, and a link leads nowhere else.
-    let planted = Person::new(&base(&deployment));
+    let planted = PortalUser::new(&base(&deployment));
     planted.set_cookie(&made_up());
     assert_eq!(planted.get("/portal/keys").await.status, 303);
     let fields =
@@ -120,7 +120,7 @@ async fn pages_escape_user_input_and_send_security_headers() {
     }
     let page = person.get("/portal/keys").await.text;
     assert!(page.contains("&lt;script&gt;") && page.contains("{{ 7 * 7 }}"), "{page}");
-    let nobody = Person::new(&base(&deployment));
+    let nobody = PortalUser::new(&base(&deployment));
     let fields = [("email", markup), ("password", markup), ("next", markup)];
     let page = nobody.post("/portal/sign-in", &fields).await;
     assert!(page.status == 422 && !page.text.contains("<script>"), "{}", page.text);
@@ -133,7 +133,7 @@ async fn pages_escape_user_input_and_send_security_headers() {
 async fn guessing_passwords_and_codes_is_throttled() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let person = Person::new(&base(&deployment));
+    let person = PortalUser::new(&base(&deployment));
     assert_eq!(person.sign_in(ADA, &password).await.status, 303);
     person.confirm(&[]).await;
     let page = person.get("/portal/account/second-factor").await;
@@ -144,7 +144,7 @@ async fn guessing_passwords_and_codes_is_throttled() {
     let path = "/portal/account/second-factor";
     assert_eq!(person.fill(path, path, &fields).await.status, 200);
 
-    let thief = Person::new(&base(&deployment));
+    let thief = PortalUser::new(&base(&deployment));
     let answer = thief.sign_in(ADA, &password).await;
     assert_eq!(answer.header("location").split('?').next(), Some("/portal/sign-in/code"));
     for path in ["/portal/keys", "/portal/account", "/portal/audit"] {
@@ -170,7 +170,7 @@ async fn guessing_passwords_and_codes_is_throttled() {
 
     // An address that nobody has is throttled like one that somebody has.
     let statuses = async |email: &str| {
-        let guesser = Person::new(&base(&deployment));
+        let guesser = PortalUser::new(&base(&deployment));
         let mut all = vec![];
         for _ in 0..12 {
             all.push(guesser.sign_in(email, "wrong wrong wrong").await.status);
@@ -188,7 +188,7 @@ async fn guessing_passwords_and_codes_is_throttled() {
 async fn a_password_change_requires_a_strong_password_and_ends_other_sign_ins() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let (one, two) = (Person::new(&base(&deployment)), Person::new(&base(&deployment)));
+    let (one, two) = (PortalUser::new(&base(&deployment)), PortalUser::new(&base(&deployment)));
     one.sign_in(ADA, &password).await;
     two.sign_in(ADA, &password).await;
     let path = "/portal/account/password";

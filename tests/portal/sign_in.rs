@@ -5,7 +5,7 @@ use std::time::Duration;
 use acceptance::{
     database::Kind,
     eventually,
-    portal_user::{Page, Person, base, made_up, user},
+    portal_user::{Page, PortalUser, base, made_up, user},
     service::Deployment,
 };
 use serde_json::Value;
@@ -17,11 +17,11 @@ const WRONG: &str = "correct horse battery stapler";
 async fn refused_sign_ins_are_logged_and_audited() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let stranger = Person::new(&base(&deployment));
+    let stranger = PortalUser::new(&base(&deployment));
     for email in [ADA, "nobody@lender.example", "no address"] {
         assert_ne!(stranger.sign_in(email, WRONG).await.status, 303, "{email}");
     }
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     let refused = eventually("the refusal", Duration::from_secs(10), async || {
         let log = ada.get("/portal/audit/entries.jsonl").await.text;
@@ -50,7 +50,7 @@ async fn behind_a_proxy() -> Deployment {
     deployment
 }
 
-async fn sign_in_from(person: &Person, address: &str, password: &str) -> Page {
+async fn sign_in_from(person: &PortalUser, address: &str, password: &str) -> Page {
     let from = person.base.clone();
     let headers = [
         ("origin", from.as_str()),
@@ -65,12 +65,12 @@ async fn sign_in_from(person: &Person, address: &str, password: &str) -> Page {
 async fn an_attackers_guesses_lock_no_user_out() {
     let deployment = behind_a_proxy().await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     assert_eq!(sign_in_from(&ada, "192.0.2.1", &password).await.status, 303);
     ada.drop_cookie();
 
     // Eleven wrong ones from one network: it waits, for seconds.
-    let stranger = Person::new(&base(&deployment));
+    let stranger = PortalUser::new(&base(&deployment));
     let mut statuses = vec![];
     for _ in 0..11 {
         statuses.push(sign_in_from(&stranger, "203.0.113.9", WRONG).await.status);
@@ -81,7 +81,7 @@ async fn an_attackers_guesses_lock_no_user_out() {
     let wait: u32 = late.header("retry-after").parse().unwrap();
     assert!((1..=15).contains(&wait), "{wait} s");
     // A browser that was not here before, from another network.
-    let other = Person::new(&base(&deployment));
+    let other = PortalUser::new(&base(&deployment));
     assert_eq!(sign_in_from(&other, "192.0.2.2", &password).await.status, 303);
     // The owner's own browser, from the stranger's network too.
     for address in ["192.0.2.1", "203.0.113.9"] {
@@ -127,7 +127,7 @@ async fn an_attackers_guesses_lock_no_user_out() {
 async fn a_generated_password_expires_after_three_days() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let password = user(&deployment, &deployment.team, ADA, "owner");
-    let ada = Person::new(&base(&deployment));
+    let ada = PortalUser::new(&base(&deployment));
     assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     assert_eq!(ada.get("/portal/keys").await.status, 200, "everything is open at once");
     let notice = "Your password was made for you.";
@@ -141,7 +141,7 @@ async fn a_generated_password_expires_after_three_days() {
     hours_pass(71).await;
     assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     hours_pass(2).await;
-    let late = Person::new(&base(&deployment));
+    let late = PortalUser::new(&base(&deployment));
     for _ in 0..7 {
         let answer = late.sign_in(ADA, &password).await;
         assert_eq!(answer.status, 422, "it was right, so that it is not slowed down");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use acceptance::{
     database::Kind,
     portal_routes::routes,
-    portal_user::{Person, base, user},
+    portal_user::{PortalUser, base, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -39,9 +39,9 @@ const FIELDS: &[(&str, &str)] = &[
 async fn belongings(
     deployment: &Deployment,
     team: &str,
-) -> (Person, BTreeMap<&'static str, String>) {
+) -> (PortalUser, BTreeMap<&'static str, String>) {
     let password = user(deployment, team, MAL, "owner");
-    let person = Person::new(&base(deployment));
+    let person = PortalUser::new(&base(deployment));
     for _ in 0..2 {
         person.sign_in(MAL, &password).await;
     }
@@ -79,7 +79,7 @@ async fn belongings(
 async fn resources_of_another_team_are_not_found() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let password = user(&deployment, &deployment.team, OLGA, "owner");
-    let owner = Person::new(&base(&deployment));
+    let owner = PortalUser::new(&base(&deployment));
     owner.sign_in(OLGA, &password).await;
     let fields = [FIELDS, &[("password", &password)]].concat();
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();

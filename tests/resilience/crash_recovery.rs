@@ -75,7 +75,7 @@ async fn killed_in_the_middle(kind: Kind) {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 /// How many browsers run: of each one's processes the first alone speaks over the pipe. The two of

@@ -89,7 +89,7 @@ async fn completed(deployment: &Deployment) -> String {
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
     let ended = deployment.until(&id, "COMPLETED", SOON).await;
-    applicant.leave().await;
+    applicant.close().await;
     assert_eq!(ended["extractedData"]["accountId"], "acme-ok-4711");
     assert_eq!(ended["extractedData"]["displayName"], "Ada Example");
     assert_eq!(ended["externalReferenceId"], "canary-reference-51c7");

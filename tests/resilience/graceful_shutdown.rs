@@ -32,7 +32,7 @@ async fn shutdown_completes_requests_in_flight_and_refuses_new_connections() {
     // Long enough that its head was read.
     tokio::time::sleep(Duration::from_millis(300)).await;
 
-    deployment.ask_to_stop();
+    deployment.send_sigterm();
     eventually("new connections to be refused", SOON, async || {
         TcpStream::connect(&address).await.is_err().then_some(())
     })

@@ -113,7 +113,7 @@ async fn play(deployment: &mut Deployment, kill_service: bool) -> Vec<String> {
         .await;
         deployment.run().await;
     }
-    applicant.leave().await;
+    applicant.close().await;
     for id in &ids[3..] {
         deployment.partner.delete(&format!("browser-session/{id}")).await;
     }

@@ -53,12 +53,12 @@ on_both_stores! {
 async fn signing_in(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     let host = embed.evaluate("document.getElementById('host').textContent").await;
     assert!(host.as_str().is_some_and(|host| host.contains("sandbox.localhost")), "{host}");
     embed.sign_in("ok", "any").await;
     assert_eq!(verified(&deployment, &embed).await["accountId"], "acme-ok-4711");
-    applicant.leave().await;
+    applicant.close().await;
     assert_nothing_runs(&deployment).await;
 }
 
@@ -68,7 +68,7 @@ async fn second_factors(kind: Kind) {
     for (user, prompt, answer) in
         [("otp", "Enter the code", "123456"), ("questions", "Answer your", "blue")]
     {
-        let embed = applicant.begin().await;
+        let embed = applicant.start_session().await;
         embed.sign_in(user, "any").await;
         embed.until_prompted(prompt).await;
         applicant.write(answer).await;
@@ -76,7 +76,7 @@ async fn second_factors(kind: Kind) {
         let data = verified(&deployment, &embed).await;
         assert_eq!(data["accountId"], format!("acme-{user}-4711"));
     }
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 async fn shortfalls(kind: Kind) {
@@ -88,7 +88,7 @@ async fn shortfalls(kind: Kind) {
         ("partial", "PARTIAL_COMPLETE", json!("DATA_INCOMPLETE")),
         ("slow", "COMPLETED", Value::Null),
     ] {
-        let embed = applicant.begin().await;
+        let embed = applicant.start_session().await;
         embed.sign_in(user, "any").await;
         if status != "ERROR" {
             embed.click("[data-testid=consent-approve]").await;
@@ -102,19 +102,19 @@ async fn shortfalls(kind: Kind) {
         assert_eq!(delivery["payload"]["extractedData"], session["extractedData"], "{user}");
         assert_eq!(delivery["payload"]["metadata"]["errorCode"], code, "{user}");
     }
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 async fn refusals(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.click("[data-testid=cancel]").await;
     assert_eq!(embed.until_outcome().await, "CANCELLED");
     let id = session_of(&applicant).await;
     assert_eq!(only_delivery(&deployment, &id).await["payload"]["status"], "CANCELLED");
 
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-decline]").await;
     assert_eq!(embed.until_outcome().await, "CANCELLED");
@@ -123,7 +123,7 @@ async fn refusals(kind: Kind) {
     assert_eq!(delivery["payload"]["metadata"]["errorCode"], "CONSENT_DECLINED");
     assert_eq!(delivery["payload"].get("extractedData"), None);
     assert_eq!(deployment.session(&id).await["extractedData"], Value::Null);
-    applicant.leave().await;
+    applicant.close().await;
     for secret in ["acme-ok-4711", "Ada Example"] {
         assert_found_nowhere(&deployment, secret).await;
     }
@@ -132,9 +132,9 @@ async fn refusals(kind: Kind) {
 async fn terminating(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.until_prompted("Sign in").await;
-    embed.take_keys().await;
+    embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write("half a na").await;
     let id = session_of(&applicant).await;
@@ -159,13 +159,13 @@ async fn terminating(kind: Kind) {
          return !c.hidden; })()";
     assert_eq!(embed.evaluate(drawn).await, false, "the picture is gone");
     assert_eq!(only_delivery(&deployment, &id).await["payload"]["status"], "TERMINATED");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 async fn secrecy(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.sign_in("nobody", CANARY).await;
     embed.until_prompted("did not accept").await;
     // Where it was refused, and while the browser's files are still there.
@@ -173,7 +173,7 @@ async fn secrecy(kind: Kind) {
     embed.sign_in_again("ok", CANARY).await;
     verified(&deployment, &embed).await;
     assert_found_nowhere(&deployment, CANARY).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 /// Agrees, and checks that poll and webhook say the same, once, and signed.
@@ -251,7 +251,7 @@ async fn expiring(kind: Kind) {
     let parts = Parts { clock: clock.clone(), program: acceptance::service::binary() };
     let service = Service::start(&config, parts).await.unwrap();
     let applicant = Applicant::visit(&deployment.demo).await;
-    let embed = applicant.begin().await;
+    let embed = applicant.start_session().await;
     embed.until_prompted("Sign in").await;
     let id = session_of(&applicant).await;
     let session = deployment.session(&id).await;
@@ -272,6 +272,6 @@ async fn expiring(kind: Kind) {
     );
     let delivery = only_delivery(&deployment, &id).await;
     assert_eq!(delivery["payload"]["metadata"]["errorCode"], "SESSION_EXPIRED");
-    applicant.leave().await;
+    applicant.close().await;
     service.stop().await;
 }

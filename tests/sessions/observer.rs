@@ -38,7 +38,7 @@ async fn an_observer_sees_the_page_without_the_typed_text() {
     assert!(!stream.contains(session["embedUrl"].as_str().unwrap().rsplit('=').next().unwrap()));
 
     let onlooker = Applicant::visit(&stream).await;
-    let watch = onlooker.alone();
+    let watch = onlooker.top_level();
     watch.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
     watch.until("the picture to be shown", &format!("!{HIDDEN}")).await;
     let covered = watch.evaluate(KEEP).await.as_u64().unwrap();
@@ -62,8 +62,8 @@ async fn an_observer_sees_the_page_without_the_typed_text() {
     watch.until("the end", "document.body.textContent.includes('has ended')").await;
     assert_eq!(deployment.session(id).await["streamUrl"], Value::Null, "it is over");
     refuses(&deployment, &stream).await;
-    onlooker.leave().await;
-    applicant.leave().await;
+    onlooker.close().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,11 +73,11 @@ async fn a_client_that_acknowledges_no_frame_still_receives_state() {
     let session = deployment.create(&json!({ "platformId": platform })).await;
     let id = session["sessionId"].as_str().unwrap();
     let applicant = one_who_draws_nothing(session["embedUrl"].as_str().unwrap()).await;
-    let view = applicant.alone();
+    let view = applicant.top_level();
     view.click("[data-testid=start]").await;
     let running = deployment.until(id, "RUNNING", SOON).await;
     let onlooker = one_who_draws_nothing(running["streamUrl"].as_str().expect("a stream")).await;
-    let watch = onlooker.alone();
+    let watch = onlooker.top_level();
     let full = "document.querySelector('canvas').dataset.pictures >= 2";
     view.until("as many pictures as are sent ahead", full).await;
     watch.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
@@ -87,8 +87,8 @@ async fn a_client_that_acknowledges_no_frame_still_receives_state() {
     deployment.partner.delete(&format!("browser-session/{id}")).await;
     view.until_outcome().await;
     watch.until("the end", "document.body.textContent.includes('has ended')").await;
-    onlooker.leave().await;
-    applicant.leave().await;
+    onlooker.close().await;
+    applicant.close().await;
 }
 
 /// Somebody whose page acknowledges no picture.
@@ -96,15 +96,15 @@ async fn one_who_draws_nothing(url: &str) -> Applicant {
     let applicant = Applicant::visit("about:blank").await;
     let silence = "window.WebSocket = class extends WebSocket { send(message) { \
         if (!String(message).includes('\"ack\"')) super.send(message); } };";
-    applicant.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": silence })).await;
-    applicant.tell("Page.navigate", json!({ "url": url })).await;
+    applicant.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": silence })).await;
+    applicant.devtools("Page.navigate", json!({ "url": url })).await;
     applicant
 }
 
 /// Writes into the first field of the sign-in page, and waits until that is in the picture.
 async fn writes(embed: &Embed<'_>, text: &str) {
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
-    embed.take_keys().await;
+    embed.focus_remote_page().await;
     embed.applicant.press("Tab").await;
     embed.applicant.write(text).await;
     let more = format!(
@@ -148,10 +148,12 @@ async fn refuses(deployment: &Deployment, stream: &str) {
         (address, String::new()),
         (elsewhere.as_str(), pass.to_owned()),
     ] {
-        onlooker.tell("Page.navigate", json!({ "url": format!("{address}?pass={pass}") })).await;
-        let watch = onlooker.alone();
+        onlooker
+            .devtools("Page.navigate", json!({ "url": format!("{address}?pass={pass}") }))
+            .await;
+        let watch = onlooker.top_level();
         let what = format!("{address}?pass={pass} to be refused");
         watch.until(&what, "document.body?.textContent.includes('has run out')").await;
     }
-    onlooker.leave().await;
+    onlooker.close().await;
 }

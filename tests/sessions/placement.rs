@@ -12,7 +12,7 @@ use serde_json::json;
 async fn the_remote_page_takes_the_size_of_its_frame() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let desk = Applicant::visit(&deployment.demo).await;
-    let embed = desk.begin().await;
+    let embed = desk.start_session().await;
     embed.until_prompted("Sign in").await;
     for width in ["500px", "780px"] {
         let narrow = format!("document.querySelector('iframe').style.width = '{width}'");
@@ -25,7 +25,7 @@ async fn the_remote_page_takes_the_size_of_its_frame() {
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
-    desk.leave().await;
+    desk.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,7 +35,7 @@ async fn a_session_is_opened_in_its_region() {
     let there = format!("http://{address}");
     deployment.set("AVOUCH_REGIONS", format!("us-west={there}"));
     deployment.run().await;
-    let _west = deployment.another_at(&address, &[("AVOUCH_REGION", "us-west")]).await;
+    let _west = deployment.second_process_at(&address, &[("AVOUCH_REGION", "us-west")]).await;
     let session = deployment.create(&json!({ "preferredRegion": "us-west" })).await;
     let url = session["embedUrl"].as_str().unwrap().to_owned();
     assert!(url.starts_with(&format!("{there}/embed/")), "{url}");
@@ -44,9 +44,9 @@ async fn a_session_is_opened_in_its_region() {
     // Opened at the wrong process, the page goes to the right one.
     let here = deployment.setting("AVOUCH_PUBLIC_URL").unwrap();
     let visitor = Applicant::visit(&url.replace(&there, &here)).await;
-    visitor.alone().click("[data-testid=start]").await;
-    visitor.alone().until("the other address", &format!("location.href === {url:?}")).await;
-    visitor.alone().click("[data-testid=start]").await;
-    visitor.alone().until_prompted("Sign in").await;
-    visitor.leave().await;
+    visitor.top_level().click("[data-testid=start]").await;
+    visitor.top_level().until("the other address", &format!("location.href === {url:?}")).await;
+    visitor.top_level().click("[data-testid=start]").await;
+    visitor.top_level().until_prompted("Sign in").await;
+    visitor.close().await;
 }

@@ -93,7 +93,7 @@ async fn other_outcomes_leave_no_recording() {
         eventually("nothing to be left", SOON, async || files(&objects).is_empty().then_some(()))
             .await;
     }
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 /// Plays a session that fails after its applicant has signed in with a code and an answer; the film
@@ -107,7 +107,7 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     deployment.until(&id, "RUNNING", SOON).await;
     // The first picture may be of a page that is still empty: what is written then is written nowhere.
     embed.until("the page's fields", "document.querySelector('canvas').dataset.fields > 0").await;
-    embed.take_keys().await;
+    embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write(WRITTEN_EARLY).await;
     seen_for_a_while().await;
@@ -122,7 +122,7 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     seen_for_a_while().await;
     applicant.press("Enter").await;
     embed.until_prompted("Enter the code").await;
-    embed.take_keys().await;
+    embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write(CODE).await;
     seen_for_a_while().await;
@@ -134,7 +134,7 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     applicant.press("Enter").await;
     let ended = deployment.until(&id, "ERROR", SOON).await;
     assert_eq!(ended["errorCode"], "UNEXPECTED_PAGE");
-    applicant.leave().await;
+    applicant.close().await;
 
     let seen = followed(deployment, &id).await;
     assert!(seen.contains("completed"), "{seen:?}");

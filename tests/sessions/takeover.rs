@@ -26,7 +26,7 @@ async fn begun(deployment: &Deployment, extra: &Value) -> (String, String, Appli
     let session = deployment.create(extra).await;
     let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
     let applicant = Applicant::visit(&link).await;
-    let page = applicant.alone();
+    let page = applicant.top_level();
     page.click("[data-testid=start]").await;
     page.until_prompted("Sign in").await;
     page.until("a picture", PICTURE).await;
@@ -34,7 +34,7 @@ async fn begun(deployment: &Deployment, extra: &Value) -> (String, String, Appli
 }
 
 async fn opened(applicant: &Applicant) -> Embed<'_> {
-    let page = applicant.alone();
+    let page = applicant.top_level();
     page.click("[data-testid=start]").await;
     page
 }
@@ -51,12 +51,12 @@ async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() 
     let keys: Vec<_> = guest.as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys, ["answer", "asking", "channel", "platform", "progress", "status", "t"]);
 
-    let page = applicant.alone();
+    let page = applicant.top_level();
     page.sign_in("ok", "any").await;
     page.until("consent", "document.getElementById('consent').hidden === false").await;
     for prompt in 0..8 {
-        stranger.say(&json!({ "t": "share", "prompt": prompt, "share": true })).await;
-        stranger.say(&json!({ "t": "share", "prompt": prompt, "share": false })).await;
+        stranger.send(&json!({ "t": "share", "prompt": prompt, "share": true })).await;
+        stranger.send(&json!({ "t": "share", "prompt": prompt, "share": false })).await;
     }
     for message in [
         json!({ "t": "cancel" }),
@@ -68,17 +68,17 @@ async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() 
         json!({ "t": "code", "code": "12345678" }),
         json!({ "t": "send" }),
     ] {
-        stranger.say(&message).await;
+        stranger.send(&message).await;
     }
     let wrong = stranger.until("guest", |guest| !guest["answer"].is_null()).await;
     assert_eq!(wrong["answer"], "wrong_code");
     let ends = tokio::time::Instant::now() + Duration::from_secs(3);
     while tokio::time::Instant::now() < ends {
-        if let Some(told) = stranger.told(Duration::from_millis(500)).await {
+        if let Some(told) = stranger.next_message(Duration::from_millis(500)).await {
             assert_eq!(told["t"], "guest", "{told}");
         }
     }
-    assert_eq!(stranger.pictures, 0);
+    assert_eq!(stranger.frames, 0);
     assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER");
     let replaced = page.evaluate("document.body.textContent.includes('Continued elsewhere')").await;
     assert_eq!(replaced, false);
@@ -92,7 +92,7 @@ async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() 
     // After the end the link shows what happened, as before.
     let ended = stranger.until("state", |state| !state["outcome"].is_null()).await;
     assert_eq!(ended["status"], "COMPLETED");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,7 +114,7 @@ async fn a_stolen_link_gives_the_session_to_one_device_only() {
         let link = link.clone();
         tokio::spawn(async move {
             let mut viewer = Viewer::open(&link, &secret(letter)).await;
-            viewer.told(SOON).await.expect("an answer")["t"] == "state"
+            viewer.next_message(SOON).await.expect("an answer")["t"] == "state"
         })
     });
     let tries: Vec<_> = tries.collect();
@@ -124,14 +124,14 @@ async fn a_stolen_link_gives_the_session_to_one_device_only() {
     }
     assert_eq!(owners, 1);
     assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_device_keeps_its_session_over_a_reload_and_loses_it_with_its_storage() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (_, _, applicant) = begun(&deployment, &json!({})).await;
-    let page = applicant.alone();
+    let page = applicant.top_level();
     // One of the two places in which the secret is kept is enough.
     for forget in ["0", "localStorage.clear()"] {
         page.evaluate(&format!("({forget}, location.reload())")).await;
@@ -147,14 +147,14 @@ async fn a_device_keeps_its_session_over_a_reload_and_loses_it_with_its_storage(
     page.until("to be told", GUEST).await;
     let shown = page.evaluate("document.getElementById('guest-send').hidden").await;
     assert_eq!(shown, true, "there is no channel");
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (id, link, applicant) = begun(&deployment, &json!({})).await;
-    let first = applicant.alone();
+    let first = applicant.top_level();
     first.click("#phone").await;
     let shown = "document.getElementById('typed-code').textContent.replace(/[^0-9]/g, '')";
     first.until("the code", &format!("{shown}.length === 8")).await;
@@ -163,8 +163,8 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     let second = Applicant::visit(&link).await;
     let page = opened(&second).await;
     page.until("to be told", GUEST).await;
-    let barriers = page.barriers().await;
-    assert_eq!(barriers, json!([]));
+    let accessibility_violations = page.accessibility_violations().await;
+    assert_eq!(accessibility_violations, json!([]));
     page.click("[data-testid=guest-code]").await;
     second.write("00000000").await;
     second.press("Enter").await;
@@ -178,12 +178,12 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     second.press("Enter").await;
     page.until("a picture", PICTURE).await;
     first.until("to be told", "document.body.textContent.includes('Continued elsewhere')").await;
-    applicant.leave().await;
+    applicant.close().await;
     asks_until_it_may_not(&page, &link).await;
     let joined = ["device 1, start", "device 2, shown_code", "device 3, approval"];
     let joined = joined.map(|device| format!("DeviceJoined: {device}"));
     assert_eq!(devices(&deployment, &id).await, joined);
-    second.leave().await;
+    second.close().await;
 }
 
 /// A third device asks the active viewer, who denies it and then allows it; asking has an end.
@@ -191,7 +191,7 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     // The number that the guest shows is what the active viewer is asked about.
     let mut third = Viewer::open(link, &secret('3')).await;
     third.until("guest", |_| true).await;
-    third.say(&json!({ "t": "ask" })).await;
+    third.send(&json!({ "t": "ask" })).await;
     let asking = third.until("guest", |guest| guest["asking"].is_number()).await;
     let number = asking["asking"].as_u64().unwrap().to_string();
     page.until(
@@ -202,7 +202,7 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     page.click("[data-testid=admit-deny]").await;
     let denied = third.until("guest", |guest| !guest["answer"].is_null()).await;
     assert_eq!(denied["answer"], "not_approved");
-    third.say(&json!({ "t": "ask" })).await;
+    third.send(&json!({ "t": "ask" })).await;
     third.until("guest", |guest| guest["asking"].is_number()).await;
     page.click("[data-testid=admit-allow]").await;
     third.until("admitted", |_| true).await;
@@ -212,11 +212,11 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     // Asking has an end.
     for _ in 0..4 {
         let mut guest = Viewer::open(link, &secret('4')).await;
-        guest.say(&json!({ "t": "ask" })).await;
+        guest.send(&json!({ "t": "ask" })).await;
         guest.until("guest", |g| g["asking"].is_number() || !g["answer"].is_null()).await;
     }
     let mut guest = Viewer::open(link, &secret('4')).await;
-    guest.say(&json!({ "t": "ask" })).await;
+    guest.send(&json!({ "t": "ask" })).await;
     let told = guest.until("guest", |guest| !guest["answer"].is_null()).await;
     assert_eq!(told["answer"], "not_approved");
 }
@@ -227,13 +227,13 @@ async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_channel() {
     let asked = json!({ "notificationPlatformId": 1,
         "receiverData": { "email": "ada@example.com" } });
     let (id, link, lost) = begun(&deployment, &asked).await;
-    lost.leave().await;
+    lost.close().await;
     let mut guest = Viewer::open(&link, &secret('n')).await;
     let told = guest.until("guest", |_| true).await;
     assert_eq!(told["channel"], true);
     // The link was sent a moment ago when the session was created: no more than once a minute.
     let sent = eventually("a minute to pass", Duration::from_secs(90), async || {
-        guest.say(&json!({ "t": "send" })).await;
+        guest.send(&json!({ "t": "send" })).await;
         let told = guest.until("guest", |guest| !guest["answer"].is_null()).await;
         if told["answer"] == "link_sent" {
             return Some(());
@@ -261,7 +261,7 @@ async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_channel() {
 async fn consent_counts_only_from_the_viewer_that_was_asked() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (id, link, applicant) = begun(&deployment, &json!({})).await;
-    let page = applicant.alone();
+    let page = applicant.top_level();
     let kept = "localStorage.getItem('avouch-device-' + location.pathname.split('/').pop())";
     let own = page.evaluate(kept).await.as_str().unwrap().to_owned();
     page.sign_in("ok", "any").await;
@@ -272,13 +272,13 @@ async fn consent_counts_only_from_the_viewer_that_was_asked() {
     let number = state["prompt"]["number"].as_u64().unwrap();
     page.until("to be told", "document.body.textContent.includes('Continued elsewhere')").await;
     for wrong in (0..50).filter(|wrong| *wrong != number) {
-        viewer.say(&json!({ "t": "share", "prompt": wrong, "share": true })).await;
+        viewer.send(&json!({ "t": "share", "prompt": wrong, "share": true })).await;
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER");
-    viewer.say(&json!({ "t": "share", "prompt": number, "share": true })).await;
+    viewer.send(&json!({ "t": "share", "prompt": number, "share": true })).await;
     deployment.until(&id, "COMPLETED", SOON).await;
-    applicant.leave().await;
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -293,7 +293,7 @@ async fn the_link_of_a_revoked_key_starts_no_session_and_ends_none() {
     viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
     admin(&["revoke-key", key["keyId"].as_str().unwrap()]);
     let mut late = Viewer::open(&waiting, &secret('a')).await;
-    assert_eq!(late.told(SOON).await.unwrap(), json!({ "t": "refused" }));
+    assert_eq!(late.next_message(SOON).await.unwrap(), json!({ "t": "refused" }));
     let mut again = Viewer::open(&begun, &secret('a')).await;
     again.until("state", |state| state["status"] == "AWAITING_USER").await;
 }

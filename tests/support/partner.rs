@@ -61,7 +61,7 @@ impl Partner {
 
     /// The same key, and each request to another process than the one before.
     #[must_use]
-    pub fn in_turn_with(&self, other: &Self) -> Self {
+    pub fn round_robin_with(&self, other: &Self) -> Self {
         Self { bases: [self.bases.clone(), other.bases.clone()].concat(), ..self.clone() }
     }
 
@@ -95,14 +95,14 @@ impl Partner {
     }
 
     /// What became of the links of a session.
-    pub async fn told(&self, session: &str) -> Vec<(String, Option<String>)> {
+    pub async fn notifications(&self, session: &str) -> Vec<(String, Option<String>)> {
         let lines = self.timeline(session).await.into_iter();
         lines.filter(|(event, _)| event.starts_with("Notification")).collect()
     }
 
-    pub async fn until_told(&self, session: &str, event: &str, why: Option<&str>) {
+    pub async fn until_notification(&self, session: &str, event: &str, why: Option<&str>) {
         eventually(event, Duration::from_secs(30), async || {
-            let last = self.told(session).await.pop()?;
+            let last = self.notifications(session).await.pop()?;
             (last == (event.to_owned(), why.map(str::to_owned))).then_some(())
         })
         .await;

@@ -36,7 +36,7 @@ pub async fn confirm(page: &Embed<'_>, password: &str) {
 
 /// No barrier that a machine finds, in light and in dark; prints when the page was first painted.
 /// With `AVOUCH_SHOTS`, a picture of each page goes into that folder, for the documentation.
-pub async fn no_barrier(page: &Embed<'_>, when: &str) {
+pub async fn assert_accessible(page: &Embed<'_>, when: &str) {
     let painted = "performance.getEntriesByName('first-paint')[0]?.startTime ?? null";
     println!("{when}: first paint after {} ms", page.evaluate(painted).await);
     for scheme in ["light", "dark"] {
@@ -45,8 +45,8 @@ pub async fn no_barrier(page: &Embed<'_>, when: &str) {
             { "name": "prefers-color-scheme", "value": scheme },
             { "name": "prefers-reduced-motion", "value": "reduce" },
         ] });
-        page.applicant.tell("Emulation.setEmulatedMedia", media).await;
-        assert_eq!(page.barriers().await, json!([]), "{when}, {scheme}");
+        page.applicant.devtools("Emulation.setEmulatedMedia", media).await;
+        assert_eq!(page.accessibility_violations().await, json!([]), "{when}, {scheme}");
         if let Some(folder) = std::env::var_os("AVOUCH_SHOTS").filter(|folder| !folder.is_empty()) {
             let file = Path::new(&folder).join(format!("{} {scheme}.png", when.replace(' ', "-")));
             std::fs::write(file, page.applicant.screenshot().await).expect("a picture");

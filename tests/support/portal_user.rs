@@ -19,7 +19,7 @@ use ring::hmac;
 
 use crate::{eventually, partner::Partner, service::Deployment};
 
-pub struct Person {
+pub struct PortalUser {
     client: Client<HttpConnector, Full<Bytes>>,
     pub base: String,
     cookies: Mutex<BTreeMap<String, String>>,
@@ -50,7 +50,7 @@ impl Page {
     }
 }
 
-impl Person {
+impl PortalUser {
     pub fn new(base: &str) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         let (cookies, password) = (Mutex::default(), Mutex::default());
@@ -113,7 +113,7 @@ impl Person {
             return answer;
         }
         assert_eq!(self.confirm(&[]).await.header("location"), "/portal/confirm/continue");
-        self.go_on().await
+        self.resume_after_confirmation().await
     }
 
     /// The same, and whatever is answered.
@@ -131,7 +131,7 @@ impl Person {
     }
 
     /// Sends the form that waited for a confirmation.
-    pub async fn go_on(&self) -> Page {
+    pub async fn resume_after_confirmation(&self) -> Page {
         let page = self.get("/portal/confirm/continue").await;
         let path = page.after("class=\"card\" data-continue action=\"").replace("&#x2f;", "/");
         let resume = page.after("name=\"resume\" value=\"");
@@ -243,9 +243,9 @@ pub fn base(deployment: &Deployment) -> String {
 }
 
 /// A person of the deployment's team who has signed in.
-pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> Person {
+pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> PortalUser {
     let password = user(deployment, &deployment.team, email, role);
-    let person = Person::new(&base(deployment));
+    let person = PortalUser::new(&base(deployment));
     assert_eq!(person.sign_in(email, &password).await.status, 303);
     person
 }

@@ -7,18 +7,18 @@ use tokio::sync::Mutex;
 use crate::{free_port, partner::Partner, service::Deployment};
 
 /// A second process; dropping it ends it.
-pub struct Another {
+pub struct SecondProcess {
     pub partner: Partner,
     process: Child,
 }
 
-impl Another {
+impl SecondProcess {
     pub(crate) fn new(partner: Partner, process: Child) -> Self {
         Self { partner, process }
     }
 }
 
-impl Drop for Another {
+impl Drop for SecondProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -26,13 +26,13 @@ impl Drop for Another {
 }
 
 /// A process of the service, under a supervisor that starts it again.
-pub struct Process {
+pub struct SupervisedProcess {
     pub address: String,
     command: Mutex<Command>,
     child: Mutex<Child>,
 }
 
-impl Process {
+impl SupervisedProcess {
     #[must_use]
     pub fn start(deployment: &Deployment) -> Self {
         let address = format!("127.0.0.1:{}", free_port());
@@ -42,7 +42,7 @@ impl Process {
     }
 
     /// Starts it again where it has ended.
-    pub async fn keep_up(&self) {
+    pub async fn restart_if_ended(&self) {
         let mut child = self.child.lock().await;
         if child.try_wait().expect("its status").is_some() {
             *child = self.command.lock().await.spawn().expect("avouch serves");
@@ -58,7 +58,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for SupervisedProcess {
     fn drop(&mut self) {
         let child = self.child.get_mut();
         let _ = child.kill();

@@ -15,7 +15,7 @@ use crate::{
     database::{Database, Kind},
     eventually, free_port,
     partner::Partner,
-    second_process::Another,
+    second_process::SecondProcess,
 };
 
 /// A deployment: a folder, a database, a partner with key and webhook, and, while it runs, the
@@ -86,12 +86,12 @@ impl Deployment {
             settings,
             process: None,
         };
-        deployment.furnish(demo_port);
+        deployment.seed(demo_port);
         deployment
     }
 
     /// Makes team, key and webhook, and starts the make-believe partner.
-    fn furnish(&mut self, demo_port: u16) {
+    fn seed(&mut self, demo_port: u16) {
         self.team = text(&self.admin(&["create-team", "Lender"]), "teamId");
         let team = self.team.clone();
         let key = self.admin(&["create-key", "--team", &team, "--environment", "development"]);
@@ -115,21 +115,25 @@ impl Deployment {
         self.settings.push((name, value.into()));
     }
 
-    /// Another process of the same deployment, beside the first; it ends with what is answered.
-    pub async fn another(&self) -> Another {
-        self.another_at(&format!("127.0.0.1:{}", free_port()), &[]).await
+    /// A second process of the same deployment, beside the first; it ends with what is answered.
+    pub async fn second_process(&self) -> SecondProcess {
+        self.second_process_at(&format!("127.0.0.1:{}", free_port()), &[]).await
     }
 
     /// The same at an address, with more settings of its own.
-    pub async fn another_at(&self, address: &str, settings: &[(&str, &str)]) -> Another {
+    pub async fn second_process_at(
+        &self,
+        address: &str,
+        settings: &[(&str, &str)],
+    ) -> SecondProcess {
         let log = fs::File::create(self.folder.path().join("log-another"));
         let mut command = self.command();
         command.env("AVOUCH_LISTEN", address).envs(settings.iter().copied()).arg("serve");
         let process = command.stdout(Stdio::null()).stderr(log.expect("a log")).spawn();
         let partner = Partner::new(&format!("http://{address}"), Some(&self.api_key));
-        let another = Another::new(partner, process.expect("avouch serves"));
-        serving(address, &another.partner).await;
-        another
+        let second = SecondProcess::new(partner, process.expect("avouch serves"));
+        serving(address, &second.partner).await;
+        second
     }
 
     /// What starts a process of this deployment at an address.
@@ -171,7 +175,7 @@ impl Deployment {
     }
 
     /// Asks the process to end, as a supervisor does (SIGTERM).
-    pub fn ask_to_stop(&self) {
+    pub fn send_sigterm(&self) {
         let id = self.process.as_ref().expect("a process").id().to_string();
         let asked = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
         assert!(asked.success(), "SIGTERM was sent");

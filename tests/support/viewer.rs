@@ -20,8 +20,8 @@ pub fn secret(letter: char) -> String {
 /// One connection to a session's stream.
 pub struct Viewer {
     socket: WebSocketStream<TcpStream>,
-    /// How many pictures came.
-    pub pictures: usize,
+    /// How many frames came.
+    pub frames: usize,
 }
 
 impl Viewer {
@@ -34,31 +34,31 @@ impl Viewer {
         let stream = TcpStream::connect(authority).await.expect("the service");
         let address = format!("ws://{authority}{}/stream", url.path());
         let (socket, _) = client_async(address, stream).await.expect("a stream");
-        let mut viewer = Self { socket, pictures: 0 };
+        let mut viewer = Self { socket, frames: 0 };
         viewer
-            .say(&json!({ "t": "hello", "token": token, "secret": secret, "code": code,
+            .send(&json!({ "t": "hello", "token": token, "secret": secret, "code": code,
                 "width": 900, "height": 700, "language": "en" }))
             .await;
         viewer
     }
 
-    pub async fn say(&mut self, message: &Value) {
+    pub async fn send(&mut self, message: &Value) {
         self.socket.send(Message::text(message.to_string())).await.expect("sent");
     }
 
     /// The next message that is JSON; none once the connection has ended, or after `within`.
     /// Pictures are counted and acknowledged.
-    pub async fn told(&mut self, within: Duration) -> Option<Value> {
+    pub async fn next_message(&mut self, within: Duration) -> Option<Value> {
         let ends = tokio::time::Instant::now() + within;
         loop {
             let message = tokio::time::timeout_at(ends, self.socket.next()).await.ok()??;
             match message.ok()? {
                 Message::Text(text) => return serde_json::from_str(&text).ok(),
                 Message::Binary(bytes) => {
-                    self.pictures += 1;
+                    self.frames += 1;
                     if let Some(seq) = bytes.get(2..6).filter(|_| bytes[0] == 2) {
                         let seq = u32::from_le_bytes(seq.try_into().expect("four bytes"));
-                        self.say(&json!({ "t": "ack", "seq": seq })).await;
+                        self.send(&json!({ "t": "ack", "seq": seq })).await;
                     }
                 }
                 Message::Close(_) => return None,
@@ -75,7 +75,7 @@ impl Viewer {
         let ends = tokio::time::Instant::now() + Duration::from_secs(20);
         loop {
             let left = ends - tokio::time::Instant::now();
-            let told = self.told(left).await;
+            let told = self.next_message(left).await;
             let told = told.unwrap_or_else(|| panic!("the stream ended before a `{kind}`"));
             if told["t"] == kind && holds(&told) {
                 return told;

@@ -26,7 +26,7 @@ pub enum Reply {
 
 /// A delivery that came.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct Attempt {
     pub at: SystemTime,
     pub path: String,
     /// Lower-case names with their values.
@@ -34,7 +34,7 @@ pub struct Arrival {
     pub body: String,
 }
 
-impl Arrival {
+impl Attempt {
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(own, _)| own == name);
@@ -57,17 +57,17 @@ impl Arrival {
     }
 }
 
-type Behaviour = dyn Fn(&Arrival) -> Reply + Send + Sync;
+type Behaviour = dyn Fn(&Attempt) -> Reply + Send + Sync;
 
 /// A receiver on a port of its own, until the test ends.
 #[derive(Clone)]
-pub struct Receiver {
+pub struct Endpoint {
     pub port: u16,
-    seen: Arc<Mutex<Vec<Arrival>>>,
+    seen: Arc<Mutex<Vec<Attempt>>>,
 }
 
-impl Receiver {
-    pub async fn start(behaviour: impl Fn(&Arrival) -> Reply + Send + Sync + 'static) -> Self {
+impl Endpoint {
+    pub async fn start(behaviour: impl Fn(&Attempt) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("its address").port();
         let (seen, behaviour) = (Arc::new(Mutex::default()), Arc::new(behaviour));
@@ -88,7 +88,7 @@ impl Receiver {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Arrival>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Attempt>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +99,7 @@ impl Receiver {
 
     /// What has come so far; it is forgotten.
     #[must_use]
-    pub fn take(&self) -> Vec<Arrival> {
+    pub fn take(&self) -> Vec<Attempt> {
         std::mem::take(&mut self.all())
     }
 
@@ -143,7 +143,7 @@ impl Receiver {
 }
 
 /// A request; none where there is no more.
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Arrival> {
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Attempt> {
     let (mut path, mut headers, mut line) = (String::new(), vec![], String::new());
     loop {
         line.clear();
@@ -161,7 +161,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Arrival> {
             _ => path = text.split(' ').nth(1).unwrap_or_default().to_owned(),
         }
     }
-    let mut arrival = Arrival { at: SystemTime::now(), path, headers, body: String::new() };
+    let mut arrival = Attempt { at: SystemTime::now(), path, headers, body: String::new() };
     let mut body = vec![0; arrival.header("content-length").parse().ok()?];
     stream.read_exact(&mut body).await.ok()?;
     arrival.body = String::from_utf8(body).ok()?;

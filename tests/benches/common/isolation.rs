@@ -6,7 +6,7 @@ use acceptance::{
     database::Kind,
     eventually,
     service::Deployment,
-    webhook_endpoint::{Receiver, Reply},
+    webhook_endpoint::{Endpoint, Reply},
 };
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// From commit to arrival at the half that answers: with the other half off, then with it on.
 pub(crate) async fn isolation() -> Value {
-    let well = Receiver::start(|_| Reply::Status(204)).await;
-    let hanging = Receiver::start(|_| Reply::Hang(HANG)).await;
+    let well = Endpoint::start(|_| Reply::Status(204)).await;
+    let hanging = Endpoint::start(|_| Reply::Hang(HANG)).await;
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_LOG", "off");
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
@@ -61,7 +61,7 @@ pub(crate) async fn isolation() -> Value {
 }
 
 /// From commit to arrival in milliseconds, the shortest first.
-async fn run(deployment: &Deployment, well: &Receiver) -> Vec<f64> {
+async fn run(deployment: &Deployment, well: &Endpoint) -> Vec<f64> {
     for _ in 0..SESSIONS {
         let session = deployment.create(&json!({})).await;
         let id = session["sessionId"].as_str().expect("a session");

@@ -47,7 +47,7 @@ impl Peer {
         })
         .await;
         go(&viewer, &self.url(pages, page, size)).await;
-        viewer.alone().until("a picture", DRAWN).await;
+        viewer.top_level().until("a picture", DRAWN).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         viewer
     }
@@ -59,7 +59,7 @@ impl Peer {
         }
         let cost = cost_of(&viewers, self.folder.path(), self.process.id()).await;
         for viewer in viewers {
-            viewer.leave().await;
+            viewer.close().await;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         cost
@@ -75,7 +75,7 @@ impl Drop for Peer {
 
 /// From opening the socket to the first picture, as the viewer's own clock says.
 pub(crate) async fn first(viewer: &Applicant) -> f64 {
-    viewer.alone().until("a picture", DRAWN).await;
+    viewer.top_level().until("a picture", DRAWN).await;
     numbers(&viewer.evaluate("[first - began]").await)[0]
 }
 
@@ -87,10 +87,10 @@ pub(crate) async fn viewer() -> Applicant {
         received += data.byteLength ?? data.length; arrived.push(performance.now()); }); } }; \
         new MutationObserver(() => { window.first ??= performance.now(); }) \
         .observe(document, { subtree: true, attributeFilter: ['data-pictures'] });";
-    viewer.tell("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
+    viewer.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": count })).await;
     viewer
 }
 
 pub(crate) async fn go(viewer: &Applicant, url: &str) {
-    viewer.tell("Page.navigate", json!({ "url": url })).await;
+    viewer.devtools("Page.navigate", json!({ "url": url })).await;
 }

@@ -30,7 +30,7 @@ impl Wire {
         let mut wire = Self { socket, asked: false };
         let hello = json!({ "t": "hello", "token": token, "secret": "w".repeat(43), "width": width, "height": height,
             "ratio": 1, "touch": false, "dark": false, "still": false, "language": "en" });
-        wire.say(&hello).await;
+        wire.send(&hello).await;
         while !wire.asked {
             wire.message().await;
         }
@@ -44,9 +44,11 @@ impl Wire {
             let quiet = Duration::from_millis(130);
             while tokio::time::timeout(quiet, self.picture()).await.is_ok() {}
             let began = Instant::now();
-            self.say(&json!({ "t": "key", "down": true, "key": "a", "code": "KeyA", "keyCode": 65,
-                "repeat": false, "modifiers": 0 }))
-                .await;
+            self.send(
+                &json!({ "t": "key", "down": true, "key": "a", "code": "KeyA", "keyCode": 65,
+                "repeat": false, "modifiers": 0 }),
+            )
+            .await;
             self.picture().await;
             times.push(began.elapsed().as_secs_f64() * 1e3);
         }
@@ -54,7 +56,7 @@ impl Wire {
     }
 
     pub(crate) async fn end(mut self) {
-        self.say(&json!({ "t": "cancel" })).await;
+        self.send(&json!({ "t": "cancel" })).await;
         let closed = async { while let Some(Ok(_)) = self.socket.next().await {} };
         tokio::time::timeout(Duration::from_secs(20), closed).await.expect("the stream ends");
     }
@@ -69,7 +71,7 @@ impl Wire {
         match self.socket.next().await.expect("a message").expect("a stream") {
             Message::Binary(bytes) if bytes[0] == PICTURE => {
                 let seq = u32::from_le_bytes(bytes[2..6].try_into().expect("four bytes"));
-                self.say(&json!({ "t": "ack", "seq": seq })).await;
+                self.send(&json!({ "t": "ack", "seq": seq })).await;
                 return true;
             }
             Message::Text(text) => {
@@ -81,7 +83,7 @@ impl Wire {
         false
     }
 
-    async fn say(&mut self, message: &Value) {
+    async fn send(&mut self, message: &Value) {
         self.socket.send(Message::text(message.to_string())).await.expect("sent");
     }
 }

@@ -24,7 +24,7 @@ async fn all_connections_use_tls() {
     deployment.set("AVOUCH_REDIS_ROOTS", secured.file("ours.pem"));
     deployment.set("AVOUCH_RATE_LIMIT", "1000/60");
     deployment.run().await;
-    let another = deployment.another().await;
+    let another = deployment.second_process().await;
     let session = deployment.create(&json!({})).await;
     let path = format!("browser-session/{}", session["sessionId"].as_str().unwrap());
     let mut left = vec![];

@@ -19,9 +19,9 @@ use acceptance::{
     database::Database,
     eventually,
     postgres::OwnPostgres,
-    second_process::Process,
+    second_process::SupervisedProcess,
     service::Deployment,
-    webhook_endpoint::{Arrival, Receiver, Reply},
+    webhook_endpoint::{Attempt, Endpoint, Reply},
 };
 use tokio::sync::Mutex;
 
@@ -47,7 +47,7 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     let (sessions, kills, crashes) =
         (number("LOSING_SESSIONS", 600), number("LOSING_KILLS", 6), number("LOSING_CRASHES", 1));
     let postgres = OwnPostgres::start();
-    let receiver = Receiver::start(behave).await;
+    let receiver = Endpoint::start(behave).await;
     let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.set("AVOUCH_LOG", "warn");
@@ -62,7 +62,7 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     }
     let mut processes = Vec::new();
     for _ in 0..2 {
-        processes.push(Process::start(&deployment));
+        processes.push(SupervisedProcess::start(&deployment));
     }
     let processes = Arc::new(processes);
     let ended = Arc::new(Mutex::new(HashSet::new()));
@@ -87,7 +87,7 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
 /// Kills and crashes, spread over the making.
 async fn make_trouble(
     postgres: &OwnPostgres,
-    processes: &[Process],
+    processes: &[SupervisedProcess],
     kills: usize,
     crashes: usize,
     left: &AtomicUsize,
@@ -97,7 +97,7 @@ async fn make_trouble(
     while killed < kills || fallen < crashes || left.load(Ordering::SeqCst) > 0 {
         tokio::time::sleep(Duration::from_millis(400 + chance() % 900)).await;
         for process in processes {
-            process.keep_up().await;
+            process.restart_if_ended().await;
         }
         let done = all - left.load(Ordering::SeqCst);
         if killed < kills && done * kills >= killed * all {
@@ -116,16 +116,16 @@ async fn make_trouble(
 /// What the receivers have and what stands in the log, against what was ended.
 async fn check(
     postgres: &OwnPostgres,
-    receiver: &Receiver,
+    receiver: &Endpoint,
     ended: &HashSet<String>,
-    processes: &[Process],
+    processes: &[SupervisedProcess],
 ) {
     let (database, connection) =
         tokio_postgres::connect(&postgres.url, tokio_postgres::NoTls).await.expect("a connection");
     tokio::spawn(connection);
     eventually("all to be delivered or given up on", PATIENCE, async || {
         for process in processes {
-            process.keep_up().await;
+            process.restart_if_ended().await;
         }
         let row = database.query_one("SELECT count(*) FROM delivery_queue", &[]).await.ok()?;
         (row.get::<_, i64>(0) == 0).then_some(())
@@ -182,7 +182,7 @@ async fn check(
 }
 
 /// Deterministic by what arrives, so that it can be told afterwards what the answer was.
-fn behave(arrival: &Arrival) -> Reply {
+fn behave(arrival: &Attempt) -> Reply {
     let shares = RECEIVERS.iter().find(|(path, _)| *path == arrival.path).map(|(_, shares)| shares);
     let Some([fail, reset, close, hang]) = shares.copied() else { return Reply::Status(404) };
     if arrival.path == "/gone" {
@@ -207,7 +207,7 @@ fn behave(arrival: &Arrival) -> Reply {
     }
 }
 
-fn succeeds(arrival: &Arrival) -> bool {
+fn succeeds(arrival: &Attempt) -> bool {
     matches!(behave(arrival), Reply::Status(204))
 }
 

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use acceptance::{
     eventually,
     partner::Partner,
-    portal_user::{Person, base, signed_in, user},
+    portal_user::{PortalUser, base, signed_in, user},
     service::Deployment,
 };
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &st
     assert_eq!(viewer.get(&file).await.status, 403, "it has the applicant's data in it");
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(deployment, team.as_str().unwrap(), "mal@other.example", "owner");
-    let stranger = Person::new(&base(deployment));
+    let stranger = PortalUser::new(&base(deployment));
     stranger.sign_in("mal@other.example", &password).await;
     assert_eq!(stranger.get("/portal/overview").await.status, 200);
     assert_eq!(stranger.get(&file).await.status, 404, "of another team");

@@ -94,7 +94,7 @@ async fn played(
         "!document.getElementById('outcome').hidden && {proved} === {attested} && {unproved} === {others}"
     );
     embed.until("the receipt", &told).await;
-    applicant.leave().await;
+    applicant.close().await;
     ended
 }
 

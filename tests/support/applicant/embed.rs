@@ -39,7 +39,7 @@ impl Embed<'_> {
     }
 
     /// What a machine finds against WCAG 2.2, levels A and AA, by axe-core.
-    pub async fn barriers(&self) -> Value {
+    pub async fn accessibility_violations(&self) -> Value {
         let axe = root().join("crates/embed/node_modules/axe-core/axe.min.js");
         let axe = std::fs::read_to_string(axe).expect("`cargo xtask test` fetches axe-core");
         self.evaluate(&format!("window.axe ? 1 : ({axe}\n, 1)")).await;
@@ -113,7 +113,7 @@ impl Embed<'_> {
 
     /// Clicks on the remote page until it takes the keys: on a busy machine a frame may be shown
     /// a moment before a click finds it.
-    pub async fn take_keys(&self) {
+    pub async fn focus_remote_page(&self) {
         eventually("the remote page to take the keys", PATIENCE, async || {
             self.click("[data-testid=screen]").await;
             let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
@@ -124,7 +124,7 @@ impl Embed<'_> {
 
     /// Signs in on a sign-in page that has been shown before.
     pub async fn sign_in_again(&self, user: &str, password: &str) {
-        self.take_keys().await;
+        self.focus_remote_page().await;
         self.applicant.press("Tab").await;
         self.applicant.write(user).await;
         self.applicant.press("Tab").await;

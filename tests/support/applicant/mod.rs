@@ -44,9 +44,9 @@ impl Applicant {
         let applicant = Self { chromium, client, page, _folder: folder };
         let metrics =
             json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
-        applicant.tell("Emulation.setDeviceMetricsOverride", metrics).await;
-        applicant.tell("Page.enable", json!({})).await;
-        applicant.tell("Page.navigate", json!({ "url": url })).await;
+        applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
+        applicant.devtools("Page.enable", json!({})).await;
+        applicant.devtools("Page.navigate", json!({ "url": url })).await;
         applicant
     }
 
@@ -55,15 +55,15 @@ impl Applicant {
         let applicant = Self::visit("about:blank").await;
         let metrics =
             json!({ "width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": true });
-        applicant.tell("Emulation.setDeviceMetricsOverride", metrics).await;
+        applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
-        applicant.tell("Emulation.setTouchEmulationEnabled", fingers).await;
-        applicant.tell("Page.navigate", json!({ "url": url })).await;
+        applicant.devtools("Emulation.setTouchEmulationEnabled", fingers).await;
+        applicant.devtools("Page.navigate", json!({ "url": url })).await;
         applicant
     }
 
     /// The embed page opened as a page of its own.
-    pub fn alone(&self) -> Embed<'_> {
+    pub fn top_level(&self) -> Embed<'_> {
         Embed { applicant: self, frame: self.page.clone(), framed: None }
     }
 
@@ -71,8 +71,11 @@ impl Applicant {
     pub async fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         const STEPS: u8 = 12;
         let touch = async |kind: &str, points: Value| {
-            self.tell("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }))
-                .await;
+            self.devtools(
+                "Input.dispatchTouchEvent",
+                json!({ "type": kind, "touchPoints": points }),
+            )
+            .await;
         };
         touch("touchStart", json!([{ "x": from.0, "y": from.1 }])).await;
         if from != to {
@@ -90,12 +93,12 @@ impl Applicant {
         self.drag(at, at).await;
     }
 
-    pub async fn leave(self) {
+    pub async fn close(self) {
         self.chromium.end().await;
     }
 
     /// Presses the partner's button, and waits until the embed page shows a picture.
-    pub async fn begin(&self) -> Embed<'_> {
+    pub async fn start_session(&self) -> Embed<'_> {
         eventually("the partner's page", PATIENCE, async || {
             let ready = "document.readyState === 'complete' && !!document.getElementById('begin')";
             (self.evaluate(ready).await == true).then_some(())
@@ -155,13 +158,13 @@ impl Applicant {
     pub async fn evaluate_as_person(&self, expression: &str) -> Value {
         let params =
             json!({ "expression": expression, "returnByValue": true, "userGesture": true });
-        let reply = self.tell("Runtime.evaluate", params).await;
+        let reply = self.devtools("Runtime.evaluate", params).await;
         reply.pointer("/result/value").cloned().unwrap_or_default()
     }
 
     /// A picture of what the applicant sees, as PNG.
     pub async fn screenshot(&self) -> Vec<u8> {
-        let shot = self.tell("Page.captureScreenshot", json!({ "format": "png" })).await;
+        let shot = self.devtools("Page.captureScreenshot", json!({ "format": "png" })).await;
         STANDARD.decode(shot["data"].as_str().unwrap_or_default()).expect("base64")
     }
 
@@ -201,10 +204,10 @@ impl Applicant {
         if let Some(text) = text {
             down["text"] = text.to_string().into();
         }
-        self.tell("Input.dispatchKeyEvent", down).await;
+        self.devtools("Input.dispatchKeyEvent", down).await;
         let up =
             json!({ "type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": number });
-        self.tell("Input.dispatchKeyEvent", up).await;
+        self.devtools("Input.dispatchKeyEvent", up).await;
     }
 
     pub async fn click_in_page(&self, selector: &str) {
@@ -216,11 +219,11 @@ impl Applicant {
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
             let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
-            self.tell("Input.dispatchMouseEvent", event).await;
+            self.devtools("Input.dispatchMouseEvent", event).await;
         }
     }
 
-    pub async fn tell(&self, method: &str, params: Value) -> Value {
+    pub async fn devtools(&self, method: &str, params: Value) -> Value {
         self.client.call(Some(&self.page), method, params).await.expect("Chromium obeys")
     }
 }
