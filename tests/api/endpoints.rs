@@ -1,5 +1,5 @@
-//! The endpoints of the partner API over HTTP, against the service as a process, and as two that
-//! know of one another by their database alone.
+//! The endpoints of the partner API over HTTP, served by one process and by two that share only
+//! their database and Redis.
 
 use acceptance::{database::Kind, partner::Partner, root, service::Deployment};
 use hyper::Method;
@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::fields;
 
-/// Often enough that each worker of each process is asked.
-const ASKED: usize = 16;
+/// Enough requests that each worker of each process gets one.
+const REQUESTS: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_answers_on_sqlite() {
@@ -22,7 +22,7 @@ async fn every_endpoint_answers_on_postgres() {
     every_endpoint(&Deployment::start(Kind::Postgres).await).await;
 }
 
-/// Each request goes to another process than the one before.
+/// Consecutive requests go to different processes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_answers_on_two_processes_with_postgres_and_redis() {
     let redis = RedisServer::start();
@@ -142,21 +142,21 @@ async fn refusals(partner: &Partner) {
     assert_eq!((broken.status, &broken.body["statusCode"]), (400, &json!(400)));
 }
 
-/// A platform that was published a moment ago is in the very next lookup of every process.
+/// A platform is in the next lookup of every process after it was published.
 async fn published(deployment: &Deployment) {
     let sandbox = root().join("crates/domain/platforms/sandbox.json");
     let mut definition: Value = serde_json::from_slice(&std::fs::read(sandbox).unwrap()).unwrap();
     let file = deployment.folder.path().join("platform.json");
     for version in ["9.0.0", "9.0.1"] {
-        // Each process and worker has answered, and may have kept what it answered.
-        for _ in 0..ASKED {
+        // Each process and worker has answered and may have cached its answer.
+        for _ in 0..REQUESTS {
             assert_eq!(deployment.partner.get("browser-platforms").await.status, 200);
         }
         definition["platform"] = json!("another-sandbox");
         definition["version"] = json!(version);
         std::fs::write(&file, definition.to_string()).unwrap();
         deployment.admin(&["publish-platform", file.to_str().unwrap()]);
-        for _ in 0..ASKED {
+        for _ in 0..REQUESTS {
             let list = deployment.partner.get("browser-platforms").await;
             let shown = list.at("/data/1/config/workflowVersion");
             assert_eq!(shown, version, "{}", list.body);
@@ -164,7 +164,8 @@ async fn published(deployment: &Deployment) {
     }
 }
 
-/// Another key of the same team, a key of another team, none: nobody sees the session.
+/// A session is visible neither to another key of the same team, nor to a key of another team, nor
+/// without a key.
 async fn other_keys(deployment: &Deployment, id: &str) {
     let other_team = deployment.admin(&["create-team", "Other"])["teamId"].clone();
     for team in [deployment.team.as_str(), other_team.as_str().unwrap()] {
@@ -183,7 +184,7 @@ async fn other_keys(deployment: &Deployment, id: &str) {
     assert_eq!(deployment.partner.with_key(None).get("browser-sessions").await.status, 401);
 }
 
-/// Rotation and revocation hold for the very next request.
+/// Rotation and revocation take effect with the next request.
 async fn keys(deployment: &Deployment, id: &str) {
     let key = ["create-key", "--team", &deployment.team, "--environment", "development"];
     let made = deployment.admin(&key);
@@ -196,5 +197,5 @@ async fn keys(deployment: &Deployment, id: &str) {
     assert_eq!(new.get("browser-sessions").await.status, 200);
     deployment.admin(&["revoke-key", record]);
     assert_eq!(new.get("browser-sessions").await.status, 401);
-    assert_eq!(deployment.session(id).await["status"], "TERMINATED", "other keys go on");
+    assert_eq!(deployment.session(id).await["status"], "TERMINATED", "other keys keep working");
 }

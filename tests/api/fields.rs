@@ -1,4 +1,4 @@
-//! What the partner API answers, field by field.
+//! Responses of the partner API, field by field.
 
 use acceptance::service::Deployment;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -25,7 +25,7 @@ fn moment(value: &Value) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// What is asked for comes back as it was understood.
+/// Fields of a request are returned in their normalised form.
 async fn fields(deployment: &Deployment) {
     let asked = json!({
         "location": { "country": "us", "region": "us-ca", "city": "Los Angeles" },
@@ -60,11 +60,12 @@ async fn fields(deployment: &Deployment) {
     assert!(link.contains("/embed/") && link.contains("?token="), "{link}");
 }
 
-/// What was not asked for is left out of what is created, and null in what is read.
+/// Fields that were not requested are absent in the response to a creation and null in a read
+/// session.
 async fn defaults(deployment: &Deployment) {
     let bare = deployment.create(&json!({})).await;
-    assert_eq!(bare.get("externalReferenceId"), None, "left out, not null");
-    assert_eq!(bare["preferredRegion"], "us-central", "the closest");
+    assert_eq!(bare.get("externalReferenceId"), None, "absent, not null");
+    assert_eq!(bare["preferredRegion"], "us-central", "the nearest region");
     let span = moment(&bare["expiresAt"]) - moment(&bare["createdAt"]);
     assert_eq!(span, TimeDelta::hours(168));
 
@@ -114,7 +115,7 @@ async fn defaults(deployment: &Deployment) {
     assert_eq!((&read["hasAttestation"], &read["attestedFields"]), (&json!(false), &json!([])));
 }
 
-/// Newest first, counted after the filter, nothing clamped.
+/// Lists are ordered from the newest, counted after the filter, and limits are not clamped.
 async fn pages(deployment: &Deployment) {
     let partner = &deployment.partner;
     let list = partner.get("browser-sessions").await;
@@ -148,7 +149,7 @@ async fn pages(deployment: &Deployment) {
     }
 }
 
-/// The timeline of a session, and what is left of it once it is erased.
+/// The timeline of a session, and what remains of it after erasure.
 async fn past(deployment: &Deployment) {
     let partner = &deployment.partner;
     let made = deployment.create(&json!({ "externalReferenceId": "kept" })).await;

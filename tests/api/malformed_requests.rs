@@ -1,4 +1,5 @@
-//! Hostile input: each piece is refused with its status in the error body, and costs no memory.
+//! Malformed and oversized requests: each is refused with its status in the error body, and memory
+//! use stays flat.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -11,8 +12,8 @@ use tokio::{
 
 const CREATE: &str = "POST /v1/partner/browser-session";
 
-/// What a request has beside its key.
-struct Hostile {
+/// A request apart from its API key, and the status expected for it.
+struct MalformedRequest {
     what: &'static str,
     line: String,
     headers: String,
@@ -20,11 +21,11 @@ struct Hostile {
     expected: u16,
 }
 
-fn table() -> Vec<Hostile> {
+fn table() -> Vec<MalformedRequest> {
     let mut table = Vec::new();
     let mut add = |what, line: &str, headers: &str, body: &[u8], expected| {
         let (line, headers, body) = (line.to_owned(), headers.to_owned(), body.to_vec());
-        table.push(Hostile { what, line, headers, body, expected });
+        table.push(MalformedRequest { what, line, headers, body, expected });
     };
     bodies(&mut add);
     paths(&mut add);
@@ -37,7 +38,7 @@ fn bodies(add: Add<'_>) {
     let order = r#"{"platformId":1,"location":{"country":"US"}"#;
     let with = |member: &str| format!("{order},{member}}}").into_bytes();
     add("no JSON", CREATE, "", b"platformId=1", 400);
-    add("JSON that breaks off", CREATE, "", b"{\"platformId\":", 400);
+    add("truncated JSON", CREATE, "", b"{\"platformId\":", 400);
     add("nothing", CREATE, "", b"", 400);
     add("an array", CREATE, "", b"[]", 400);
     add("a number", CREATE, "", b"1", 400);
@@ -69,7 +70,7 @@ fn bodies(add: Add<'_>) {
     let mut many = String::from(r#""receiverData":{"metadata":{"#);
     for number in 0..1000 {
         let comma = if number == 0 { "" } else { "," };
-        write!(many, "{comma}\"m{number}\":\"v\"").expect("a string takes it");
+        write!(many, "{comma}\"m{number}\":\"v\"").expect("writing to a string succeeds");
     }
     many.push_str("}}");
     add("many members", CREATE, "", &with(&many), 400);
@@ -83,7 +84,7 @@ fn bodies(add: Add<'_>) {
 fn paths(add: Add<'_>) {
     let get = |path: &str| format!("GET /v1/partner/{path}");
     add("no uuid", &get("browser-session/1"), "", b"", 404);
-    add("an escape", &get("browser-session/%00%ff"), "", b"", 404);
+    add("an escaped path", &get("browser-session/%00%ff"), "", b"", 404);
     add("the parent", &get("browser-session/..%2f..%2fetc"), "", b"", 404);
     add("a limit of 0", &get("browser-sessions?limit=0"), "", b"", 400);
     add("a huge limit", &get("browser-sessions?limit=99999999999999999999"), "", b"", 400);
@@ -104,13 +105,13 @@ fn paths(add: Add<'_>) {
 async fn malformed_requests_are_refused_with_the_error_body_and_memory_stays_flat() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let table = table();
-    for hostile in &table {
-        let (status, body) = send(&deployment, hostile).await;
-        assert_eq!(status, hostile.expected, "{}: {body}", hostile.what);
-        assert_eq!(body["statusCode"], hostile.expected, "{}: {body}", hostile.what);
+    for malformed in &table {
+        let (status, body) = send(&deployment, malformed).await;
+        assert_eq!(status, malformed.expected, "{}: {body}", malformed.what);
+        assert_eq!(body["statusCode"], malformed.expected, "{}: {body}", malformed.what);
         assert!(body["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
     }
-    // Once warm, a thousand more of each leave what they take.
+    // After the warm-up, further rounds must not increase the resident memory.
     for _ in 0..20 {
         round(&deployment, &table).await;
     }
@@ -122,9 +123,9 @@ async fn malformed_requests_are_refused_with_the_error_body_and_memory_stays_fla
     assert!(after < before + 8 * 1024, "{before} KiB became {after} KiB");
 }
 
-async fn round(deployment: &Deployment, table: &[Hostile]) {
-    for hostile in table {
-        send(deployment, hostile).await;
+async fn round(deployment: &Deployment, table: &[MalformedRequest]) {
+    for malformed in table {
+        send(deployment, malformed).await;
     }
 }
 
@@ -148,8 +149,8 @@ async fn a_slow_body_times_out_and_an_endless_head_is_refused() {
     assert_eq!(deployment.partner.get("browser-sessions").await.status, 200);
 }
 
-async fn send(deployment: &Deployment, hostile: &Hostile) -> (u16, Value) {
-    let Hostile { line, headers, body, .. } = hostile;
+async fn send(deployment: &Deployment, malformed: &MalformedRequest) -> (u16, Value) {
+    let MalformedRequest { line, headers, body, .. } = malformed;
     let json =
         if headers.contains("content-type") { "" } else { "content-type: application/json\r\n" };
     let mut request = format!(
@@ -163,11 +164,11 @@ async fn send(deployment: &Deployment, hostile: &Hostile) -> (u16, Value) {
     exchange(deployment, &request).await
 }
 
-/// Sends bytes and reads one answer.
+/// Sends bytes and reads one response.
 async fn exchange(deployment: &Deployment, request: &[u8]) -> (u16, Value) {
     let address = deployment.setting("AVOUCH_LISTEN").expect("an address");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    // The service may have answered and hung up before all was sent.
+    // The service may respond and close the connection before everything was sent.
     let _ = stream.write_all(request).await;
     let mut answer = Vec::new();
     let mut part = [0; 4096];

@@ -1,5 +1,5 @@
-//! The interface description is true: generated requests find no fault, and generated clients in
-//! TypeScript and Python each drive a session.
+//! The interface description matches the service: generated requests reveal no deviation, and
+//! generated clients in TypeScript and Python each drive a session.
 
 use std::{path::PathBuf, process::Command};
 
@@ -9,7 +9,7 @@ use hyper::Method;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn generated_requests_match_the_description_with_a_key_of_each_environment() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
-    // On, so that the headers are there; wide, so that the limit is not what is tried.
+    // Rate limits are on, so that their headers are sent, and so high that they never apply.
     deployment.set("AVOUCH_RATE_LIMIT", "1000000/3600");
     deployment.set("AVOUCH_CREATE_LIMIT", "1000000/3600");
     deployment.set("AVOUCH_LOG", "warn");
@@ -19,14 +19,15 @@ async fn generated_requests_match_the_description_with_a_key_of_each_environment
     let set =
         |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
     let cases = set("SCHEMATHESIS_EXAMPLES", "25");
-    // The same requests each time: what fails here fails again. Another seed finds others.
+    // The seed is fixed: the same requests are sent each time, so that a failure is reproducible.
+    // Another seed generates others.
     let seed = set("SCHEMATHESIS_SEED", "1");
     for key in [&deployment.api_key, &production] {
         let mut command = Command::new(tool("python/bin/st"));
         command.arg("--config-file").arg(root().join("tests/openapi/schemathesis.toml"));
         command.arg("run").arg(url(&deployment, "/v1/openapi.json"));
         command.args(["--url", &url(&deployment, "/v1"), "--checks", "all", "--no-color"]);
-        // A terminated session stays readable: it says how it ended.
+        // A terminated session stays readable, so that its end can be read.
         command.args(["--exclude-checks", "use_after_free"]);
         command.args([
             "--max-examples",
@@ -87,7 +88,7 @@ fn told<'a>(command: &'a mut Command, deployment: &Deployment) -> &'a mut Comman
     command.env("AVOUCH_BASE", base).env("AVOUCH_KEY", &deployment.api_key)
 }
 
-/// A program that `cargo xtask test` puts there.
+/// A program that `cargo xtask test` installs.
 fn tool(path: &str) -> PathBuf {
     let tool = root().join("target/tools").join(path);
     assert!(tool.exists(), "{} is missing: run `cargo xtask test`", tool.display());
@@ -95,7 +96,7 @@ fn tool(path: &str) -> PathBuf {
 }
 
 fn succeed(command: &mut Command) {
-    let output = command.output().expect("it runs");
+    let output = command.output().expect("the program runs");
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}\n{out}\n{err}");

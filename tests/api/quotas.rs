@@ -1,5 +1,5 @@
-//! One team's work holds up no other team's: browsers, creations; and what the service keeps on disk
-//! and shows of itself is for its owner.
+//! Fairness and limits between teams (browsers, deliveries, proofs, creations, links), and access
+//! to stored files, metrics and the API documentation.
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
@@ -18,13 +18,13 @@ fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
-/// Another key of a team.
+/// Creates another key of a team.
 fn key(deployment: &Deployment, team: &str) -> Partner {
     let key = deployment.admin(&["create-key", "--team", team, "--environment", "development"]);
     deployment.partner.with_key(key["apiKey"].as_str())
 }
 
-/// A session whose applicant has opened its page.
+/// Creates a session and opens its page.
 async fn opened(partner: &Partner, device: char) -> Viewer {
     let created = partner.create(&json!({})).await;
     Viewer::open(&text(created.at("/data"), "embedUrl"), &secret(device)).await
@@ -40,7 +40,7 @@ async fn fifty_sessions_of_one_team_delay_another_team_by_one_turn() {
     for number in 0..50 {
         crowd.push(opened(&keys[number % 5], 'a').await);
     }
-    // The first two have the browsers.
+    // The first two sessions have the two browsers.
     let mut first = vec![];
     for viewer in &mut crowd[..2] {
         first.push(viewer.until("state", |state| state["status"] == "AWAITING_USER").await);
@@ -54,13 +54,13 @@ async fn fifty_sessions_of_one_team_delay_another_team_by_one_turn() {
     assert_eq!(waits["place"], 1, "{waits}");
     crowd[0].send(&json!({ "t": "cancel" })).await;
     late.until("state", |state| state["status"] == "AWAITING_USER").await;
-    // Nobody of the crowd was let in before.
+    // None of the other waiting sessions of the first team got a browser before.
     for viewer in &mut crowd[2..] {
         while let Some(told) = viewer.next_message(Duration::from_millis(20)).await {
             assert_eq!(told["status"], "INITIALIZING", "{told}");
         }
     }
-    // The next one is the crowd's again.
+    // The first team gets the next browser.
     late.send(&json!({ "t": "cancel" })).await;
     crowd[2].until("state", |state| state["status"] == "AWAITING_USER").await;
 }
@@ -83,7 +83,7 @@ async fn waiting_sessions_of_a_team_are_limited() {
     refused.until("state", |state| state["status"] == "ERROR").await;
     let session = deployment.session(&text(&created, "sessionId")).await;
     assert_eq!(session["errorCode"], "BROWSER_UNAVAILABLE", "{session}");
-    // The team sees what it may have, and has.
+    // The overview shows the team's limits and its current use.
     let ada = signed_in(&deployment, "ada@lender.example", "member").await;
     let page = ada.get("/portal/overview").await.text;
     for shown in ["<dd>1 of 1</dd>", "<dd>2 of 2</dd>", "60 a minute", "20 a day"] {
@@ -95,7 +95,8 @@ async fn waiting_sessions_of_a_team_are_limited() {
     assert_eq!(waits["place"], 1, "{waits}");
 }
 
-/// Five hundred deliveries of ten webhooks to a receiver that says nothing, and one of another team.
+/// Five hundred deliveries of ten webhooks to an endpoint that does not respond, and one delivery
+/// of another team.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_of_one_team_do_not_delay_another_teams() {
     let hangs = Endpoint::start(|_| Reply::Hang(Duration::from_secs(60))).await;
@@ -119,7 +120,7 @@ async fn deliveries_of_one_team_do_not_delay_another_teams() {
     for _ in 0..50 {
         ends(&deployment.partner).await;
     }
-    acceptance::eventually("calls that hang", Duration::from_secs(20), async || {
+    acceptance::eventually("hanging calls", Duration::from_secs(20), async || {
         (hangs.count() >= 20).then_some(())
     })
     .await;
@@ -129,11 +130,11 @@ async fn deliveries_of_one_team_do_not_delay_another_teams() {
         (answers.count() == 1).then_some(())
     })
     .await;
-    println!("delivered after {:?}, with {} calls that hang", began.elapsed(), hangs.count());
+    println!("delivered after {:?}, with {} hanging calls", began.elapsed(), hangs.count());
 }
 
-/// A session that is to be attested, whose applicant has signed in and is asked for consent; with
-/// the number of that question.
+/// Creates a session with an attestation whose applicant has signed in and is asked for consent;
+/// returns the number of that prompt, too.
 async fn asked_for_consent(partner: &Partner) -> (String, Viewer, u64) {
     let created = partner.create(&json!({ "generateAttestation": true })).await;
     let link = text(created.at("/data"), "embedUrl");
@@ -160,7 +161,8 @@ async fn status(partner: &Partner, id: &str) -> Value {
     partner.get(&format!("browser-session/{id}")).await.at("/data/status").clone()
 }
 
-/// One proof at once. Four sessions of one team have consented before one of another team.
+/// One proof runs at a time. Four sessions of one team get consent before one session of another
+/// team.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn proofs_of_one_team_do_not_delay_another_teams() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -172,7 +174,7 @@ async fn proofs_of_one_team_do_not_delay_another_teams() {
     }
     for (partner, (id, viewer, prompt)) in &mut asked {
         viewer.send(&json!({ "t": "share", "prompt": *prompt, "share": true })).await;
-        acceptance::eventually("the proof to be made", Duration::from_secs(20), async || {
+        acceptance::eventually("the proof to start", Duration::from_secs(20), async || {
             (status(partner, id).await == "VERIFYING").then_some(())
         })
         .await;
@@ -189,7 +191,7 @@ async fn proofs_of_one_team_do_not_delay_another_teams() {
     .await;
     println!("in the order of their end: {ended:?}");
     let place = ended.iter().position(|at| *at == 4).unwrap();
-    assert!(place <= 2, "{ended:?}: two were under way, and the other team was next");
+    assert!(place <= 2, "{ended:?}: two proofs may run or be claimed before the other team's");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,7 +216,8 @@ async fn the_creation_limit_of_a_team_holds_across_its_keys() {
     assert_eq!(key(&deployment, &other).create(&json!({})).await.status, 201);
 }
 
-/// Without a mail server links wait in the outbox folder; what counts is that they are taken.
+/// Without a mail server links are written to the outbox folder; the test counts the requests that
+/// are accepted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_recipient_limit_holds_across_the_keys_of_a_team() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
@@ -232,15 +235,15 @@ async fn the_recipient_limit_holds_across_the_keys_of_a_team() {
     assert_eq!(last.status, 429, "{}", last.body);
     assert!(last.body.to_string().contains("receiver"), "{}", last.body);
     assert!(last.headers.contains_key("retry-after"));
-    // Sending again counts too: what it has to wait for is the receiver's window, an hour, and not
-    // the minute after the link before.
+    // A resend counts, too: it has to wait for the recipient's window of an hour, not only for the
+    // minute since the link before.
     let id = text(created[0].at("/data"), "sessionId");
     let path = format!("browser-session/{id}/resend-notification");
     let again = keys[0].post(&path, &Value::Null).await;
     assert_eq!(again.status, 429, "{}", again.body);
     let wait: u64 = again.headers["retry-after"].to_str().unwrap().parse().unwrap();
     assert!(wait > 60, "{wait}");
-    // Another receiver, a session without a link, and another team are not held up.
+    // Another recipient, a session without a link, and another team are not limited.
     assert_eq!(deployment.partner.create(&invited("eve@example.com")).await.status, 201);
     assert_eq!(deployment.partner.create(&json!({})).await.status, 201);
     let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");

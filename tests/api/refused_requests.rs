@@ -1,4 +1,4 @@
-//! What the log says of refused requests, and what a flood of messages from one viewer costs.
+//! Log lines about refused requests, and the cost of a flood of messages from one viewer.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ async fn refused_requests_are_logged_and_a_flood_is_summarised() {
         all.into_iter().filter(|line| line.contains(&class)).collect::<Vec<_>>()
     };
 
-    // A key that was revoked, with its record and without its text.
+    // A revoked key is logged with the id of its record and without the key itself.
     let order = ["create-key", "--team", &deployment.team, "--environment", "development"];
     let key = deployment.admin(&order);
     let (id, text) = (key["keyId"].as_str().unwrap(), key["apiKey"].as_str().unwrap());
@@ -43,12 +43,12 @@ async fn refused_requests_are_logged_and_a_flood_is_summarised() {
         assert!(told.contains(part), "{part}: {told}");
     }
 
-    let (token, nobody) = foreign_requests(&deployment).await;
+    let (token, anonymous) = foreign_requests(&deployment).await;
     for class in ["form", "forbidden", "origin"] {
         assert_eq!(lines(class).len(), 1, "{class}: {}", log());
     }
 
-    // A flood of requests without a key: first refused, then over the limit.
+    // A flood of requests without a key is first refused and then rate-limited.
     let mut statuses = vec![];
     for _ in 0..100 {
         statuses.push(deployment.partner.with_key(None).get("browser-sessions").await.status);
@@ -67,12 +67,12 @@ async fn refused_requests_are_logged_and_a_flood_is_summarised() {
     for secret in [text, token.as_str(), "sesame"] {
         assert!(!log().contains(secret), "{secret}");
     }
-    let metrics = nobody.get("/metrics").await.text;
+    let metrics = anonymous.get("/metrics").await.text;
     assert!(metrics.contains("avouch_refused_total{class=\"form\"} 1"), "{metrics}");
 }
 
-/// A form of another site, a page that somebody's role does not open, a stream for a page of another
-/// site. Answers what the log must not have.
+/// Sends a form from another site, requests a page that the user's role does not permit, and opens
+/// a stream with another site's origin. Returns the secrets that the log must not contain.
 async fn foreign_requests(deployment: &Deployment) -> (String, PortalUser) {
     let ada = signed_in(deployment, ADA, "viewer").await;
     let foreign = [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")];
@@ -87,13 +87,13 @@ async fn foreign_requests(deployment: &Deployment) -> (String, PortalUser) {
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ("origin", "https://evil.example"),
     ];
-    let nobody = PortalUser::new(&base(deployment));
-    let stream = nobody.send(Method::GET, "/embed/any/stream?token=sesame", "", &upgrade).await;
+    let anonymous = PortalUser::new(&base(deployment));
+    let stream = anonymous.send(Method::GET, "/embed/any/stream?token=sesame", "", &upgrade).await;
     assert_eq!(stream.status, 403);
-    (token, nobody)
+    (token, anonymous)
 }
 
-/// Each answer to `handover` is a QR code, which takes time to make.
+/// Each reply to `handover` is a QR code, which takes time to generate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_viewer_that_requests_thousands_of_codes_gets_one_per_second() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -112,7 +112,7 @@ async fn a_viewer_that_requests_thousands_of_codes_gets_one_per_second() {
         codes += u32::from(told["t"] == "code");
     }
     assert!((1..=4).contains(&codes), "{codes} in 3 s");
-    // The stream still does what it is told.
+    // The stream still processes other messages.
     viewer.send(&json!({ "t": "cancel" })).await;
     let id = created["sessionId"].as_str().unwrap();
     deployment.until(id, "CANCELLED", Duration::from_secs(5)).await;

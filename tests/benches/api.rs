@@ -1,4 +1,4 @@
-//! How fast the partner API answers, beside bare servers and the database alone in the same run:
+//! The partner API's throughput, compared with bare servers and the database alone in the same run:
 //! `cargo xtask bench api`.
 
 use std::{
@@ -48,7 +48,7 @@ async fn main() {
     report.push(compare("GET session", mine, "pgbench join", || pgbench(&large, 16, &join())));
     let hello = format!("{bare}/hello");
     let hello = || wrk(&[&hello]);
-    // How much of a bare server is left once each request looks at the database by itself.
+    // The share of a bare server's throughput that remains when each request queries the database.
     report.push(compare("bare SELECT", || wrk(&[&row, "-s", &rows]), "bare hello", hello));
     report.push(compare("401", || wrk(&[&poll]), "bare hello", hello));
     for lookup in ["browser-platforms", "email-templates", "error-codes", "supported-countries"] {
@@ -86,7 +86,7 @@ async fn main() {
     fs::write(folder.join("api.json"), text).expect("a file");
 }
 
-/// A deployment with this many keys, each with 1,000 sessions.
+/// Starts a deployment with this many keys, each with 1,000 sessions.
 async fn served(keys: u32) -> Deployment {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_LOG", "warn");
@@ -121,7 +121,7 @@ async fn newest(deployment: &Deployment) -> String {
     list.at("/data/sessions/0/sessionId").as_str().expect("a session").to_owned()
 }
 
-/// A key whose record owns 1,000 sessions: one of the records is given a key that we know.
+/// Returns a key whose record owns 1,000 sessions: one of the records is rotated to a known key.
 async fn other_key(deployment: &Deployment) -> String {
     let client = connect(&deployment.database.url).await;
     let query = "SELECT id::text FROM api_keys WHERE hash = sha256('1'::bytea)";
@@ -129,7 +129,7 @@ async fn other_key(deployment: &Deployment) -> String {
     deployment.admin(&["rotate-key", &record])["apiKey"].as_str().expect("a key").to_owned()
 }
 
-/// The sessions that a key owns.
+/// Returns the sessions that a key owns.
 async fn sessions_of(deployment: &Deployment, key: &str) -> Vec<String> {
     let client = connect(&deployment.database.url).await;
     let query = "SELECT s.id::text FROM sessions s JOIN api_keys k ON k.id = s.owner \
@@ -139,7 +139,7 @@ async fn sessions_of(deployment: &Deployment, key: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// A script for wrk that asks for one after the other.
+/// Writes a script for wrk that requests the sessions one after another.
 fn each(deployment: &Deployment, name: &str, path: &str, ids: &[String]) -> String {
     let file = deployment.folder.path().join(name);
     let script = format!(
@@ -153,7 +153,7 @@ fn each(deployment: &Deployment, name: &str, path: &str, ids: &[String]) -> Stri
     file.display().to_string()
 }
 
-/// A script for wrk that creates.
+/// Writes a script for wrk that creates sessions.
 fn creating(deployment: &Deployment) -> String {
     let post = deployment.folder.path().join("post.lua");
     let body = r#"{"platformId":1,"location":{"country":"US"}}"#;
@@ -164,8 +164,8 @@ fn creating(deployment: &Deployment) -> String {
     post.display().to_string()
 }
 
-/// actix-web with nothing around it: a text, and one row by its key over a connection of each
-/// worker's own, pipelined as ours is.
+/// Starts actix-web without anything around it: it serves a text, and one row by its key over a
+/// pipelined connection of each worker, as the service does.
 fn bare_server(database: &str) -> String {
     let (port, database) = (free_port(), database.to_owned());
     std::thread::spawn(move || {
@@ -206,7 +206,7 @@ async fn one_row(
         .json(json!({ "id": text(0), "terms": text(1), "state": text(2), "status": text(3) }))
 }
 
-/// The statement of a poll, as the database alone answers it.
+/// The statement of a poll, for the database alone.
 fn join() -> String {
     format!(
         "\\set n random(1, 1000)\nSELECT k.*, s.*, p.id, p.name, p.display_name, p.icon, p.login_url \
@@ -216,13 +216,13 @@ fn join() -> String {
     )
 }
 
-/// What creating a session writes, as the database alone writes it.
+/// The inserts of a session's creation, for the database alone.
 async fn inserts(deployment: &Deployment, like: &str) -> String {
     let client = connect(&deployment.database.url).await;
     let query = "SELECT owner::text, terms, state FROM sessions WHERE id = $1::text::uuid";
     let row = client.query_one(query, &[&like]).await.expect("a row");
     let (owner, terms, state): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-    // To pgbench a colon before a word is a variable.
+    // pgbench takes a colon before a word for a variable.
     let (terms, state) = (terms.replace(':', ": "), state.replace(':', ": "));
     format!(
         "BEGIN;\nINSERT INTO sessions (id, owner, terms, state, status, progress, version, \
@@ -233,7 +233,8 @@ async fn inserts(deployment: &Deployment, like: &str) -> String {
     )
 }
 
-/// Milliseconds from starting the process to its first `/readyz`, on a database that is there.
+/// Returns the median of the milliseconds from starting the process to its first successful
+/// `/readyz`, on a database that has data.
 async fn cold_start(mut deployment: Deployment) -> f64 {
     let mut times = Vec::new();
     for _ in 0..STARTS {

@@ -1,5 +1,5 @@
-//! The remote browser beside its base, a screencast that is passed on as it is (`relay/`), in one
-//! run: what an applicant waits for, what goes over the line, and what a session costs.
+//! The remote browser compared with a baseline that relays a screencast unchanged (`relay/`), in
+//! one run: the applicant's waiting times, the bytes sent, and the cost of a session.
 
 mod common {
     pub(super) mod figures;
@@ -38,7 +38,7 @@ async fn main() {
     let mut ours = Ours::start(&pages).await;
     let peer = Peer::start();
     let mut sheet = Sheet::new("browser", "screencast relay (Node, ws)");
-    // One part alone, where it is named: `cargo bench … -- latency`.
+    // Runs one named part alone: `cargo bench … -- latency`.
     let named = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
     let wanted = |part: &str| named.as_ref().is_none_or(|name| name == part);
     let size = size_of(&ours).await;
@@ -63,10 +63,10 @@ async fn main() {
     }
 }
 
-/// Our service.
+/// The service under test.
 struct Ours {
     deployment: Deployment,
-    /// By page: the platform that leads there.
+    /// The platform that leads to each page, by the page's name.
     platforms: Vec<(&'static str, Value)>,
 }
 
@@ -83,7 +83,8 @@ impl Ours {
                 definition["hosts"] = json!([common::pages::HOST]);
                 definition["nodes"]["open"]["url"] = pages.url(page).into();
                 definition["requests"]["me"]["url"] = pages.url("me").into();
-                // Its plan for attestations leads to the sandbox, which is none of its hosts.
+                // The sandbox's attestation plan names the sandbox's own host, which is not among
+                // the hosts here.
                 let whole = definition.as_object_mut().expect("a definition is an object");
                 whole.remove("attest");
                 definition["requests"].as_object_mut().expect("requests").remove("certified");
@@ -100,12 +101,12 @@ impl Ours {
         session["embedUrl"].as_str().expect("a link").to_owned()
     }
 
-    /// A viewer that shows a page.
+    /// Opens a viewer that shows a page.
     async fn open(&self, page: &str) -> Applicant {
         let viewer = viewer().await;
         go(&viewer, &self.url(page).await).await;
         viewer.top_level().click("[data-testid=start]").await;
-        viewer.top_level().until("a picture", DRAWN).await;
+        viewer.top_level().until("a frame", DRAWN).await;
         viewer.top_level().until_prompted("Sign in").await;
         viewer
     }
@@ -123,7 +124,7 @@ impl Ours {
     }
 }
 
-/// The size that our viewers' pages have.
+/// Returns the size of the remote page in our viewers.
 async fn size_of(ours: &Ours) -> (u32, u32) {
     let mine = ours.open("type").await;
     let shape = "(() => { const { width, height } = document.querySelector('canvas').dataset; \
@@ -135,7 +136,8 @@ async fn size_of(ours: &Ours) -> (u32, u32) {
     size
 }
 
-/// Key to picture at the viewer, and key to the first byte of it.
+/// Measures the time from a key press to the frame at the viewer, and to the first byte of that
+/// frame.
 async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
     let mine = ours.open("type").await;
     let theirs = peer.open(pages, "type", size).await;
@@ -160,8 +162,8 @@ async fn latency(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, siz
     theirs.close().await;
 }
 
-/// What the service itself takes: the same browser in the same jail, keys from the same process, once
-/// through the service and once without.
+/// Measures the service's own share: the same browser in the same sandbox, with keys from the same
+/// process, once through the service and once directly.
 async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
     let mut wire = Wire::open(&ours.url("type").await, size).await;
     let raw = Raw::start(&page("/type"), size, true).await;
@@ -177,14 +179,15 @@ async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
     wire.end().await;
 }
 
-/// Ends a viewer's session: one that is merely left keeps its browser for a while.
+/// Ends a viewer's session: a session whose viewer merely disconnects keeps its browser for a
+/// while.
 async fn end(viewer: Applicant) {
     viewer.top_level().click("[data-testid=cancel]").await;
     viewer.top_level().until_outcome().await;
     viewer.close().await;
 }
 
-/// From the click, which opens the socket, to the first picture.
+/// Measures the time from the click, which opens the socket, to the first frame.
 async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
     let mut theirs = vec![];
     for _ in 0..STARTS {
@@ -200,7 +203,7 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
         ours.deployment.run().await;
         let mut mine = vec![];
         for _ in 0..STARTS {
-            // Time for a browser to be up ahead, where one is to be.
+            // Leaves time for a warm browser to start where there is one.
             tokio::time::sleep(Duration::from_secs(3)).await;
             let (viewer, url) = (viewer().await, ours.url("type").await);
             go(&viewer, &url).await;
@@ -224,7 +227,7 @@ async fn starts(sheet: &mut Sheet, ours: &mut Ours, peer: &Peer, pages: &Pages, 
     ours.deployment.run().await;
 }
 
-/// What goes over the line, and how many pictures come of it.
+/// Measures the bytes sent to the viewer and the number of frames in them.
 async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size: (u32, u32)) {
     for (name, page, wheel) in
         [("idle", "type", false), ("animated", "spin", false), ("scrolling", "feed", true)]
@@ -243,7 +246,7 @@ async fn lines(sheet: &mut Sheet, ours: &Ours, peer: &Peer, pages: &Pages, size:
     }
 }
 
-/// Kilobytes and pictures a second.
+/// Returns kilobytes and frames per second.
 async fn line(embed: &Embed<'_>, wheel: bool) -> (f64, f64) {
     let turn = if wheel {
         "const c = document.querySelector('canvas'); let down = 0; const wheel = setInterval(() => { down += 1; \
@@ -261,8 +264,8 @@ async fn line(embed: &Embed<'_>, wheel: bool) -> (f64, f64) {
     (both[0], both[1])
 }
 
-/// Presses keys one after another, and takes the time until each is drawn, and until the first of it
-/// arrives.
+/// Presses keys one after another and measures the time until each is drawn, and until the first
+/// byte of its frame arrives.
 async fn keys(embed: &Embed<'_>, count: usize) -> (Vec<f64>, Vec<f64>) {
     let script = format!(
         "(async () => {{ const c = document.querySelector('canvas'), drawn = [], first = []; \

@@ -1,5 +1,5 @@
-//! How fast deliveries go out, beside a bare client that posts the same bodies in the same run:
-//! `cargo xtask bench webhooks`.
+//! The throughput of webhook deliveries, compared with a bare client that posts the same bodies in
+//! the same run: `cargo xtask bench webhooks`.
 
 mod common {
     pub(super) mod isolation;
@@ -33,18 +33,18 @@ use serde_json::{Value, json};
 
 use self::common::isolation::isolation;
 
-/// Deliveries of one run, and how often ours and the base are run in turn.
-const MANY: usize = 60_000;
+/// Deliveries of one run, and the number of rounds of the service and the baseline in turn.
+const DELIVERIES: usize = 60_000;
 const ROUNDS: usize = 3;
-/// Calls that the base has under way: as many as we have to one receiver.
-const AT_ONCE: usize = 128;
-/// Sessions that are ended one after another, for the time from commit to arrival.
-const ENDED: usize = 1000;
-const CLAIMS: usize = 40;
+/// Concurrent calls of the baseline: as many as the service makes to one endpoint.
+const CONCURRENT_CALLS: usize = 128;
+/// Sessions that are ended one after another, to measure the time from commit to arrival.
+const ENDED_SESSIONS: usize = 1000;
+const CLAIM_ROUNDS: usize = 40;
 
 #[tokio::main]
 async fn main() {
-    // One part alone, where it is named: `cargo bench … -- isolation`.
+    // Runs one named part alone: `cargo bench … -- isolation`.
     let named = env::args().nth(1).filter(|name| !name.starts_with('-'));
     let wanted = |part: &str| named.as_ref().is_none_or(|name| name == part);
     let mut report = Vec::new();
@@ -64,11 +64,11 @@ async fn main() {
 }
 
 async fn deliveries() -> Vec<Value> {
-    let receiver = Endpoint::start(|_| Reply::Status(204)).await;
-    let mut bench = Bench::prepare(receiver).await;
+    let endpoint = Endpoint::start(|_| Reply::Status(204)).await;
+    let mut bench = Bench::prepare(endpoint).await;
     let mut pairs = vec![];
     for _ in 0..ROUNDS {
-        pairs.push((bench.drain(MANY).await, bench.bare(MANY).await));
+        pairs.push((bench.drain(DELIVERIES).await, bench.bare(DELIVERIES).await));
     }
     pairs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     let (ours, base) = pairs[ROUNDS / 2];
@@ -78,41 +78,41 @@ async fn deliveries() -> Vec<Value> {
         "name": "deliveries", "perSecond": ours, "base": "bare hyper client",
         "basePerSecond": base, "ratio": ratio,
     });
-    vec![deliveries, bench.arrivals().await, bench.claims().await]
+    vec![deliveries, bench.commit_to_arrival().await, bench.claims().await]
 }
 
 struct Bench {
     deployment: Deployment,
-    receiver: Endpoint,
+    endpoint: Endpoint,
     database: tokio_postgres::Client,
     webhook: String,
     body: String,
 }
 
 impl Bench {
-    async fn prepare(receiver: Endpoint) -> Self {
+    async fn prepare(endpoint: Endpoint) -> Self {
         let mut deployment = Deployment::prepare(Kind::Postgres).await;
         deployment.set("AVOUCH_LOG", "warn");
         deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
         let team = deployment.team.clone();
-        let url = receiver.url("hook");
+        let url = endpoint.url("hook");
         let made = deployment.admin(&["create-webhook", "--team", &team, "--url", &url]);
         let webhook = made["webhookId"].as_str().expect("a webhook").to_owned();
         let url = &deployment.database.url;
         let (database, connection) =
             tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("a connection");
         tokio::spawn(connection);
-        // The make-believe partner's webhook is not of interest here.
+        // The demo partner's webhook is not part of the measurement.
         let other = "UPDATE webhooks SET active = false WHERE url NOT LIKE '%/hook'";
         database.batch_execute(other).await.expect("one webhook");
         deployment.run().await;
-        let mut bench = Self { deployment, receiver, database, webhook, body: String::new() };
+        let mut bench = Self { deployment, endpoint, database, webhook, body: String::new() };
         bench.end_one().await;
         eventually("a delivery", Duration::from_secs(5), async || {
-            (bench.receiver.count() == 1).then_some(())
+            (bench.endpoint.count() == 1).then_some(())
         })
         .await;
-        bench.body = bench.receiver.take().remove(0).body;
+        bench.body = bench.endpoint.take().remove(0).body;
         bench
     }
 
@@ -122,7 +122,7 @@ impl Bench {
         self.deployment.partner.delete(&format!("browser-session/{id}")).await;
     }
 
-    /// Writes so many deliveries that are due at once.
+    /// Inserts deliveries that are all due at once.
     async fn owe(&self, many: usize) {
         let (webhook, body) = (&self.webhook, self.body.replace('\'', "''"));
         self.database
@@ -142,7 +142,7 @@ impl Bench {
             .expect("deliveries");
     }
 
-    /// Deliveries a second, from the first to the last of those that are owed.
+    /// Returns deliveries per second, from the first to the last of those that are due.
     async fn drain(&mut self, many: usize) -> f64 {
         self.deployment.kill();
         self.owe(many).await;
@@ -150,18 +150,18 @@ impl Bench {
         self.deployment.run().await;
         let patience = Duration::from_secs(300);
         eventually("all deliveries", patience, async || {
-            (self.receiver.count() >= many).then_some(())
+            (self.endpoint.count() >= many).then_some(())
         })
         .await;
-        rate(self.receiver.take().iter().map(|arrival| arrival.at).collect())
+        rate(self.endpoint.take().iter().map(|attempt| attempt.at).collect())
     }
 
-    /// The same by a bare client.
+    /// Returns the same figure for a bare client.
     async fn bare(&self, many: usize) -> f64 {
         let client: Client<HttpConnector, Full<Bytes>> =
             Client::builder(TokioExecutor::new()).build_http();
-        let (url, left) = (self.receiver.url("hook"), Arc::new(AtomicUsize::new(many)));
-        let tasks = (0..AT_ONCE).map(|_| {
+        let (url, left) = (self.endpoint.url("hook"), Arc::new(AtomicUsize::new(many)));
+        let tasks = (0..CONCURRENT_CALLS).map(|_| {
             let (client, url, body, left) =
                 (client.clone(), url.clone(), self.body.clone(), left.clone());
             tokio::spawn(async move {
@@ -179,21 +179,22 @@ impl Bench {
             })
         });
         for task in tasks.collect::<Vec<_>>() {
-            task.await.expect("all posts");
+            task.await.expect("all posts succeed");
         }
-        rate(self.receiver.take().iter().map(|arrival| arrival.at).collect())
+        rate(self.endpoint.take().iter().map(|attempt| attempt.at).collect())
     }
 
-    /// From the end of a session, as its body says it, to its arrival.
-    async fn arrivals(&self) -> Value {
-        for _ in 0..ENDED {
+    /// Measures the time from the end of a session, as the body states it, to the delivery's
+    /// arrival.
+    async fn commit_to_arrival(&self) -> Value {
+        for _ in 0..ENDED_SESSIONS {
             self.end_one().await;
         }
         eventually("all deliveries", Duration::from_secs(30), async || {
-            (self.receiver.count() >= ENDED).then_some(())
+            (self.endpoint.count() >= ENDED_SESSIONS).then_some(())
         })
         .await;
-        let mut times: Vec<_> = self.receiver.take().iter().map(waited).collect();
+        let mut times: Vec<_> = self.endpoint.take().iter().map(waited).collect();
         times.sort_by(f64::total_cmp);
         let at = |percent: usize| times[(times.len() - 1) * percent / 100];
         let (p50, p99) = (at(50), at(99));
@@ -201,7 +202,7 @@ impl Bench {
         json!({ "name": "decision to arrival", "p50Ms": p50, "p99Ms": p99 })
     }
 
-    /// What a claim costs with a thousand that are due, and with a million.
+    /// Measures the cost of a claim with a thousand due deliveries, and with a million.
     async fn claims(&mut self) -> Value {
         self.deployment.kill();
         let url = self.deployment.database.url.clone();
@@ -211,7 +212,7 @@ impl Bench {
             self.owe(many).await;
             self.database.batch_execute("VACUUM ANALYZE").await.expect("statistics");
             let mut times = vec![];
-            for _ in 0..CLAIMS {
+            for _ in 0..CLAIM_ROUNDS {
                 let ask = Ask {
                     now: SystemTime::now().into(),
                     after: None,
@@ -225,7 +226,7 @@ impl Bench {
                 assert_eq!(claimed.deliveries.len(), 20);
             }
             times.sort_by(f64::total_cmp);
-            costs.push(times[CLAIMS / 2]);
+            costs.push(times[CLAIM_ROUNDS / 2]);
         }
         let ratio = costs[1] / costs[0];
         println!(
@@ -236,12 +237,12 @@ impl Bench {
         let before = self.deployment.resident_kib();
         let many = 200_000;
         eventually("a fifth of the backlog", Duration::from_secs(120), async || {
-            (self.receiver.count() >= many).then_some(())
+            (self.endpoint.count() >= many).then_some(())
         })
         .await;
         let after = self.deployment.resident_kib();
-        let early = self.receiver.take();
-        let speed = rate(early.iter().map(|arrival| arrival.at).collect());
+        let early = self.endpoint.take();
+        let speed = rate(early.iter().map(|attempt| attempt.at).collect());
         println!(
             "resident memory with that backlog: {} MiB, {} MiB after {many} at {speed:.0}/s",
             before / 1024,
@@ -251,7 +252,7 @@ impl Bench {
             "residentKiB": after, "perSecondWithBacklog": speed })
     }
 
-    /// What the deployment closes its secrets with.
+    /// The key with which the deployment encrypts its secrets.
     fn seal(&self) -> Arc<Seal> {
         let key = fs::read(self.deployment.data().join("secret.key")).expect("the key");
         let digest = adapters::sha256(&[key.as_slice(), b":avouch:seal"].concat());
@@ -259,14 +260,14 @@ impl Bench {
     }
 }
 
-/// From the end of a session, as the body says it, to its arrival, in milliseconds.
-fn waited(arrival: &Attempt) -> f64 {
-    let ended: DateTime<Utc> = arrival.field("completedAt").parse().expect("a moment");
-    let waited = arrival.at.duration_since(SystemTime::from(ended)).unwrap_or_default();
+/// Returns the milliseconds from the end of a session, as the body states it, to the arrival.
+fn waited(attempt: &Attempt) -> f64 {
+    let ended: DateTime<Utc> = attempt.field("completedAt").parse().expect("a moment");
+    let waited = attempt.at.duration_since(SystemTime::from(ended)).unwrap_or_default();
     waited.as_secs_f64() * 1e3
 }
 
-/// A second, between the first and the last.
+/// Returns the rate per second between the first and the last time.
 fn rate(mut times: Vec<SystemTime>) -> f64 {
     times.sort_unstable();
     let (first, last) = (times[0], times[times.len() - 1]);

@@ -1,4 +1,4 @@
-//! What becomes of a session whose exits do not work, or are in another country.
+//! Sessions whose egress proxy does not work or is in another country.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreachable_proxy_ends_the_session_with_proxy_unavailable() {
@@ -16,8 +16,8 @@ async fn an_unreachable_proxy_ends_the_session_with_proxy_unavailable() {
     deployment.run().await;
     ends_with(&deployment, "PROXY_UNAVAILABLE").await;
     let log = std::fs::read_to_string(deployment.log()).unwrap();
-    assert!(!log.contains("geheim"), "the exit's password is in the log");
-    // The sandbox is reached without an exit.
+    assert!(!log.contains("geheim"), "the proxy's password is in the log");
+    // The sandbox is reached without a proxy.
     let applicant = Applicant::visit(&deployment.demo).await;
     applicant.start_session().await.until_prompted("Sign in").await;
     applicant.close().await;
@@ -29,14 +29,15 @@ async fn a_proxy_in_another_country_ends_the_session_with_geo_mismatch() {
     let playground = Playground::start().await;
     playground.allow(&mut deployment);
     deployment.set("AVOUCH_EGRESS_PROXY", "http://127.0.0.1:1");
-    // Reached without the exit, it still tells where a request came from.
+    // The check of the country reaches this address without the proxy, and it still reports a
+    // country.
     deployment.set("AVOUCH_EGRESS_CHECK_URL", playground.url("country"));
     deployment.run().await;
     ends_with(&deployment, "GEO_MISMATCH").await;
 }
 
-/// Creates and opens a session on a platform somewhere in the world; the playground says that we
-/// are in France.
+/// Creates and opens a session on a platform outside this machine; the playground reports that
+/// requests come from France.
 async fn ends_with(deployment: &Deployment, code: &str) {
     let sandbox = root().join("crates/domain/platforms/sandbox.json");
     let text = std::fs::read_to_string(sandbox).unwrap();
@@ -51,7 +52,7 @@ async fn ends_with(deployment: &Deployment, code: &str) {
     let applicant = Applicant::visit(&deployment.demo).await;
     applicant.show(session["embedUrl"].as_str().unwrap()).await;
     let id = session["sessionId"].as_str().unwrap();
-    let ended = deployment.until(id, "ERROR", PATIENCE).await;
+    let ended = deployment.until(id, "ERROR", TIMEOUT).await;
     assert_eq!(ended["errorCode"], code);
     assert_eq!(ended["extractedData"], Value::Null);
     applicant.close().await;

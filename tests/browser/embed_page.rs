@@ -1,5 +1,5 @@
-//! The embed page for everybody: in their language, by keyboard alone, without accessibility_violations that a
-//! machine finds, on the device that they like; and the module that shows it in a partner's page.
+//! The embed page: languages, keyboard operation, accessibility, several devices, and the module
+//! that shows it in a partner's page.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use hyper::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible() {
@@ -34,16 +34,18 @@ async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible(
     focus_by_tab(&embed, "start").await;
     applicant.press("Enter").await;
     embed.until_prompted("Sign in").await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     assert_accessible(&embed, "at the sign-in").await;
     focus_by_tab(&embed, "writer").await;
     for text in ["ok", "any"] {
         applicant.press("Tab").await;
         applicant.write(text).await;
     }
-    // The way out of a page that has the Tab key to itself, and back.
+    // F6 leaves the remote page, which takes the Tab key; Tab returns to it.
     applicant.press("F6").await;
-    embed.until("the way out", "document.activeElement.id === 'cancel'").await;
+    embed
+        .until("the cancel button to have the focus", "document.activeElement.id === 'cancel'")
+        .await;
     focus_by_tab(&embed, "writer").await;
     applicant.press("Enter").await;
     embed.until("the question", "document.activeElement.id === 'consent'").await;
@@ -69,7 +71,7 @@ async fn a_browser_without_image_decoder_shows_the_same_picture() {
         let embed = applicant.top_level();
         embed.click("[data-testid=start]").await;
         embed.until_prompted("Sign in").await;
-        embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+        embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(embed.evaluate("'ImageDecoder' in globalThis").await, has);
         let look = embed.evaluate("(() => { const c = new OffscreenCanvas(8, 8).getContext('2d'); \
@@ -106,9 +108,9 @@ async fn ten_languages_are_translated_completely() {
     let all = titles.len();
     titles.sort_by_key(Value::to_string);
     titles.dedup();
-    assert_eq!(titles.len(), all, "each has words of its own: {titles:?}");
+    assert_eq!(titles.len(), all, "each language has its own texts: {titles:?}");
 
-    // An outcome is told in the applicant's language, too.
+    // The outcome is shown in the applicant's language, too.
     let german = json!({ "userAgent": "any", "acceptLanguage": "de" });
     applicant.devtools("Emulation.setUserAgentOverride", german).await;
     applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
@@ -130,7 +132,7 @@ async fn a_session_moves_to_another_device_and_back() {
     let desk = Applicant::visit(&deployment.demo).await;
     let first = desk.show(url).await;
     first.until_prompted("Sign in").await;
-    first.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    first.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     first.focus_remote_page().await;
     desk.press("Tab").await;
     desk.write("ok").await;
@@ -144,15 +146,15 @@ async fn a_session_moves_to_another_device_and_back() {
     let phone = Applicant::visit_with_a_phone(&scanned).await;
     let second = phone.top_level();
     second.click("[data-testid=start]").await;
-    second.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    second.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     second.until("the page to have the phone's size", SIZED).await;
     first
         .until(
-            "the older one to be told",
+            "the first device to be notified",
             "document.body.textContent.includes('Continued elsewhere')",
         )
         .await;
-    // Nothing is sent from there any longer, whatever its scripts say.
+    // The page on the first device is replaced and sends nothing any more.
     let hidden = first.evaluate("document.querySelector('canvas').hidden").await;
     assert_eq!(hidden, true);
     assert_eq!(deployment.session(id).await["status"], "AWAITING_USER");
@@ -160,9 +162,9 @@ async fn a_session_moves_to_another_device_and_back() {
     first.click("[data-testid=start]").await;
     let again = desk.embed().await;
     again.until_prompted("Sign in").await;
-    again.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    again.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     again.until("the page to have its size again", SIZED).await;
-    // The same page, with what was written in it.
+    // It is the same remote page, with the text that was typed in it.
     let (x, y) = again.on_screen(450.0, 350.0).await;
     desk.click_at(x, y).await;
     desk.write("any").await;
@@ -183,7 +185,7 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
     embed.until_outcome().await;
-    let told = eventually("the end to be told", SOON, async || {
+    let told = eventually("the final status message", TIMEOUT, async || {
         let told = applicant.evaluate("document.getElementById('told').textContent").await;
         (told == "COMPLETED (100 %)").then_some(told)
     });
@@ -198,7 +200,7 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     let ends = heard.iter().filter(|message| message["type"] == "ended").count();
     assert_eq!(ends, 1, "{heard:?}");
 
-    // A page that asks for messages to everybody gets none.
+    // A page that requests messages for every origin (`*`) gets none.
     let session = deployment.create(&json!({})).await;
     let url = format!("{}#parent=*", session["embedUrl"].as_str().unwrap());
     applicant.evaluate("heard.length = 0").await;
@@ -206,7 +208,7 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     other.until_prompted("Sign in").await;
     assert_eq!(applicant.evaluate("heard").await, json!([]));
 
-    // From now on another page alone may show sessions of this team.
+    // From now on only one other page may show sessions of this team.
     let team = deployment.team.as_str();
     deployment.admin(&["set-frame-ancestors", "--team", team, "https://pages.example"]);
     let session = deployment.create(&json!({})).await;
@@ -215,12 +217,12 @@ async fn the_embedding_page_receives_status_messages_and_frame_ancestors_are_enf
     assert_eq!(
         ancestors(url.split('?').next().unwrap()).await,
         "*",
-        "who has no token learns nothing"
+        "without a token the team's policy is not revealed"
     );
     applicant.evaluate(&format!("document.body.innerHTML = '<iframe src={url:?}></iframe>'")).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let status = deployment.session(session["sessionId"].as_str().unwrap()).await["status"].clone();
-    assert_eq!(status, "CREATED", "it was not shown");
+    assert_eq!(status, "CREATED", "the frame was blocked");
     applicant.close().await;
 }
 
@@ -236,7 +238,7 @@ async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
     let first = deployment.create(&json!({ "platformId": hasty })).await;
     let embed = applicant.show(first["embedUrl"].as_str().unwrap()).await;
     embed.until_prompted("Sign in").await;
-    // A minute before its end a step says so.
+    // A step announces its deadline a minute before.
     embed
         .until("the warning", "document.getElementById('said').textContent.includes('One minute')")
         .await;
@@ -252,7 +254,7 @@ async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
         .delete(&format!("browser-session/{}", first["sessionId"].as_str().unwrap()))
         .await;
     waiting.until_prompted("Sign in").await;
-    // One that is lost later is not waited for as one that is in use.
+    // A browser that is lost later is replaced without the message that all browsers are in use.
     waiting.evaluate("window.notes = []; new MutationObserver(() => notes.push(document.getElementById('note').textContent)) \
         .observe(document.getElementById('note'), { subtree: true, childList: true, characterData: true, attributes: true })").await;
     for pid in process_ids_with(&deployment.browsers()) {
@@ -267,7 +269,7 @@ async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
     other.close().await;
 }
 
-/// What a machine finds against WCAG 2.2 on a page, which is to be nothing.
+/// Asserts that axe-core finds no violation of WCAG 2.2 on a page.
 async fn assert_accessible(embed: &Embed<'_>, when: &str) {
     assert_eq!(embed.accessibility_violations().await, json!([]), "{when}");
 }
@@ -283,7 +285,7 @@ async fn focus_by_tab(embed: &Embed<'_>, id: &str) {
     panic!("{id} is not reached by Tab");
 }
 
-/// Whose pages may show what is at an address.
+/// Returns the origins that may frame the page at an address.
 async fn ancestors(url: &str) -> String {
     let (base, path) = url.split_at(url.find("/embed/").unwrap());
     let answer = Partner::new(base, None).send(Method::GET, path, String::new()).await;

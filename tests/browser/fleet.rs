@@ -9,7 +9,7 @@ use acceptance::{
 use serde_json::json;
 use testkit::fleet::{CLOSED, Shared};
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_runs_in_a_fleet_and_leaves_no_context() {
@@ -38,13 +38,13 @@ async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     applicant.show(session["embedUrl"].as_str().unwrap()).await;
-    let ended = deployment.until(session["sessionId"].as_str().unwrap(), "ERROR", SOON).await;
+    let ended = deployment.until(session["sessionId"].as_str().unwrap(), "ERROR", TIMEOUT).await;
     assert_eq!(ended["errorCode"], "BROWSER_UNAVAILABLE");
     applicant.close().await;
 }
 
 async fn none_left(shared: &Shared) {
-    eventually("no context to be left", SOON, async || (shared.contexts() == 0).then_some(()))
+    eventually("no context to remain", TIMEOUT, async || (shared.contexts() == 0).then_some(()))
         .await;
 }
 

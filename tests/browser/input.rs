@@ -1,5 +1,5 @@
-//! What an applicant does in the embed page arrives on the remote page: every kind of input, once
-//! and in order; and what a picture cannot show is shown beside it.
+//! Input in the embed page arrives on the remote page: every kind, once and in order. What frames
+//! cannot show (dialogs, pickers, refusals) is shown by the embed page itself.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-/// Fifty-three, so that what is lost or doubled does not fit again.
+/// The length is 53, so that lost or repeated text does not match again.
 const LETTERS: &str = "The quick brown fox jumps over the lazy dog, 123 456.";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,7 +37,7 @@ async fn input_from_a_phone_reaches_the_remote_page() {
     let applicant = Applicant::visit_with_a_phone(session["embedUrl"].as_str().unwrap()).await;
     let embed = applicant.top_level();
     embed.click("[data-testid=start]").await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     let seen = playground.until("a report", Value::is_object).await;
     assert_eq!((&seen["coarse"], &seen["ratio"]), (&json!(true), &json!(2)));
     assert_eq!(seen["width"], 390);
@@ -45,10 +45,10 @@ async fn input_from_a_phone_reaches_the_remote_page() {
     let sharp = "document.querySelector('canvas').width === 780";
     embed.until("two pixels for one", sharp).await;
 
-    // Until what is asked of the applicant is shown, and has taken its room, places move.
+    // Positions change until the prompt is shown and takes its space.
     embed.until_prompted("Enter the code").await;
     embed.until("the page to fit", SIZED).await;
-    // The phone's own keyboard comes for what is written there, and goes.
+    // The phone's keyboard opens for fields of the remote page, with their type, and closes.
     embed.until("fields", "document.querySelector('canvas').dataset.fields > 4").await;
     for (column, row, kind, mode, complete) in [
         (0, 0, "text", "", "off"),
@@ -63,7 +63,7 @@ async fn input_from_a_phone_reaches_the_remote_page() {
         embed.until(&format!("the keyboard for {kind} {mode}"), &ours).await;
     }
     playground.until_is("focus", "mail").await;
-    // As a phone's keyboard writes, which has no keys.
+    // A phone's keyboard inserts text without key events.
     applicant.devtools("Input.insertText", json!({ "text": "ada@" })).await;
     applicant.devtools("Input.insertText", json!({ "text": "b.test" })).await;
     playground.until_is("mail", "ada@b.test").await;
@@ -85,16 +85,16 @@ async fn surroundings(playground: &Playground) {
     assert_eq!(seen["languages"], json!(["de-DE", "de", "en"]));
     assert_eq!((&seen["coarse"], &seen["ratio"]), (&json!(false), &json!(1)));
     assert!(!seen["agent"].as_str().unwrap().contains("Headless"), "{}", seen["agent"]);
-    assert_eq!(seen["ours"], "undefined", "the page does not see how we are told");
+    assert_eq!(seen["ours"], "undefined", "the page cannot see the service's binding");
 }
 
-/// Keys, an input method, an emoji, a long paste: each once, in the order they came.
+/// Keys, an input method, an emoji and a long paste arrive once each and in order.
 async fn writing(playground: &Playground, embed: &Embed<'_>) {
     let applicant = embed.applicant;
     click_to_write(embed, 0, 0).await;
     playground.until_is("focus", "name").await;
     applicant.write("ada").await;
-    // As AltGr gives them: a key that writes, without a command.
+    // AltGr produces such a key: it inserts a character and is no shortcut.
     for sign in ['@', '€', 'ß', '{'] {
         applicant.press_key(&sign.to_string(), "KeyQ", 81, Some(sign)).await;
     }
@@ -122,10 +122,10 @@ async fn writing(playground: &Playground, embed: &Embed<'_>) {
     applicant.write("end").await;
     playground.until_is("text", format!("{}end", &long[..long.len() - 3])).await;
     let kept = embed.evaluate("document.getElementById('writer').value.length").await;
-    assert_eq!(kept, 1, "our field keeps nothing that was written");
+    assert_eq!(kept, 1, "the embed page's field keeps no typed text");
 }
 
-/// A list of options, and a date with a picker of our own.
+/// A list of options, and a date field with the embed page's own picker.
 async fn choosing(playground: &Playground, embed: &Embed<'_>) {
     click(embed, 1, 2).await;
     for key in ["ArrowDown", "ArrowDown", "Enter"] {
@@ -165,10 +165,10 @@ async fn refusals(playground: &Playground, embed: &Embed<'_>) {
     for (x, y, said) in [(0, 5, "sent"), (1, 5, "saved"), (0, 6, "not part")] {
         click(embed, x, y).await;
         let shown = format!("document.getElementById('said').textContent.includes('{said}')");
-        embed.until(&format!("what was refused: {said}"), &shown).await;
+        embed.until(&format!("the message about a refused action: {said}"), &shown).await;
     }
     click(embed, 1, 6).await;
-    playground.until("the page to be there still", |seen| ends_with(seen, "ask")).await;
+    playground.until("the page to be still there", |seen| ends_with(seen, "ask")).await;
 }
 
 async fn windows(playground: &Playground, embed: &Embed<'_>) {
@@ -191,11 +191,11 @@ async fn scrolling(playground: &Playground, embed: &Embed<'_>) {
     playground.until("the page to scroll", |seen| seen["scroll"].as_i64() == Some(400)).await;
 }
 
-/// Clicks until keys go where the click was: a person looks before writing, and clicks again where
-/// a busy machine has not moved the focus into the frame.
+/// Clicks until the embed page has the focus, as a user does who looks before typing: on a busy
+/// machine a click may not move the focus into the frame.
 async fn click_to_write(embed: &Embed<'_>, column: u32, row: u32) {
     let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
-    eventually("the embed page to take the keys", Duration::from_secs(20), async || {
+    eventually("the embed page to have the keyboard focus", Duration::from_secs(20), async || {
         click(embed, column, row).await;
         for _ in 0..20 {
             if embed.evaluate(ours).await == true {
@@ -220,7 +220,7 @@ async fn until_asked(embed: &Embed<'_>, message: &str) {
     embed.until(&format!("the question {message:?}"), &asked).await;
 }
 
-/// Pastes as a person does, by way of a real clipboard.
+/// Pastes through a real clipboard, as a user does.
 async fn paste(embed: &Embed<'_>, text: &str) {
     let applicant = embed.applicant;
     let copied = format!(
@@ -252,7 +252,7 @@ async fn open<'a>(
 ) -> Embed<'a> {
     let session = deployment.create(&order(deployment, playground)).await;
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     playground.until("the page", Value::is_object).await;
     embed
 }

@@ -1,5 +1,5 @@
-//! Applicants far away: slow networks, lost networks, pages that are loaded again; at a desk and with
-//! a phone.
+//! Applicants on slow and interrupted networks and with reloaded pages, on a desktop and on a
+//! phone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ use tokio::{
     sync::watch,
 };
 
-const SOON: Duration = Duration::from_secs(60);
-/// Where the fields of the sandbox's pages are, in CSS pixels of a phone's page: user name,
-/// password, and what is asked for after that.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The positions of the fields of the sandbox's pages, in CSS pixels of a phone's page: user name,
+/// password, and the field of the step after these.
 const FIELDS: [(f64, f64); 3] = [(195.0, 272.0), (195.0, 351.0), (195.0, 325.0)];
-/// Each user name of the sandbox, and how a session of theirs ends.
+/// Each user name of the sandbox, with the status and error code of its session.
 const ENDINGS: &[(&str, &str, Option<&str>)] = &[
     ("ok", "COMPLETED", None),
     ("otp", "COMPLETED", None),
@@ -36,7 +36,7 @@ const ENDINGS: &[(&str, &str, Option<&str>)] = &[
 async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let applicant = Applicant::visit("about:blank").await;
-    far_away(&applicant).await;
+    emulate_slow_network(&applicant).await;
     for (user, status, code) in ENDINGS {
         let id = begin(&deployment, &applicant).await;
         let embed = applicant.top_level();
@@ -44,7 +44,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
         for attempt in 0..attempts {
             if attempt > 0 {
                 embed.until_prompted("did not accept").await;
-                // The prompt is the same each time: the page is loaded anew far sooner than this.
+                // The prompt is the same each time; the page reloads in far less time than this.
                 tokio::time::sleep(Duration::from_secs(4)).await;
             }
             embed.sign_in_again(user, "any").await;
@@ -63,7 +63,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
 async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let applicant = Applicant::visit_with_a_phone("about:blank").await;
-    far_away(&applicant).await;
+    emulate_slow_network(&applicant).await;
     for (user, status, code) in ENDINGS {
         let id = begin(&deployment, &applicant).await;
         let embed = applicant.top_level();
@@ -72,10 +72,10 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
         for attempt in 0..attempts {
             if attempt > 0 {
                 embed.until_prompted("did not accept").await;
-                // The prompt is the same each time: the page is loaded anew far sooner than this.
+                // The prompt is the same each time; the page reloads in far less time than this.
                 tokio::time::sleep(Duration::from_secs(4)).await;
             }
-            // The page says what was wrong above its fields.
+            // The page shows the error above its fields, which moves them down.
             let down = if attempt > 0 { 42.0 } else { 0.0 };
             write(&embed, (name.0, name.1 + down), user).await;
             write(&embed, (password.0, password.1 + down), "any").await;
@@ -94,8 +94,8 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let line = Line::to(&deployment.setting("AVOUCH_LISTEN").unwrap()).await;
-    deployment.set("AVOUCH_PUBLIC_URL", format!("http://127.0.0.1:{}", line.port));
+    let proxy = CuttableProxy::to(&deployment.setting("AVOUCH_LISTEN").unwrap()).await;
+    deployment.set("AVOUCH_PUBLIC_URL", format!("http://127.0.0.1:{}", proxy.port));
     deployment.run().await;
     let applicant = Applicant::visit("about:blank").await;
     let id = begin(&deployment, &applicant).await;
@@ -104,29 +104,33 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     applicant.press("Tab").await;
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
     applicant.write("o").await;
-    // What is on its way when a line is cut is lost with it.
+    // Data in transit when the connection is disconnect is lost.
     let seen =
         format!("document.querySelector('canvas').dataset.pictures > {}", before.as_str().unwrap());
-    embed.until("what was written", &seen).await;
+    embed.until("the typed text", &seen).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    line.cut();
+    proxy.disconnect();
     embed
         .until(
-            "the loss to be told",
+            "the message about the lost connection",
             "document.getElementById('note').textContent.includes('lost')",
         )
         .await;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER", "it is waited for");
-    line.mend();
-    embed.until("the picture again", "document.getElementById('note').hidden").await;
-    // The same page, the same field, what was written in it.
+    assert_eq!(
+        deployment.session(&id).await["status"],
+        "AWAITING_USER",
+        "the session waits for the applicant"
+    );
+    proxy.reconnect();
+    embed.until("the frame to be shown again", "document.getElementById('note').hidden").await;
+    // The page and the field are the same, with the text that was typed.
     applicant.write("k").await;
     applicant.press("Tab").await;
     applicant.devtools("Page.reload", json!({})).await;
     embed.until("the start", "document.getElementById('start')?.hidden === false").await;
     embed.click("[data-testid=start]").await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     let (x, y) = embed.on_screen(640.0, 351.0).await;
     applicant.click_at(x, y).await;
     applicant.write("any").await;
@@ -135,8 +139,8 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     applicant.close().await;
 }
 
-/// A third-generation mobile network, 200 ms there and back.
-async fn far_away(applicant: &Applicant) {
+/// Emulates a third-generation mobile network with a round trip of 200 ms.
+async fn emulate_slow_network(applicant: &Applicant) {
     applicant.devtools("Network.enable", json!({})).await;
     let slow = json!({
         "offline": false, "latency": 200, "downloadThroughput": 1_600_000 / 8,
@@ -145,7 +149,7 @@ async fn far_away(applicant: &Applicant) {
     applicant.devtools("Network.emulateNetworkConditions", slow).await;
 }
 
-/// Opens a session as a page of its own, up to the sign-in.
+/// Opens a session as a top-level page, up to the sign-in.
 async fn begin(deployment: &Deployment, applicant: &Applicant) -> String {
     let session = deployment.create(&json!({})).await;
     applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
@@ -157,16 +161,16 @@ async fn begin(deployment: &Deployment, applicant: &Applicant) -> String {
     embed.until("the start", &there).await;
     embed.click("[data-testid=start]").await;
     embed.until_prompted("Sign in").await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     id
 }
 
-/// Taps a field of the remote page, and writes as a phone's keyboard does, which has no keys.
+/// Taps a field of the remote page and types as a phone's keyboard does, without key events.
 async fn write(embed: &Embed<'_>, place: (f64, f64), text: &str) {
     let (x, y) = embed.on_screen(place.0, place.1).await;
     embed.applicant.tap((x, y)).await;
     embed.until("the keyboard", "document.activeElement?.id === 'writer'").await;
-    // Where the finger was is where the remote page writes, a moment later.
+    // The remote page moves its focus to the tapped field a moment later.
     tokio::time::sleep(Duration::from_millis(700)).await;
     embed.applicant.devtools("Input.insertText", json!({ "text": text })).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -189,23 +193,23 @@ async fn ends(
     if status != "ERROR" {
         embed.click("[data-testid=consent-approve]").await;
     }
-    let session = deployment.until(id, status, SOON).await;
+    let session = deployment.until(id, status, TIMEOUT).await;
     assert_eq!(session["errorCode"], code.map_or(Value::Null, Value::from), "{user}");
     assert_eq!(embed.until_outcome().await, status, "{user}");
 }
 
-/// A line between an applicant and the service that can be cut.
-struct Line {
+/// A TCP proxy between an applicant and the service that can be disconnected.
+struct CuttableProxy {
     port: u16,
-    whole: Arc<watch::Sender<bool>>,
+    connected: Arc<watch::Sender<bool>>,
 }
 
-impl Line {
+impl CuttableProxy {
     async fn to(address: &str) -> Self {
         let port = free_port();
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-        let (whole, address) = (Arc::new(watch::Sender::new(true)), address.to_owned());
-        let state = whole.clone();
+        let (connected, address) = (Arc::new(watch::Sender::new(true)), address.to_owned());
+        let state = connected.clone();
         tokio::spawn(async move {
             while let Ok((mut theirs, _)) = listener.accept().await {
                 let (mut state, address) = (state.subscribe(), address.clone());
@@ -216,19 +220,19 @@ impl Line {
                     let Ok(mut ours) = TcpStream::connect(address).await else { return };
                     tokio::select! {
                         _ = tokio::io::copy_bidirectional(&mut theirs, &mut ours) => (),
-                        _ = state.wait_for(|whole| !whole) => (),
+                        _ = state.wait_for(|connected| !connected) => (),
                     }
                 });
             }
         });
-        Self { port, whole }
+        Self { port, connected }
     }
 
-    fn cut(&self) {
-        self.whole.send_replace(false);
+    fn disconnect(&self) {
+        self.connected.send_replace(false);
     }
 
-    fn mend(&self) {
-        self.whole.send_replace(true);
+    fn reconnect(&self) {
+        self.connected.send_replace(true);
     }
 }

@@ -1,5 +1,6 @@
-//! The receivers of the documentation, in each language, against the service: what is signed is
-//! kept, once, however often it is sent and across restarts; everything else is refused.
+//! The documentation's example webhook endpoints, in each language, against the service: a signed
+//! webhook is stored once, however often it is sent and across restarts, and every other request is
+//! refused.
 
 use std::{
     fs,
@@ -14,7 +15,7 @@ use acceptance::{
 use hyper::Method;
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_endpoint_stores_each_webhook_once() {
@@ -48,14 +49,14 @@ fn documented(file: &str) -> PathBuf {
     root().join("docs/receivers").join(file)
 }
 
-/// A receiver that runs; ended with this value.
-struct Running(Child);
+/// A running example endpoint, killed when it is dropped.
+struct EndpointProcess(Child);
 
-impl Running {
+impl EndpointProcess {
     async fn start(mut program: Command, port: u16, secret: &str, inbox: &Path) -> Self {
         program.env("WEBHOOK_SECRET", secret).env("INBOX", inbox).env("PORT", port.to_string());
-        let running = Self(program.stdout(Stdio::null()).spawn().expect("the receiver runs"));
-        eventually("the receiver", SOON, async || {
+        let running = Self(program.stdout(Stdio::null()).spawn().expect("the endpoint starts"));
+        eventually("the endpoint", TIMEOUT, async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()
         })
         .await;
@@ -63,7 +64,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for EndpointProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -79,12 +80,12 @@ async fn stores_each_webhook_once(program: impl Fn() -> Command) {
     let (webhook, secret) = (text(&made, "webhookId"), text(&made, "secret"));
     deployment.run().await;
     let inbox = deployment.folder.path().join("inbox");
-    let running = Running::start(program(), port, &secret, &inbox).await;
+    let running = EndpointProcess::start(program(), port, &secret, &inbox).await;
 
     let session = text(&deployment.create(&json!({})).await, "sessionId");
     deployment.partner.delete(&format!("browser-session/{session}")).await;
     let list = ["list-deliveries", "--webhook", &webhook, "--state", "delivered"];
-    let id = eventually("a delivery", SOON, async || {
+    let id = eventually("a delivery", TIMEOUT, async || {
         deployment.admin(&list)["deliveries"][0]["deliveryId"].as_str().map(str::to_owned)
     })
     .await;
@@ -93,20 +94,20 @@ async fn stores_each_webhook_once(program: impl Fn() -> Command) {
     assert_eq!(notice["sessionId"], session.as_str());
     let first = fs::metadata(&kept).and_then(|file| file.modified()).expect("a time");
 
-    // The same again: by hand, and once more to one that was started anew.
+    // The delivery is resent by hand, and once more after the endpoint has restarted.
     deployment.admin(&["resend", &id]);
     until_attempts(&deployment, &id, 2).await;
     drop(running);
-    let _running = Running::start(program(), port, &secret, &inbox).await;
+    let _running = EndpointProcess::start(program(), port, &secret, &inbox).await;
     deployment.admin(&["resend", &id]);
     let shown = until_attempts(&deployment, &id, 3).await;
     for attempt in shown["attempts"].as_array().expect("attempts") {
         assert_eq!(attempt["status"], 204, "{shown}");
     }
     let again = fs::metadata(&kept).and_then(|file| file.modified()).expect("a time");
-    assert_eq!((names(&inbox).len(), again), (1, first), "kept once, and not written again");
+    assert_eq!((names(&inbox).len(), again), (1, first), "stored once and not written again");
 
-    // What was not signed with the secret, and what was replayed too late.
+    // A request without a valid signature is refused, and so is a replay with a changed time.
     let forger = Partner::new(&format!("http://127.0.0.1:{port}"), None);
     let body = r#"{"sessionId":"x","status":"COMPLETED"}"#.to_owned();
     let unsigned = forger.send(Method::POST, "/avouch", body).await;
@@ -121,7 +122,7 @@ async fn stores_each_webhook_once(program: impl Fn() -> Command) {
 
 type Headers = Vec<(&'static str, String)>;
 
-/// The last attempt with another body, another identifier, and another time.
+/// Returns the last attempt with another body, with another identifier, and with another time.
 fn forgeries(shown: &Value, body: &str) -> [(String, Headers); 3] {
     let sent = shown["attempts"][2]["sent"].as_array().expect("headers");
     let lines = sent.iter().filter_map(Value::as_str);
@@ -143,7 +144,7 @@ fn forgeries(shown: &Value, body: &str) -> [(String, Headers); 3] {
 }
 
 async fn until_attempts(deployment: &Deployment, id: &str, count: usize) -> Value {
-    eventually("another attempt", SOON, async || {
+    eventually("another attempt", TIMEOUT, async || {
         let shown = deployment.admin(&["show-delivery", id]);
         (shown["attempts"].as_array().map(Vec::len) == Some(count)).then_some(shown)
     })

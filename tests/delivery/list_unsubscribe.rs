@@ -1,5 +1,5 @@
-//! Applicants who want no more mails: one click in their mail program, a page, and what becomes of
-//! the links that partners have sent to them.
+//! Applicants unsubscribe from mail: by one click in their mail program (RFC 8058) and on a page,
+//! and what happens to the links that partners send afterwards.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,9 +14,9 @@ use acceptance::{
 };
 use serde_json::json;
 
-const SOON: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const ADA: &str = "ada@example.com";
-/// What a mail program sends (RFC 8058, section 3.2).
+/// The body that a mail program posts (RFC 8058, section 3.2).
 const ONE_CLICK: &[(&str, &str)] = &[("List-Unsubscribe", "One-Click")];
 
 async fn mailing(server: &Server, public: Option<&str>) -> Deployment {
@@ -31,16 +31,16 @@ async fn mailing(server: &Server, public: Option<&str>) -> Deployment {
     deployment
 }
 
-/// A session whose link goes to this address; its identifier.
+/// Creates a session whose link is mailed to this address; returns the session's identifier.
 async fn invite(deployment: &Deployment, address: &str) -> String {
     let receiver = json!({ "email": address, "locale": "de-AT" });
     let order = json!({ "notificationPlatformId": 1, "receiverData": receiver });
     deployment.create(&order).await["sessionId"].as_str().unwrap().to_owned()
 }
 
-/// Where a mail to this address has it that no more are wanted.
-async fn way_out(server: &Server, address: &str) -> String {
-    let mail = eventually("a mail", SOON, async || {
+/// Returns the unsubscribe URL of a mail to this address, which is in its header and its body.
+async fn unsubscribe_url(server: &Server, address: &str) -> String {
+    let mail = eventually("a mail", TIMEOUT, async || {
         server.mails().into_iter().find(|mail| mail["to"] == json!([address]))
     })
     .await;
@@ -60,21 +60,21 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     let partner = &deployment.partner;
     let first = invite(&deployment, ADA).await;
     partner.until_notification(&first, "NotificationSent", None).await;
-    let url = way_out(&server, ADA).await;
+    let url = unsubscribe_url(&server, ADA).await;
     let headers = server.mails()[0]["headers"].clone();
     assert_eq!(headers["list-unsubscribe-post"], "List-Unsubscribe=One-Click");
     let path = url.strip_prefix("https://avouch.example").unwrap();
     let here = deployment.setting("AVOUCH_LISTEN").unwrap();
     let program = PortalUser::new(&format!("http://{here}"));
 
-    // What scanners of mails do changes nothing.
+    // Mail scanners that follow the link change nothing.
     for _ in 0..20 {
         assert_eq!(program.get(path).await.status, 200);
     }
     let second = invite(&deployment, "Ada@Example.com").await;
     partner.until_notification(&second, "NotificationSent", None).await;
 
-    // No page on the way, and no other one after it.
+    // The response is neither a page with a question nor a redirect (RFC 8058).
     let answer = program.post_from(path, ONE_CLICK, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (200, ""));
     assert_eq!(program.post_from(path, ONE_CLICK, &[]).await.status, 200, "once more");
@@ -84,7 +84,7 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     partner.until_notification(&beside, "NotificationSent", None).await;
     assert_eq!(deployment.session(&third).await["status"], "CREATED", "the partner has its link");
 
-    // Another team is another sender.
+    // Another team counts as another sender.
     let team = deployment.admin(&["create-team", "Other"]);
     let team = team["teamId"].as_str().unwrap();
     let key = deployment.admin(&["create-key", "--team", team, "--environment", "development"]);
@@ -95,7 +95,7 @@ async fn one_click_unsubscribes_from_a_teams_mail() {
     let mails = server.mails();
     let ways = mails.iter().map(|mail| mail["headers"]["list-unsubscribe"].as_str());
     let ways: BTreeSet<_> = ways.map(|way| way.unwrap().split('?').next()).collect();
-    assert_eq!(ways.len(), 3, "one for each address of each team: {ways:?}");
+    assert_eq!(ways.len(), 3, "one unsubscribe address for each address of each team: {ways:?}");
 
     let (name, language) = path.split_once('?').unwrap();
     assert_eq!(program.post(&format!("{name}/undo?{language}"), &[("", "")]).await.status, 200);
@@ -127,15 +127,19 @@ async fn the_unsubscribe_page_asks_first_and_can_be_undone() {
     assert_eq!(owner.fill("/portal/branding", "/portal/branding", &look).await.status, 303);
     let first = invite(&deployment, ADA).await;
     deployment.partner.until_notification(&first, "NotificationSent", None).await;
-    let url = way_out(&server, ADA).await;
+    let url = unsubscribe_url(&server, ADA).await;
     let post = &server.mails()[0]["headers"]["list-unsubscribe-post"];
-    assert!(post.is_null(), "no click without a question where nothing is encrypted");
+    assert!(post.is_null(), "no one-click header without HTTPS");
 
     let applicant = Applicant::visit(&url).await;
     let page = applicant.top_level();
     page.until("the question", "document.querySelector('form button') !== null").await;
     assert_accessible(&page, "the question").await;
-    assert_eq!(page.evaluate("document.documentElement.lang").await, "de", "as the mail");
+    assert_eq!(
+        page.evaluate("document.documentElement.lang").await,
+        "de",
+        "the language of the mail"
+    );
     assert_eq!(text(&page, "document.querySelector('header').innerText").await, "Lender & <Sons>");
     page.click("form button").await;
     page.until("the end", "document.querySelector('[action*=undo]') !== null").await;
@@ -144,8 +148,8 @@ async fn the_unsubscribe_page_asks_first_and_can_be_undone() {
     let partner = &deployment.partner;
     partner.until_notification(&second, "NotificationFailed", Some("unsubscribed")).await;
     page.click("form button").await;
-    page.until("the way back", "document.querySelector('[action*=undo]') === null").await;
-    assert_accessible(&page, "the way back").await;
+    page.until("the undo", "document.querySelector('[action*=undo]') === null").await;
+    assert_accessible(&page, "the undo").await;
     let third = invite(&deployment, ADA).await;
     partner.until_notification(&third, "NotificationSent", None).await;
     applicant.close().await;

@@ -1,5 +1,5 @@
-//! Links that are sent to applicants, over a real mail server: STARTTLS, a password, greylisting,
-//! refusals, slowness, and its death.
+//! Links sent to applicants by mail, through a real mail server: STARTTLS, a password, greylisting,
+//! refusals, slowness and crashes of the server.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,10 +8,10 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(20);
-const LATE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(20);
+const LONG_TIMEOUT: Duration = Duration::from_secs(240);
 
-/// A deployment that sends mails through a server.
+/// Starts a deployment that sends mail through a server.
 async fn mailing(kind: Kind, server: &Server) -> Deployment {
     let mut deployment = Deployment::prepare(kind).await;
     deployment.set("AVOUCH_SMTP_URL", server.url());
@@ -42,7 +42,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     let created = deployment.create(&invited("ada@example.com")).await;
     let (id, link) =
         (created["sessionId"].as_str().unwrap(), created["embedUrl"].as_str().unwrap());
-    let mail = eventually("a mail", SOON, async || server.mails().pop()).await;
+    let mail = eventually("a mail", TIMEOUT, async || server.mails().pop()).await;
     assert_eq!((&mail["tls"], &mail["authenticated"]), (&json!(true), &json!(true)));
     assert_eq!(mail["to"], json!(["ada@example.com"]));
     assert_eq!(mail["parts"], json!(["multipart/alternative", "text/plain", "text/html"]));
@@ -55,7 +55,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     assert!(mail["html"].as_str().unwrap().contains("<html lang=\"de\""), "{mail}");
     deployment.partner.until_notification(id, "NotificationSent", None).await;
 
-    // Scanners of mails open each link, some in a browser.
+    // Mail scanners open each link, some of them in a browser.
     for _ in 0..20 {
         assert_eq!(deployment.partner.fetch(link, None).await.0, 200);
     }
@@ -67,7 +67,7 @@ async fn a_link_arrives_once_and_opens_the_session() {
     let applicant = Applicant::visit(link).await;
     let page = applicant.top_level();
     page.click("[data-testid=start]").await;
-    page.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    page.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     page.sign_in("ok", "any").await;
     page.click("[data-testid=consent-approve]").await;
     page.until_outcome().await;
@@ -87,7 +87,7 @@ async fn a_server_that_defers_refuses_or_is_slow_delays_no_other_mail() {
     }
     deployment.partner.until_notification(&sessions["ada"], "NotificationSent", None).await;
     let slow = deployment.partner.notifications(&sessions["slow"]).await;
-    assert_eq!(slow.len(), 1, "one that is slow holds up no other");
+    assert_eq!(slow.len(), 1, "a slow mailbox delays no other mail");
     let refused = "NotificationFailed";
     deployment
         .partner
@@ -153,8 +153,8 @@ async fn a_link_is_resent_on_request_within_the_limit() {
     }
 }
 
-/// Fifty links to mailboxes that take eight seconds each, eight at once, would delay the fifty-first
-/// by 50 s; another team's link waits for those alone that are on their way.
+/// Fifty links to mailboxes that take eight seconds each, eight at once, would delay the
+/// fifty-first by 50 s; another team's link waits only for those that are already being sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_of_one_team_do_not_delay_another_teams() {
     let server = Server::start().await;
@@ -181,27 +181,27 @@ async fn links_of_one_team_do_not_delay_another_teams() {
     assert!(before <= 24, "{before}");
 }
 
-/// `MAILS` says how many; the server dies three times on the way.
+/// `MAILS` sets the number of mails; the server crashes three times meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_applicant_gets_one_mail_although_the_server_crashes() {
     let count: usize = std::env::var("MAILS").map_or(150, |count| count.parse().unwrap());
     let mut server = Server::start().await;
     let deployment = mailing(Kind::Postgres, &server).await;
     let mut sessions = vec![];
-    let mut deaths = 0;
+    let mut crashes = 0;
     for number in 0..count {
         let created = deployment.create(&invited(&format!("applicant-{number}@example.com"))).await;
         sessions.push(created["sessionId"].as_str().unwrap().to_owned());
-        if number % (count / 4).max(1) == count / 8 && deaths < 3 {
-            // Among mails that are on their way.
+        if number % (count / 4).max(1) == count / 8 && crashes < 3 {
+            // The crash comes while mails are being sent.
             server.kill();
             tokio::time::sleep(Duration::from_secs(2)).await;
             server.run().await;
-            deaths += 1;
+            crashes += 1;
         }
     }
-    assert_eq!(deaths, 3);
-    eventually("every mail", LATE, async || {
+    assert_eq!(crashes, 3);
+    eventually("every mail", LONG_TIMEOUT, async || {
         let receivers = server.mails().into_iter().map(|mail| mail["to"][0].to_string());
         let receivers: std::collections::BTreeSet<_> = receivers.collect();
         (receivers.len() == count).then_some(())
@@ -210,8 +210,8 @@ async fn each_applicant_gets_one_mail_although_the_server_crashes() {
     for id in &sessions {
         deployment.partner.until_notification(id, "NotificationSent", None).await;
     }
-    // Twice only where the server took it and died before it said so; and then under one name, by
-    // which a mailbox can tell.
+    // A mail arrives twice only where the server stored it and crashed before it confirmed so; both
+    // copies have the same message id, by which a mailbox recognises them.
     let mut copies: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for mail in server.mails() {
         copies
@@ -220,8 +220,8 @@ async fn each_applicant_gets_one_mail_although_the_server_crashes() {
             .push(mail["headers"]["message-id"].clone());
     }
     let twice: Vec<_> = copies.values().filter(|names| names.len() > 1).collect();
-    println!("{count} mails, {deaths} deaths, {} arrived twice", twice.len());
-    assert!(twice.len() <= 8 * deaths, "no more than there are connections");
+    println!("{count} mails, {crashes} crashes, {} arrived twice", twice.len());
+    assert!(twice.len() <= 8 * crashes, "no more duplicates than connections");
     for names in twice {
         assert!(names.iter().all(|name| name == &names[0]), "{names:?}");
     }

@@ -1,4 +1,5 @@
-//! Links that are sent as short messages: each request as the provider's own library makes it.
+//! Links sent as text messages; the test providers compare each request with the one that the
+//! provider's own library makes.
 
 use std::{
     fs,
@@ -10,11 +11,11 @@ use acceptance::{database::Kind, eventually, free_port, root, service::Deploymen
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const WHATSAPP: i64 = 2;
 const SMS: i64 = 3;
 
-/// Both providers.
+/// The providers of SMS and of WhatsApp messages.
 struct Providers {
     inbox: TempDir,
     port: u16,
@@ -33,14 +34,14 @@ impl Providers {
         command.arg(root().join("tests/messages/server.py")).arg(port.to_string());
         let process = command.arg(inbox.path()).stdout(Stdio::null()).spawn().unwrap();
         let providers = Self { inbox, port, process };
-        eventually("the providers", SOON, async || {
+        eventually("the providers", TIMEOUT, async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()
         })
         .await;
         providers
     }
 
-    /// What they took, and what was wrong.
+    /// Returns the messages that they accepted, and descriptions of wrong requests.
     fn messages(&self) -> Vec<Value> {
         let files = fs::read_dir(self.inbox.path()).unwrap().map(|file| file.unwrap().path());
         let whole = files.filter(|file| file.extension().is_some_and(|kind| kind == "json"));
@@ -94,7 +95,7 @@ async fn a_link_is_sent_once_over_each_channel() {
         let taken = providers.messages();
         let mut mine = taken.iter().filter(|message| message["to"] == phone);
         let message = mine.next().expect("a message");
-        assert!(mine.next().is_none(), "twice: {taken:?}");
+        assert!(mine.next().is_none(), "sent twice: {taken:?}");
         if channel == WHATSAPP {
             assert_eq!(message["gaps"][0], "Müller & Söhne");
             assert_eq!((&message["gaps"][2], &message["language"]), (link, &json!("de")));
@@ -118,7 +119,8 @@ async fn a_provider_that_refuses_defers_or_is_slow_decides_the_outcome() {
             ("0002", "NotificationFailed", Some("rejected")),
             ("0003", "NotificationSent", None),
             ("0004", "NotificationSent", None),
-            // The operator's token ran out: tried as long as may be.
+            // The operator's token has expired: the message is retried until its attempts are used
+            // up.
             ("0005", "NotificationFailed", Some("unreachable")),
         ] {
             let session = deployment.create(&invited(channel, &format!("+43660{end}"))).await;

@@ -1,5 +1,5 @@
-//! Webhooks as a partner's operator sees them: the schedule of attempts, tests, the log, sending
-//! again, secrets, keys and switches, over a running service.
+//! Webhooks as a partner's operator sees them, over a running service: the schedule of attempts,
+//! tests, the log, resending, secrets, keys and deactivation.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A deployment whose only active webhook is a receiver of the test's own.
-struct Home {
+/// A deployment whose only active webhook leads to an endpoint of the test.
+struct Fixture {
     deployment: Deployment,
-    receiver: Endpoint,
+    endpoint: Endpoint,
     webhook: String,
     secret: String,
 }
 
-impl Home {
-    async fn start(kind: Kind, receiver: Endpoint, more: &[&str]) -> Self {
-        Self::start_with(kind, receiver, more, "1x2").await
+impl Fixture {
+    async fn start(kind: Kind, endpoint: Endpoint, more: &[&str]) -> Self {
+        Self::start_with(kind, endpoint, more, "1x2").await
     }
 
-    async fn start_with(kind: Kind, receiver: Endpoint, more: &[&str], backoff: &str) -> Self {
+    async fn start_with(kind: Kind, endpoint: Endpoint, more: &[&str], backoff: &str) -> Self {
         let mut deployment = Deployment::prepare(kind).await;
         deployment.set("AVOUCH_WEBHOOK_BACKOFF", backoff);
         deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
@@ -34,16 +34,16 @@ impl Home {
         let listed = deployment.admin(&["list-webhooks", "--team", &team]);
         let other = listed["webhooks"][0]["webhookId"].as_str().expect("a webhook").to_owned();
         deployment.admin(&["set-webhook", &other, "--active", "false"]);
-        let url = receiver.url("hook");
+        let url = endpoint.url("hook");
         let order = [&["create-webhook", "--team", &team, "--url", &url], more].concat();
         let made = deployment.admin(&order);
         let text = |name: &str| made[name].as_str().expect("a text").to_owned();
         let (webhook, secret) = (text("webhookId"), text("secret"));
         deployment.run().await;
-        Self { deployment, receiver, webhook, secret }
+        Self { deployment, endpoint, webhook, secret }
     }
 
-    /// Ends a session; its identifier.
+    /// Ends a session; returns its identifier.
     async fn end_one(&self) -> String {
         let session = self.deployment.create(&json!({})).await;
         let id = session["sessionId"].as_str().expect("a session").to_owned();
@@ -51,10 +51,12 @@ impl Home {
         id
     }
 
-    async fn arrivals(&self, count: usize) -> Vec<Attempt> {
-        eventually("the deliveries", SOON, async || (self.receiver.count() >= count).then_some(()))
-            .await;
-        self.receiver.take()
+    async fn attempts(&self, count: usize) -> Vec<Attempt> {
+        eventually("the deliveries", TIMEOUT, async || {
+            (self.endpoint.count() >= count).then_some(())
+        })
+        .await;
+        self.endpoint.take()
     }
 
     async fn until_state(&self, state: &str) -> Value {
@@ -97,40 +99,40 @@ async fn a_failing_endpoint_gets_four_attempts_with_the_default_backoff() {
     tries(Kind::Postgres, "5x6", [5.0, 30.0, 180.0]).await;
 }
 
-/// One attempt and three retries, each wait shifted by up to a fifth.
+/// One attempt and three retries are made; each wait varies by up to a fifth.
 async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
     let dead = Endpoint::start(|_| Reply::Status(500)).await;
-    let home = Home::start_with(kind, dead, &[], backoff).await;
-    let session = home.end_one().await;
-    let delivery = home.until_state("exhausted").await;
-    let arrivals = home.receiver.take();
-    assert_eq!(arrivals.len(), 4, "one attempt and three retries");
-    for (pair, wait) in arrivals.windows(2).zip(waits) {
+    let fixture = Fixture::start_with(kind, dead, &[], backoff).await;
+    let session = fixture.end_one().await;
+    let delivery = fixture.until_state("exhausted").await;
+    let attempts = fixture.endpoint.take();
+    assert_eq!(attempts.len(), 4, "one attempt and three retries");
+    for (pair, wait) in attempts.windows(2).zip(waits) {
         let waited = pair[1].at.duration_since(pair[0].at).expect("in order").as_secs_f64();
         println!("{waited:.2} s for {wait:.0}");
         assert!((0.8 * wait..1.2 * wait + 0.5).contains(&waited), "{waited} for {wait}");
     }
-    let first = &arrivals[0];
-    for arrival in &arrivals {
-        assert_eq!(arrival.header("webhook-id"), first.header("webhook-id"));
-        assert_eq!(arrival.body, first.body);
-        assert!(arrival.signed_with(&home.secret), "signed");
+    let first = &attempts[0];
+    for attempt in &attempts {
+        assert_eq!(attempt.header("webhook-id"), first.header("webhook-id"));
+        assert_eq!(attempt.body, first.body);
+        assert!(attempt.signed_with(&fixture.secret), "signed");
     }
     assert_eq!(delivery["sessionId"], session.as_str());
     assert_eq!(delivery["deliveryId"], first.header("webhook-id"));
 
     let id = first.header("webhook-id");
-    let shown = home.deployment.admin(&["show-delivery", id]);
+    let shown = fixture.deployment.admin(&["show-delivery", id]);
     assert_eq!(shown["attempts"].as_array().map(Vec::len), Some(4), "{shown}");
     assert_eq!(shown["attempts"][3]["status"], 500);
     assert_eq!(shown["attempts"][3]["answer"], "no");
-    home.deployment.admin(&["resend", id]);
-    let again = home.arrivals(1).await.remove(0);
+    fixture.deployment.admin(&["resend", id]);
+    let again = fixture.attempts(1).await.remove(0);
     assert_eq!((again.header("webhook-id"), &again.body), (id, &first.body));
 }
 
 async fn the_endpoints_response_decides_about_retries(kind: Kind) {
-    let receiver = Endpoint::start(|arrival| match arrival.path.as_str() {
+    let endpoint = Endpoint::start(|attempt| match attempt.path.as_str() {
         "/gone" => Reply::Status(410),
         "/moved" => Reply::Bytes(
             b"HTTP/1.1 302 Found\r\nlocation: /hook\r\ncontent-length: 0\r\n\r\n".to_vec(),
@@ -144,18 +146,18 @@ async fn the_endpoints_response_decides_about_retries(kind: Kind) {
         _ => Reply::Status(204),
     })
     .await;
-    let home = Home::start(kind, receiver, &[]).await;
-    let team = home.deployment.team.clone();
+    let fixture = Fixture::start(kind, endpoint, &[]).await;
+    let team = fixture.deployment.team.clone();
     let paths = ["gone", "moved", "later", "half", "reset", "hang"];
     let webhooks = paths.map(|path| {
-        let url = home.receiver.url(path);
+        let url = fixture.endpoint.url(path);
         let order = ["create-webhook", "--team", &team, "--url", &url, "--timeout-seconds", "1"];
         let order =
             [&order[..], &["--retries", "1", "--header", "x-token: hidden-canary"]].concat();
-        let made = home.deployment.admin(&order);
+        let made = fixture.deployment.admin(&order);
         made["webhookId"].as_str().expect("a webhook").to_owned()
     });
-    home.end_one().await;
+    fixture.end_one().await;
     let expected = [
         ("exhausted", 1, json!(410), Value::Null),
         ("exhausted", 2, json!(302), Value::Null),
@@ -165,10 +167,10 @@ async fn the_endpoints_response_decides_about_retries(kind: Kind) {
         ("exhausted", 2, Value::Null, json!("timeout")),
     ];
     for (webhook, (state, attempts, status, error)) in webhooks.iter().zip(expected) {
-        let shown = eventually("its attempts", SOON, async || {
-            let list = home.deployment.admin(&["list-deliveries", "--webhook", webhook]);
+        let shown = eventually("its attempts", TIMEOUT, async || {
+            let list = fixture.deployment.admin(&["list-deliveries", "--webhook", webhook]);
             let id = list["deliveries"][0]["deliveryId"].as_str()?.to_owned();
-            let shown = home.deployment.admin(&["show-delivery", &id]);
+            let shown = fixture.deployment.admin(&["show-delivery", &id]);
             let made = shown["attempts"].as_array().map_or(0, Vec::len);
             (shown["state"] == state && made == attempts).then_some(shown)
         })
@@ -178,85 +180,92 @@ async fn the_endpoints_response_decides_about_retries(kind: Kind) {
         let sent = last["sent"].to_string();
         assert!(sent.contains("x-token: (hidden)") && !sent.contains("canary"), "{sent}");
     }
-    let direct = home.receiver.take().into_iter().filter(|one| one.path == "/hook").count();
+    let direct = fixture.endpoint.take().into_iter().filter(|one| one.path == "/hook").count();
     assert_eq!(direct, 1, "no redirect was followed");
-    assert!(!home.deployment.database.dump().await.contains("hidden-canary"));
+    assert!(!fixture.deployment.database.dump().await.contains("hidden-canary"));
 }
 
 async fn a_test_delivery_has_one_attempt(kind: Kind) {
     let refusing = Endpoint::start(|_| Reply::Status(500)).await;
-    let home = Home::start(kind, refusing, &[]).await;
-    let shown = home.deployment.admin(&["test-webhook", &home.webhook]);
+    let fixture = Fixture::start(kind, refusing, &[]).await;
+    let shown = fixture.deployment.admin(&["test-webhook", &fixture.webhook]);
     assert_eq!((&shown["state"], &shown["test"]), (&json!("exhausted"), &json!(true)), "{shown}");
-    let arrivals = home.receiver.take();
-    assert_eq!(arrivals.len(), 1, "it is not tried again");
-    let body: Value = serde_json::from_str(&arrivals[0].body).expect("JSON");
+    let attempts = fixture.endpoint.take();
+    assert_eq!(attempts.len(), 1, "a test delivery is not retried");
+    let body: Value = serde_json::from_str(&attempts[0].body).expect("JSON");
     assert_eq!(body["metadata"]["test"], true);
     assert_eq!(body["sessionId"], shown["sessionId"]);
-    assert!(arrivals[0].signed_with(&home.secret));
+    assert!(attempts[0].signed_with(&fixture.secret));
 }
 
 async fn both_secrets_sign_during_a_rotation(kind: Kind) {
-    let home = Home::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
-    let rotate = ["rotate-webhook-secret", &home.webhook, "--overlap-hours"];
+    let fixture = Fixture::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
+    let rotate = ["rotate-webhook-secret", &fixture.webhook, "--overlap-hours"];
     let fresh = |hours: &str| {
-        let made = home.deployment.admin(&[&rotate[..], &[hours]].concat());
+        let made = fixture.deployment.admin(&[&rotate[..], &[hours]].concat());
         made["secret"].as_str().expect("a secret").to_owned()
     };
     let second = fresh("1");
-    home.end_one().await;
-    let both = home.arrivals(1).await.remove(0);
-    assert!(both.signed_with(&home.secret) && both.signed_with(&second));
+    fixture.end_one().await;
+    let both = fixture.attempts(1).await.remove(0);
+    assert!(both.signed_with(&fixture.secret) && both.signed_with(&second));
     let third = fresh("0");
-    home.end_one().await;
-    let one = home.arrivals(1).await.remove(0);
-    assert!(one.signed_with(&third) && !one.signed_with(&second) && !one.signed_with(&home.secret));
+    fixture.end_one().await;
+    let one = fixture.attempts(1).await.remove(0);
+    assert!(
+        one.signed_with(&third) && !one.signed_with(&second) && !one.signed_with(&fixture.secret)
+    );
     assert_eq!(one.header("x-webhook-signature"), one.header("webhook-signature"));
-    let dump = home.deployment.database.dump().await;
-    assert!([&home.secret, &second, &third].iter().all(|secret| !dump.contains(*secret)));
+    let dump = fixture.deployment.database.dump().await;
+    assert!([&fixture.secret, &second, &third].iter().all(|secret| !dump.contains(*secret)));
 }
 
 async fn exhausted_deliveries_can_be_resent(kind: Kind) {
     let gone = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let is_gone = gone.clone();
-    let receiver = Endpoint::start(move |_| {
+    let endpoint = Endpoint::start(move |_| {
         let gone = is_gone.load(std::sync::atomic::Ordering::SeqCst);
         Reply::Status(if gone { 500 } else { 204 })
     })
     .await;
-    let home = Home::start(kind, receiver, &["--retries", "0"]).await;
+    let fixture = Fixture::start(kind, endpoint, &["--retries", "0"]).await;
     for _ in 0..3 {
-        home.end_one().await;
+        fixture.end_one().await;
     }
-    let before = home.arrivals(3).await;
-    home.until_state("exhausted").await;
+    let before = fixture.attempts(3).await;
+    fixture.until_state("exhausted").await;
     gone.store(false, std::sync::atomic::Ordering::SeqCst);
     let span = ["--from", "2026-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z"];
-    let again = [&["resend-exhausted", "--webhook", &home.webhook][..], &span].concat();
-    assert_eq!(home.deployment.admin(&again)["sent"], 3);
-    let mut ids: Vec<_> = home
-        .arrivals(3)
+    let again = [&["resend-exhausted", "--webhook", &fixture.webhook][..], &span].concat();
+    assert_eq!(fixture.deployment.admin(&again)["sent"], 3);
+    let mut ids: Vec<_> = fixture
+        .attempts(3)
         .await
         .into_iter()
         .chain(before)
-        .map(|arrival| arrival.header("webhook-id").to_owned())
+        .map(|attempt| attempt.header("webhook-id").to_owned())
         .collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 3, "the same identifiers");
-    home.until_state("delivered").await;
+    fixture.until_state("delivered").await;
 }
 
 async fn an_inactive_webhook_gets_no_deliveries_for_what_ends_meanwhile(kind: Kind) {
-    let home = Home::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
-    let switch = |on: &str| home.deployment.admin(&["set-webhook", &home.webhook, "--active", on]);
+    let fixture = Fixture::start(kind, Endpoint::start(|_| Reply::Status(204)).await, &[]).await;
+    let switch =
+        |on: &str| fixture.deployment.admin(&["set-webhook", &fixture.webhook, "--active", on]);
     switch("false");
-    home.end_one().await;
+    fixture.end_one().await;
     switch("true");
-    let told = home.end_one().await;
-    let arrival = home.arrivals(1).await.remove(0);
-    assert_eq!(arrival.field("sessionId"), told, "what ended while it was off owes it nothing");
-    assert_eq!(home.receiver.count(), 0);
+    let told = fixture.end_one().await;
+    let attempt = fixture.attempts(1).await.remove(0);
+    assert_eq!(
+        attempt.field("sessionId"),
+        told,
+        "sessions that ended while it was inactive cause no delivery"
+    );
+    assert_eq!(fixture.endpoint.count(), 0);
 }
 
 async fn a_webhook_gets_the_sessions_of_its_keys_only(kind: Kind) {
@@ -264,10 +273,10 @@ async fn a_webhook_gets_the_sessions_of_its_keys_only(kind: Kind) {
     let team = deployment.team.clone();
     let make = ["create-key", "--team", &team, "--environment", "development"];
     let other = deployment.admin(&make)["keyId"].as_str().expect("a key").to_owned();
-    let receiver = Endpoint::start(|_| Reply::Status(204)).await;
+    let endpoint = Endpoint::start(|_| Reply::Status(204)).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     for (path, keys) in [("all", &[][..]), ("other", &["--key", &other][..])] {
-        let url = receiver.url(path);
+        let url = endpoint.url(path);
         let order = ["create-webhook", "--team", &team, "--url", &url];
         deployment.admin(&[&order[..], keys].concat());
     }
@@ -275,8 +284,8 @@ async fn a_webhook_gets_the_sessions_of_its_keys_only(kind: Kind) {
     let session = deployment.create(&json!({})).await;
     let id = session["sessionId"].as_str().expect("a session");
     deployment.partner.delete(&format!("browser-session/{id}")).await;
-    eventually("a delivery", SOON, async || (receiver.count() > 0).then_some(())).await;
+    eventually("a delivery", TIMEOUT, async || (endpoint.count() > 0).then_some(())).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let paths: Vec<_> = receiver.take().into_iter().map(|arrival| arrival.path).collect();
+    let paths: Vec<_> = endpoint.take().into_iter().map(|attempt| attempt.path).collect();
     assert_eq!(paths, ["/all"]);
 }

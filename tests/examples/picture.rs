@@ -1,5 +1,5 @@
-//! Plays the applicant on the demo page of a running `cargo xtask up`, and makes the README's
-//! picture on the way: `cargo run -p acceptance --example picture -- URL FILE`.
+//! Plays the applicant on the demo page of a running `cargo xtask up`, and takes the README's
+//! picture meanwhile: `cargo run -p acceptance --example picture -- URL FILE`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn main() {
     applicant.write("ok").await;
     applicant.press("Tab").await;
     applicant.write("password").await;
-    // Time for the last letter to be drawn over there and shown here.
+    // Leaves time for the last letter to be drawn remotely and shown here.
     tokio::time::sleep(Duration::from_secs(1)).await;
     std::fs::write(&file, applicant.screenshot().await).expect("a file");
     applicant.press("Enter").await;

@@ -1,4 +1,4 @@
-//! Each page of the portal that a link leads to: without a barrier, in light and in dark, and small.
+//! Every page of the portal that a link leads to is accessible, in light and dark mode, and small.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use acceptance::{
 };
 use serde_json::json;
 
-/// Bytes of a page with all that it fetches.
-const MOST: f64 = 100_000.0;
-const WEIGHT: &str = "[...performance.getEntriesByType('navigation'), \
+/// The size of a page with everything it fetches, in bytes.
+const MAX_PAGE_BYTES: f64 = 100_000.0;
+const PAGE_BYTES: &str = "[...performance.getEntriesByType('navigation'), \
     ...performance.getEntriesByType('resource')].reduce((sum, entry) => sum + entry.encodedBodySize, 0)";
 const LINKS: &str = "[...document.querySelectorAll('a[href^=\"/portal\"]')] \
     .filter((a) => a.pathname !== '/portal' && !a.pathname.endsWith('.jsonl')).map((a) => a.pathname).join(' ')";
 const LOADED: &str = "document.readyState === 'complete'";
 
-/// Opens every page that can be come to from here by links; their paths.
+/// Opens every page that is reachable by links; returns their paths.
 async fn visited(page: &Embed<'_>, base: &str, who: &str) -> BTreeSet<String> {
     let mut known = BTreeSet::from(["/portal/overview".to_owned(), "/portal/nowhere".to_owned()]);
     let mut open: Vec<_> = known.iter().cloned().collect();
@@ -28,16 +28,16 @@ async fn visited(page: &Embed<'_>, base: &str, who: &str) -> BTreeSet<String> {
         page.applicant.devtools("Page.navigate", json!({ "url": url })).await;
         let there = format!("{LOADED} && location.pathname === {path:?}");
         page.until(&path, &there).await;
-        let weight = page.evaluate(WEIGHT).await.as_f64().unwrap();
+        let weight = page.evaluate(PAGE_BYTES).await.as_f64().unwrap();
         println!("{path}: {weight} bytes");
-        assert!(weight > 0.0 && weight < MOST, "{path}: {weight} bytes");
+        assert!(weight > 0.0 && weight < MAX_PAGE_BYTES, "{path}: {weight} bytes");
         assert_accessible(page, &format!("{who}{}", path.replace('/', "-"))).await;
         for link in text(page, LINKS).await.split_whitespace() {
             if known.insert(link.to_owned()) {
                 open.push(link.to_owned());
             }
         }
-        assert!(known.len() < 100, "the pages end: {known:?}");
+        assert!(known.len() < 100, "the number of pages is bounded: {known:?}");
     }
     known
 }
@@ -82,7 +82,7 @@ async fn every_linked_page_is_accessible_and_small() {
         heading(&page, "Sign in").await;
         sign_in(&page, email, &password).await;
         heading(&page, "Overview").await;
-        // Some pages are shown after a confirmation alone.
+        // Some pages are shown only after reauthentication.
         let factor = format!("{base}/portal/account/second-factor");
         browser.devtools("Page.navigate", json!({ "url": factor })).await;
         heading(&page, "Confirm it is you").await;

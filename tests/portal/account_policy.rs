@@ -1,4 +1,5 @@
-//! How long people stay signed in, what their team asks of them, and what they are told by mail.
+//! Expiry of sign-ins, a team's requirement of a second factor, and mails about changes of an
+//! account.
 
 use acceptance::{
     database::Kind,
@@ -8,8 +9,8 @@ use acceptance::{
 
 const ADA: &str = "ada@lender.example";
 const BOB: &str = "bob@lender.example";
-const PHRASE: &str = "nine teapots under glass";
-const FACTOR: &str = "/portal/account/second-factor";
+const PASSPHRASE: &str = "nine teapots under glass";
+const SECOND_FACTOR: &str = "/portal/account/second-factor";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sign_ins_expire_when_idle_and_at_their_maximum_age() {
@@ -49,17 +50,17 @@ async fn sign_ins_expire_when_idle_and_at_their_maximum_age() {
     }
 }
 
-/// Sets one-time codes up; what has to be done first is done.
+/// Sets up one-time codes, with the reauthentication that this requires.
 async fn set_up_codes(person: &PortalUser) {
-    assert_eq!(person.get(FACTOR).await.header("location"), "/portal/confirm");
+    assert_eq!(person.get(SECOND_FACTOR).await.header("location"), "/portal/confirm");
     assert_eq!(person.confirm(&[]).await.status, 303);
-    let page = person.get(FACTOR).await;
+    let page = person.get(SECOND_FACTOR).await;
     assert_eq!(page.status, 200);
     let secret = page.text.split_once("<code class=\"secret\">").unwrap().1;
     let code = code_at(secret.split('<').next().unwrap(), now());
     let fields = [("offer", page.after("name=\"offer\" value=\"")), ("code", code)];
     let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-    assert_eq!(person.fill(FACTOR, FACTOR, &fields).await.status, 200);
+    assert_eq!(person.fill(SECOND_FACTOR, SECOND_FACTOR, &fields).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -76,7 +77,7 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
     assert_eq!(ada.fill(members, require, &[("required", "on")]).await.status, 303);
     let token = bob.get("/portal/confirm").await.token();
     for path in ["/portal/overview", "/portal/keys", "/portal/account", members] {
-        assert_eq!(bob.get(path).await.header("location"), FACTOR, "{path}");
+        assert_eq!(bob.get(path).await.header("location"), SECOND_FACTOR, "{path}");
     }
     let fields = [
         ("label", "x"),
@@ -84,8 +85,12 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
         ("expiry", "never"),
         ("form_token", token.as_str()),
     ];
-    assert_eq!(bob.post("/portal/keys", &fields).await.header("location"), FACTOR);
-    assert_eq!(ada.get(members).await.header("location"), FACTOR, "who asked for it too");
+    assert_eq!(bob.post("/portal/keys", &fields).await.header("location"), SECOND_FACTOR);
+    assert_eq!(
+        ada.get(members).await.header("location"),
+        SECOND_FACTOR,
+        "the requirement applies to its author, too"
+    );
     for person in [&ada, &bob] {
         set_up_codes(person).await;
         assert_eq!(person.get("/portal/keys").await.status, 200);
@@ -105,10 +110,10 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
     for action in ["team.second-factor", "person.sign-out", "sign-in.confirm"] {
         assert!(log.contains(action), "{action}: {log}");
     }
-    // Operators, whatever their team says.
+    // Operators need a second factor whatever their team requires.
     assert_eq!(ada.fill(members, require, &[]).await.status, 303);
     let operator = signed_in(&deployment, "op@avouch.example", "operator").await;
-    assert_eq!(operator.get("/portal/approvals").await.header("location"), FACTOR);
+    assert_eq!(operator.get("/portal/approvals").await.header("location"), SECOND_FACTOR);
     let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
     assert_eq!(viewer.get("/portal/keys").await.status, 200);
 }
@@ -124,7 +129,7 @@ async fn account_changes_are_announced_by_mail() {
     set_up_codes(&ada).await;
     let told = mail_with(&deployment, ADA, "Two-factor authentication was set up").await;
     assert!(told.contains("127.0.0.1") && told.contains("/portal/account"), "{told}");
-    let fields = [("new", PHRASE)];
+    let fields = [("new", PASSPHRASE)];
     assert_eq!(ada.fill("/portal/account", "/portal/account/password", &fields).await.status, 200);
     mail_with(&deployment, ADA, "Your password was changed").await;
     let drop = "/portal/account/second-factor/drop";
@@ -132,8 +137,8 @@ async fn account_changes_are_announced_by_mail() {
     mail_with(&deployment, ADA, "One-time codes were turned off").await;
     let outbox = deployment.data().join("outbox");
     let mails = || std::fs::read_dir(&outbox).unwrap().count();
-    assert_eq!(mails(), 3, "none for the first browser, nor for the same once more");
-    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(mails(), 3, "no mail for the first browser, nor for the same one again");
+    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PASSPHRASE).await.status, 303);
     mail_with(&deployment, ADA, "New sign-in to your account").await;
     let entries = ada.get("/portal/audit").await.text;
     for part in ["sign-in.confirm", "new browser", "second-factor.drop", "password.change"] {

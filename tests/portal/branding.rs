@@ -1,4 +1,4 @@
-//! What a team looks like to its applicants: on their page, and in their mails.
+//! A team's brand on its applicants' pages and in their mails.
 
 use acceptance::{
     applicant::Applicant,
@@ -10,10 +10,10 @@ use acceptance::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-const HERE: &str = "/portal/branding";
+const BRANDING: &str = "/portal/branding";
 const LOGO: &str = "/portal/branding/logo";
 const OLGA: &str = "olga@lender.example";
-/// One pixel.
+/// A PNG of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const BUTTON: &str = "getComputedStyle(document.getElementById('start')).backgroundColor";
 
@@ -21,7 +21,7 @@ fn png() -> Vec<u8> {
     STANDARD.decode(PNG).unwrap()
 }
 
-/// A session whose link is mailed; answers its link.
+/// Creates a session whose link is mailed; returns the link.
 async fn invited(deployment: &Deployment, address: &str) -> String {
     let order = json!({ "notificationPlatformId": 1, "senderName": "Lender",
         "receiverData": { "email": address, "locale": "de" } });
@@ -37,8 +37,8 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     let mail = mail_with(&deployment, "plain@example.com", "background:#1f4fd8").await;
     assert!(!mail.contains("cid:logo"), "{mail}");
     let look = [("name", "Lender & <Sons>"), ("colour", "#A01050")];
-    assert_eq!(owner.fill(HERE, HERE, &look).await.status, 303);
-    assert_eq!(owner.upload(HERE, LOGO, &png()).await.status, 303);
+    assert_eq!(owner.fill(BRANDING, BRANDING, &look).await.status, 303);
+    assert_eq!(owner.upload(BRANDING, LOGO, &png()).await.status, 303);
 
     let link = invited(&deployment, "ada@example.com").await;
     let mail = mail_with(&deployment, "ada@example.com", "background:#a01050").await;
@@ -47,12 +47,16 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     }
     assert!(mail.contains("alt=\"Lender &amp; &lt;Sons&gt;\""), "{mail}");
 
-    // A session that was there before has it too: it is the same team.
+    // A session that existed before shows the brand, too: it belongs to the same team.
     for link in [&link, &plain] {
         let applicant = Applicant::visit(link).await;
         let page = applicant.top_level();
         page.until("the start", "document.getElementById('start')?.hidden === false").await;
-        assert_eq!(page.evaluate("document.documentElement.lang").await, "de", "as the mail");
+        assert_eq!(
+            page.evaluate("document.documentElement.lang").await,
+            "de",
+            "the language of the mail"
+        );
         let name = page.evaluate("document.getElementById('brand').textContent").await;
         assert_eq!(name, "Lender & <Sons>");
         assert_eq!(page.evaluate(BUTTON).await, "rgb(160, 16, 80)");
@@ -60,34 +64,34 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
         assert_accessible(&page, "the applicant's page").await;
         applicant.close().await;
     }
-    apart(&deployment, &owner, &link).await;
+    without_link_or_of_another_team(&deployment, &owner, &link).await;
 }
 
-/// Whoever has no link learns nothing, and other teams look like themselves.
-async fn apart(deployment: &Deployment, owner: &PortalUser, link: &str) {
-    let nobody = PortalUser::new("");
+/// The brand is not shown without a valid link, and not for other teams.
+async fn without_link_or_of_another_team(deployment: &Deployment, owner: &PortalUser, link: &str) {
+    let anonymous = PortalUser::new("");
     let (address, _) = link.split_once('?').unwrap();
     for link in [address.to_owned(), format!("{address}?token=made-up")] {
-        let page = nobody.get(&link).await;
+        let page = anonymous.get(&link).await;
         assert!(page.status == 200 && !page.text.contains("Sons"), "{}", page.text);
     }
     let logo = link.replace('?', "/logo?");
-    let shown = nobody.get(&logo).await;
+    let shown = anonymous.get(&logo).await;
     assert_eq!((shown.status, shown.header("content-type")), (200, "image/png"));
     assert_eq!(shown.header("x-content-type-options"), "nosniff");
-    assert_eq!(nobody.get(&logo.replace("token=", "token=x")).await.status, 404);
+    assert_eq!(anonymous.get(&logo.replace("token=", "token=x")).await.status, 404);
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let key = ["create-key", "--team", team.as_str().unwrap(), "--environment", "development"];
     let key = deployment.admin(&key)["apiKey"].as_str().unwrap().to_owned();
     let theirs = deployment.partner.with_key(Some(&key)).create(&json!({})).await;
     let theirs = theirs.at("/data/embedUrl").as_str().unwrap().to_owned();
-    assert!(!nobody.get(&theirs).await.text.contains("Sons"));
+    assert!(!anonymous.get(&theirs).await.text.contains("Sons"));
 
-    assert_eq!(owner.fill(HERE, "/portal/branding/logo/remove", &[]).await.status, 303);
-    assert_eq!(nobody.get(&logo).await.status, 404);
-    assert!(nobody.get(link).await.text.contains("Sons"), "the name stays");
-    assert_eq!(owner.fill(HERE, HERE, &[]).await.status, 303);
-    assert!(!nobody.get(link).await.text.contains("Sons"));
+    assert_eq!(owner.fill(BRANDING, "/portal/branding/logo/remove", &[]).await.status, 303);
+    assert_eq!(anonymous.get(&logo).await.status, 404);
+    assert!(anonymous.get(link).await.text.contains("Sons"), "the name stays");
+    assert_eq!(owner.fill(BRANDING, BRANDING, &[]).await.status, 303);
+    assert!(!anonymous.get(link).await.text.contains("Sons"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,11 +99,11 @@ async fn only_owners_change_a_brand_and_its_values_are_bounded() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let owner = signed_in(&deployment, "ada@lender.example", "owner").await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
-    for path in [HERE, "/portal/branding/logo/remove"] {
+    for path in [BRANDING, "/portal/branding/logo/remove"] {
         assert_eq!(member.fill("/portal/account", path, &[]).await.status, 403, "{path}");
     }
     assert_eq!(member.upload("/portal/account", LOGO, &png()).await.status, 403);
-    assert_eq!(member.get(HERE).await.status, 200);
+    assert_eq!(member.get(BRANDING).await.status, 200);
     for odd in [
         ("name", "a\r\nBcc: all@example.org"),
         ("name", &"é".repeat(61)),
@@ -107,15 +111,15 @@ async fn only_owners_change_a_brand_and_its_values_are_bounded() {
         ("colour", "#ffffff"),
         ("colour", "#000000;background:url(https://evil.example)"),
     ] {
-        assert_eq!(owner.fill(HERE, HERE, &[odd]).await.status, 422, "{odd:?}");
+        assert_eq!(owner.fill(BRANDING, BRANDING, &[odd]).await.status, 422, "{odd:?}");
     }
     let large = [png(), vec![0; 10_000]].concat();
     let huge = [png(), vec![0; 300_000]].concat();
     for odd in [&b""[..], b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"GIF89a", &large, &huge] {
-        assert_eq!(owner.upload(HERE, LOGO, odd).await.status, 422, "{} bytes", odd.len());
+        assert_eq!(owner.upload(BRANDING, LOGO, odd).await.status, 422, "{} bytes", odd.len());
     }
-    assert_eq!(owner.get(LOGO).await.status, 404, "nothing was kept");
-    // A form with a file comes from our own pages, too.
+    assert_eq!(owner.get(LOGO).await.status, 404, "no logo was stored");
+    // A form with a file is subject to the same origin checks.
     let body = "--edge\r\ncontent-disposition: form-data; name=\"logo\"\r\n\r\nx\r\n--edge--\r\n";
     let kind = ("content-type", "multipart/form-data; boundary=edge");
     for headers in
@@ -126,7 +130,7 @@ async fn only_owners_change_a_brand_and_its_values_are_bounded() {
     }
 
     let password = user(&deployment, &deployment.team, OLGA, "owner");
-    let browser = Applicant::visit(&format!("{}{HERE}", base(&deployment))).await;
+    let browser = Applicant::visit(&format!("{}{BRANDING}", base(&deployment))).await;
     let page = browser.top_level();
     sign_in(&page, OLGA, &password).await;
     heading(&page, "Branding").await;

@@ -1,4 +1,4 @@
-//! Forms that no page of ours sent.
+//! Cross-site request forgery: forms that no page of the portal sent are refused.
 
 use acceptance::{
     database::Kind,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
 
-/// Whatever changes something for somebody who is signed in.
+/// Returns every form that changes something for a signed-in user.
 fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> Vec<String> {
     let plain = [
         "/portal/webhooks",
@@ -60,7 +60,7 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
     plain.into_iter().map(str::to_owned).chain(named).collect()
 }
 
-/// What is sent before somebody is signed in.
+/// The forms that are sent before a user is signed in.
 const OUTSIDE: [&str; 5] = [
     "/portal/sign-in",
     "/portal/sign-in/code",
@@ -69,7 +69,7 @@ const OUTSIDE: [&str; 5] = [
     "/portal/password",
 ];
 
-/// Forms that come from elsewhere, or from nobody who is signed in, change nothing.
+/// Forms from other sites, and forms without a valid sign-in and token, change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forms_are_accepted_from_the_portals_own_pages_only() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -95,7 +95,7 @@ async fn forms_are_accepted_from_the_portals_own_pages_only() {
     let all = forms(session, hook, &delivery, bob, id);
     let known = || all.iter().map(String::as_str).chain(OUTSIDE);
     for pattern in routes("post") {
-        assert!(known().any(|path| fits(&pattern, path)), "{pattern} is tried by nobody");
+        assert!(known().any(|path| fits(&pattern, path)), "no case tries {pattern}");
     }
     for path in known() {
         assert!(routes("post").iter().any(|pattern| fits(pattern, path)), "{path} is no form's");
@@ -105,13 +105,13 @@ async fn forms_are_accepted_from_the_portals_own_pages_only() {
         for (why, token, headers) in [
             ("no token", None, &good[..]),
             ("an empty token", Some(""), &good[..]),
-            ("a token made up", Some(made_up().as_str()), &good[..]),
-            ("somebody else's token", Some(others.as_str()), &good[..]),
+            ("an invented token", Some(made_up().as_str()), &good[..]),
+            ("another user's token", Some(others.as_str()), &good[..]),
             ("another site", Some(token.as_str()), &[("sec-fetch-site", "cross-site")][..]),
-            ("a site beside", Some(token.as_str()), &[("sec-fetch-site", "same-site")][..]),
+            ("a sibling site", Some(token.as_str()), &[("sec-fetch-site", "same-site")][..]),
             ("another origin", Some(token.as_str()), &[("origin", "https://evil.example")][..]),
             ("no origin", Some(token.as_str()), &[("origin", "null")][..]),
-            ("no word of where from", Some(token.as_str()), &[][..]),
+            ("no origin header at all", Some(token.as_str()), &[][..]),
         ] {
             let mut fields =
                 vec![("label", "x"), ("environment", "development"), ("expiry", "never")];
@@ -120,18 +120,19 @@ async fn forms_are_accepted_from_the_portals_own_pages_only() {
             assert_eq!(answer.status, 403, "{path}: {why}");
         }
     }
-    assert_eq!(person.get("/portal/keys").await.text.matches("<tr>").count(), 2, "as before");
+    assert_eq!(person.get("/portal/keys").await.text.matches("<tr>").count(), 2, "unchanged");
     let after = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
-    assert_eq!(after, listed, "as before");
+    assert_eq!(after, listed, "unchanged");
     let elsewhere = [("origin", "https://evil.example")];
     let fields = [("email", ADA), ("password", "x"), ("link", "x"), ("new", "x")];
-    assert_eq!(deployment.session(session).await["status"], "CREATED", "as before");
+    assert_eq!(deployment.session(session).await["status"], "CREATED", "unchanged");
     for path in OUTSIDE {
         assert_eq!(person.post_from(path, &fields, &elsewhere).await.status, 403, "{path}");
     }
 }
 
-/// Who may change a webhook does not see the value of its header, and is not sent it either.
+/// A user who may change a webhook cannot read its header's value, and cannot have it sent to a
+/// host of theirs either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_header_is_not_sent_to_another_host() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -169,7 +170,7 @@ async fn a_webhook_header_is_not_sent_to_another_host() {
     assert_eq!(change("https://third.example/", "", "").await, 200);
     assert_eq!(listed()["header"], Value::Null);
     assert!(!member.get(&path).await.text.contains("sesame"));
-    // Nor does the log tell what may be a secret.
+    // The audit log contains no part of a URL or header that may be a secret.
     let fields = [("url", url), ("timeout", "9"), ("retries", "1")];
     assert_eq!(member.fill(&path, "/portal/webhooks", &fields).await.status, 200);
     let owner = signed_in(&deployment, "olga@lender.example", "owner").await;

@@ -1,4 +1,5 @@
-//! The portal as its people use it, in a real browser.
+//! The portal in a real browser: a first sign-in, keys, a second factor, the audit log, sessions,
+//! and pages without scripts.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
 
-/// From the first sign-in to a key that is revoked, by mouse and keyboard.
+/// Goes from the first sign-in to a revoked key by mouse and keyboard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -27,7 +28,7 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     sign_in(&page, ADA, "not this one, I think").await;
     page.until("a refusal", "document.querySelector('[role=alert]') !== null").await;
     assert_accessible(&page, "a refusal").await;
-    // The address that was entered is there still.
+    // The address that was entered is still in its field.
     enter(&page, "password", &password).await;
     page.click("button.primary").await;
     heading(&page, "Overview").await;
@@ -67,7 +68,7 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     .await;
     page.click("tbody tr:first-child details:nth-of-type(2) summary").await;
     page.click("tbody tr:first-child details:nth-of-type(2) button").await;
-    page.until("it is revoked", "document.querySelector('.state.revoked') !== null").await;
+    page.until("the key to be revoked", "document.querySelector('.state.revoked') !== null").await;
     assert_eq!(status_with(&deployment, &rotated).await, 401);
 
     let codes = second_factor(&page, &password).await;
@@ -84,15 +85,15 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     browser.close().await;
 }
 
-/// What a second factor consists of, as its owner writes it down.
+/// The second factor's secrets, as its owner would note them.
 struct Codes {
     secret: String,
-    /// One that was used already.
+    /// A code that was used already.
     used: String,
     recovery: Vec<Value>,
 }
 
-/// Sets one-time codes up.
+/// Sets up one-time codes.
 async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
@@ -124,10 +125,10 @@ async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     Codes { secret, used, recovery }
 }
 
-/// Signs out, and in with a code of either kind.
+/// Signs out, and signs in with a code of either kind.
 async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
     let recovery = codes.recovery[0].as_str().unwrap().to_uppercase();
-    // The code that set it up is used up; the next one is of the step after it.
+    // The code of the setup was used; the next one belongs to the next time step.
     for (wrong, right) in [
         (codes.used.clone(), code_at(&codes.secret, now() + 30)),
         ("abcd-efgh-ijkl-mnop".to_owned(), recovery),
@@ -145,7 +146,8 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
     }
 }
 
-/// The log says itself whether it was changed, and gives all that it takes to see for oneself.
+/// The audit log reports whether it was changed, and its export contains everything that is needed
+/// to verify it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_audit_log_is_exported_and_verified() {
     let deployment = Deployment::start(Kind::Postgres).await;
@@ -188,7 +190,7 @@ async fn the_audit_log_is_exported_and_verified() {
     assert!(verify().await.contains("Entry 2 does not follow"));
 }
 
-/// The same without any script, down to the key that works.
+/// Without scripts, the pages work up to a valid key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_work_without_scripts() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -206,11 +208,11 @@ async fn pages_work_without_scripts() {
     let key = text(&page, "document.getElementById('secret').value").await;
     assert_eq!(status_with(&deployment, &key).await, 200);
     let hidden = "document.querySelector('[data-copy]').hidden";
-    assert_eq!(page.evaluate(hidden).await, true, "what cannot work is not shown");
+    assert_eq!(page.evaluate(hidden).await, true, "a button that needs scripts is hidden");
     browser.close().await;
 }
 
-/// A session of the team's, from the list to its end, and what an onlooker may not do to it.
+/// A session goes from the list to its termination, which a viewer's role does not permit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_found_shown_and_terminated() {
     let deployment = Deployment::start(Kind::Postgres).await;

@@ -1,4 +1,4 @@
-//! Teams' own wordings of the mails that bring links: from a draft to what an applicant reads.
+//! Teams' own templates of the mails with links: from a draft to the mail that an applicant reads.
 
 use acceptance::{
     applicant::Applicant,
@@ -9,7 +9,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const HERE: &str = "/portal/templates";
+const TEMPLATES: &str = "/portal/templates";
 const SUBJECT: &str = "{{ sender }} asks about {{ platform }}";
 const BODY: &str = "# Good day{% if name %} {{ name }}{% endif %}\r\n\r\nWe are **curious**: \
     [Show us]({{ link }})\r\n\r\n- until {{ expires }}";
@@ -18,15 +18,15 @@ fn fields<'a>(name: &'a str, body: &'a str) -> [(&'a str, &'a str); 4] {
     [("name", name), ("language", "en"), ("subject", SUBJECT), ("body", body)]
 }
 
-/// Writes a draft down; answers its page.
-async fn drafted(member: &PortalUser, name: &str, body: &str) -> String {
-    let answer = member.fill(HERE, HERE, &fields(name, body)).await;
+/// Creates a draft; returns the path of its page.
+async fn create_draft(member: &PortalUser, name: &str, body: &str) -> String {
+    let answer = member.fill(TEMPLATES, TEMPLATES, &fields(name, body)).await;
     assert_eq!(answer.status, 303, "{}", answer.text);
     answer.header("location").to_owned()
 }
 
-/// Does a step with what the page shows.
-async fn does(person: &PortalUser, page: &str, step: &str) -> u16 {
+/// Submits a step's form with the revision that the page shows; returns the status.
+async fn submit_step(person: &PortalUser, page: &str, step: &str) -> u16 {
     let shown = person.get(page).await.text;
     let before = "name=\"revision\" value=\"";
     let revision = shown.split_once(before).map(|(_, rest)| rest.split('"').next().unwrap());
@@ -34,7 +34,7 @@ async fn does(person: &PortalUser, page: &str, step: &str) -> u16 {
     person.fill(page, &format!("{page}/{step}"), &[revision]).await.status
 }
 
-/// Somebody of another team who runs the deployment.
+/// Signs in an operator who belongs to another team.
 async fn operator(deployment: &Deployment) -> PortalUser {
     let team = deployment.admin(&["create-team", "Operators"])["teamId"].clone();
     let password = user(deployment, team.as_str().unwrap(), "op@avouch.example", "operator");
@@ -56,15 +56,15 @@ async fn an_approved_template_is_used_for_mail() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
     let operator = operator(&deployment).await;
-    let page = drafted(&member, "Curious", "Nothing to click, {{ password }}").await;
+    let page = create_draft(&member, "Curious", "Nothing to click, {{ password }}").await;
     let id = number(&page);
     let refused = member.get(&page).await;
     assert!(refused.text.contains("`password` is not known"), "{}", refused.text);
-    assert_eq!(does(&member, &page, "submit").await, 422, "it has flaws");
+    assert_eq!(submit_step(&member, &page, "submit").await, 422, "the draft has errors");
     assert_eq!(member.fill(&page, &page, &fields("Curious", BODY)).await.status, 303);
-    assert_eq!(does(&member, &page, "submit").await, 303);
+    assert_eq!(submit_step(&member, &page, "submit").await, 303);
     assert_eq!(member.fill(&page, &page, &fields("Other", BODY)).await.status, 422);
-    assert_eq!(lookup(&deployment).await, json!([]), "nobody has read it");
+    assert_eq!(lookup(&deployment).await, json!([]), "a submitted template is not listed");
     let named = |id: i64, address: &str| {
         json!({ "emailTemplateId": id, "notificationPlatformId": 1, "senderName": "Lender",
             "receiverData": { "email": address, "name": "<b>Ada</b>" } })
@@ -74,19 +74,19 @@ async fn an_approved_template_is_used_for_mail() {
     let message = said.body["message"].as_str().unwrap_or_default();
     assert!(said.status == 400 && message.contains("emailTemplateId"), "{}", said.body);
 
-    // What is approved is what was read.
+    // The revision that is approved is the one that was read.
     let read = operator.get(&page).await;
     assert!(read.text.contains("We are **curious**"), "{}", read.text);
-    assert_eq!(does(&member, &page, "withdraw").await, 303);
+    assert_eq!(submit_step(&member, &page, "withdraw").await, 303);
     let other = BODY.replace("curious", "greedy");
     assert_eq!(member.fill(&page, &page, &fields("Curious", &other)).await.status, 303);
-    assert_eq!(does(&member, &page, "submit").await, 303);
+    assert_eq!(submit_step(&member, &page, "submit").await, 303);
     let old = [("revision", "2")];
     let approve = format!("{page}/approve");
     assert_eq!(operator.fill("/portal/approvals", &approve, &old).await.status, 422);
     assert_eq!(lookup(&deployment).await, json!([]));
     assert!(operator.get("/portal/approvals").await.text.contains("Curious"));
-    assert_eq!(does(&operator, &page, "approve").await, 303);
+    assert_eq!(submit_step(&operator, &page, "approve").await, 303);
     let expected = json!([{ "id": id, "type": "SESSION_LINK", "name": "Curious",
         "subject": SUBJECT, "status": "APPROVED" }]);
     assert_eq!(lookup(&deployment).await, expected);
@@ -100,10 +100,14 @@ async fn an_approved_template_is_used_for_mail() {
     falls_back(&deployment, &member, &page, &named).await;
     let log = std::fs::read_to_string(deployment.log()).unwrap();
     assert!(log.contains("DEBUG"), "{log}");
-    assert!(!log.contains("with parameters"), "a statement's parameters are contacts and hashes");
+    assert!(
+        !log.contains("with parameters"),
+        "statement parameters, which contain contacts and hashes, are not logged"
+    );
 }
 
-/// Without a template named, the team's default in the receiver's language, and then ours.
+/// Without a named template, the team's default in the recipient's language is used, and otherwise
+/// the built-in mail.
 async fn falls_back(
     deployment: &Deployment,
     member: &PortalUser,
@@ -133,7 +137,7 @@ async fn falls_back(
     assert_eq!(send("five@lender.example", "en", None).await, 201);
     mail_with(deployment, "five@lender.example", ours).await;
 
-    // A template stands for itself alone: another team's is not there, nor one that is gone.
+    // A named template has no substitute: one of another team, or a removed one, is refused.
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let key = ["create-key", "--team", team.as_str().unwrap(), "--environment", "development"];
     let key = deployment.admin(&key)["apiKey"].as_str().unwrap().to_owned();
@@ -155,8 +159,8 @@ async fn templates_belong_to_their_team_and_approval_to_operators() {
     let password = user(&deployment, team.as_str().unwrap(), "mal@other.example", "owner");
     let stranger = PortalUser::new(&base(&deployment));
     stranger.sign_in("mal@other.example", &password).await;
-    let page = drafted(&member, "<b>Curious</b>", BODY).await;
-    let list = member.get(HERE).await.text;
+    let page = create_draft(&member, "<b>Curious</b>", BODY).await;
+    let list = member.get(TEMPLATES).await.text;
     assert!(list.contains("&lt;b&gt;Curious") && !list.contains("<b>"), "{list}");
     assert_eq!(viewer.get(&page).await.status, 200);
     let paths = ["submit", "withdraw", "default", "remove", "approve", "reject"];
@@ -169,19 +173,23 @@ async fn templates_belong_to_their_team_and_approval_to_operators() {
         assert_eq!(status, 403, "{path}");
         let status = stranger.fill("/portal/account", path, &change).await.status;
         assert_eq!(status, if decides { 403 } else { 404 }, "{path}");
-        // Operators see what waits for them, and write in nobody's name.
+        // Operators read submitted templates, and change none.
         assert_eq!(operator.fill("/portal/account", path, &change).await.status, 404, "{path}");
     }
-    assert_eq!(viewer.fill("/portal/account", HERE, &change).await.status, 403);
+    assert_eq!(viewer.fill("/portal/account", TEMPLATES, &change).await.status, 403);
     for path in [page.clone(), format!("{page}/preview")] {
         assert_eq!(stranger.get(&path).await.status, 404);
-        assert_eq!(operator.get(&path).await.status, 404, "a draft is its team's");
+        assert_eq!(operator.get(&path).await.status, 404, "only its team sees a draft");
     }
     assert_eq!(stranger.get("/portal/approvals").await.status, 403);
-    assert_eq!(does(&member, &page, "submit").await, 303);
+    assert_eq!(submit_step(&member, &page, "submit").await, 303);
     assert_eq!(operator.get(&page).await.status, 200);
     for step in ["approve", "reject"] {
-        assert_eq!(does(&member, &page, step).await, 403, "its own team decides nothing");
+        assert_eq!(
+            submit_step(&member, &page, step).await,
+            403,
+            "a team does not approve its own templates"
+        );
     }
     by_commands(&deployment, &member, &page).await;
     let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
@@ -191,7 +199,7 @@ async fn templates_belong_to_their_team_and_approval_to_operators() {
     }
 }
 
-/// The same decisions, by whoever runs the deployment from a shell.
+/// An operator makes the same decisions by commands.
 async fn by_commands(deployment: &Deployment, member: &PortalUser, page: &str) {
     let id = number(page).to_string();
     let waiting = deployment.admin(&["list-templates"]);
@@ -200,19 +208,19 @@ async fn by_commands(deployment: &Deployment, member: &PortalUser, page: &str) {
     deployment.admin(&reject);
     assert!(member.get(page).await.text.contains("Too curious."));
     assert_eq!(member.fill(page, page, &fields("Calm", BODY)).await.status, 303);
-    assert_eq!(does(member, page, "submit").await, 303);
+    assert_eq!(submit_step(member, page, "submit").await, 303);
     deployment.admin(&["approve-template", &id, "--revision", "2"]);
     let listed = deployment.admin(&["list-templates", "--team", &deployment.team]);
     assert_eq!(listed["templates"][0]["status"], "APPROVED", "{listed}");
 }
 
-/// The pages in a browser; and the mail in its frame runs and fetches nothing.
+/// The pages work in a browser, and the mail in its frame executes and fetches nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_template_is_previewed_before_it_is_submitted() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let email = "olga@lender.example";
     let password = user(&deployment, &deployment.team, email, "operator");
-    let browser = Applicant::visit(&format!("{}{HERE}", base(&deployment))).await;
+    let browser = Applicant::visit(&format!("{}{TEMPLATES}", base(&deployment))).await;
     let page = browser.top_level();
     sign_in(&page, email, &password).await;
     heading(&page, "E-mail templates").await;
@@ -225,7 +233,11 @@ async fn a_template_is_previewed_before_it_is_submitted() {
     page.until("the mail in its frame", framed).await;
     assert_accessible(&page, "a template").await;
     page.click("form[action$='/submit'] button").await;
-    page.until("it waits", "document.querySelector('.state.submitted') !== null").await;
+    page.until(
+        "the template to be submitted",
+        "document.querySelector('.state.submitted') !== null",
+    )
+    .await;
     assert_accessible(&page, "a submitted template").await;
     page.click("nav a[href='/portal/approvals']").await;
     heading(&page, "To be approved").await;

@@ -1,4 +1,4 @@
-//! Who is in a team, and the links by which people choose a password.
+//! Members of a team, and the links by which users choose a password.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use acceptance::{
 
 const ADA: &str = "ada@lender.example";
 const EVE: &str = "eve@lender.example";
-const PHRASE: &str = "nine teapots under glass";
-const SOON: Duration = Duration::from_secs(40);
+const PASSPHRASE: &str = "nine teapots under glass";
+const TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Links come to an end, and people come and go; nobody reaches above themselves.
+/// Invitation links expire, roles change and members are removed; no user acts above their own
+/// role.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn owners_invite_change_and_remove_members() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -23,7 +24,7 @@ async fn owners_invite_change_and_remove_members() {
     let (members, fields) = ("/portal/members", [("email", ADA), ("role", "owner")]);
     assert_eq!(member.fill(members, members, &fields).await.status, 403);
     let mighty = [("email", ADA), ("role", "operator")];
-    assert_eq!(owner.fill(members, members, &mighty).await.status, 403, "above themselves");
+    assert_eq!(owner.fill(members, members, &mighty).await.status, 403, "a role above their own");
     for odd in ["", "ada", "ada@lender", "a@b.c\r\nBcc: all@example.org", "bob@lender.example"] {
         let fields = [("email", odd), ("role", "member")];
         assert_eq!(owner.fill(members, members, &fields).await.status, 422, "{odd}");
@@ -31,7 +32,7 @@ async fn owners_invite_change_and_remove_members() {
     assert_eq!(owner.fill(members, members, &fields).await.status, 303);
     let first = mailed_link(&deployment, ADA).await;
     let path = |link: &str| link.strip_prefix(&base(&deployment)).unwrap().to_owned();
-    // Whatever reads mails before people do changes nothing.
+    // Mail scanners that open the link change nothing.
     for _ in 0..20 {
         assert_eq!(member.get(&path(&first)).await.status, 200);
     }
@@ -42,58 +43,63 @@ async fn owners_invite_change_and_remove_members() {
         who.fill(members, &format!("{members}/{id}/{what}"), &[("role", role)]).await.status
     };
     assert_eq!(act(&owner, "invite", "").await, 303);
-    let second = eventually("another link", SOON, async || {
+    let second = eventually("another link", TIMEOUT, async || {
         Some(mailed_link(&deployment, ADA).await).filter(|link| *link != first)
     })
     .await;
-    assert_eq!(member.get(&path(&first)).await.status, 404, "the one before");
+    assert_eq!(member.get(&path(&first)).await.status, 404, "the earlier one");
     let token = second.split_once("link=").unwrap().1;
     let choose = async |link: &str, new: &str| {
         let fields = [("link", link), ("new", new)];
         PortalUser::new(&base(&deployment)).post("/portal/password", &fields).await
     };
     assert_eq!(choose(token, "short").await.status, 422);
-    assert_eq!(choose("made.up", PHRASE).await.status, 404);
-    assert_eq!(choose(token, PHRASE).await.status, 200);
-    assert_eq!(choose(token, PHRASE).await.status, 404, "once");
+    assert_eq!(choose("made.up", PASSPHRASE).await.status, 404);
+    assert_eq!(choose(token, PASSPHRASE).await.status, 200);
+    assert_eq!(choose(token, PASSPHRASE).await.status, 404, "once");
     let ada = PortalUser::new(&base(&deployment));
-    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(ada.sign_in(ADA, PASSPHRASE).await.status, 303);
 
     assert_eq!(act(&member, "role", "viewer").await, 403);
     assert_eq!(act(&owner, "role", "operator").await, 403);
     assert_eq!(act(&owner, "role", "viewer").await, 303);
-    assert_eq!(ada.get("/portal/audit").await.status, 403, "from the next request on");
+    assert_eq!(ada.get("/portal/audit").await.status, 403, "with the next request");
     assert_eq!(act(&owner, "remove", "").await, 303);
     assert_eq!(ada.get("/portal/keys").await.status, 303, "signed out at once");
-    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 422);
+    assert_eq!(ada.sign_in(ADA, PASSPHRASE).await.status, 422);
     let text = owner.get(members).await.text;
     let own = text.rsplit("/portal/members/").find(|part| part.contains("olga@")).unwrap();
     let own = format!("{members}/{}/remove", own.split('/').next().unwrap());
-    assert_eq!(owner.fill(members, &own, &[]).await.status, 422, "the last owner stays");
+    assert_eq!(
+        owner.fill(members, &own, &[]).await.status,
+        422,
+        "the last owner cannot be removed"
+    );
 }
 
-/// A link for who forgot their password; and what an address says of itself to strangers: nothing.
+/// A user who forgot the password gets a link; the response does not reveal whether an address has
+/// an account.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let before = signed_in(&deployment, ADA, "member").await;
-    let nobody = PortalUser::new(&base(&deployment));
-    assert!(nobody.get("/portal/sign-in").await.text.contains("/portal/forgot"));
-    let ask = async |email: &str| nobody.post("/portal/forgot", &[("email", email)]).await;
+    let anonymous = PortalUser::new(&base(&deployment));
+    assert!(anonymous.get("/portal/sign-in").await.text.contains("/portal/forgot"));
+    let ask = async |email: &str| anonymous.post("/portal/forgot", &[("email", email)]).await;
     let known = ask(ADA).await;
     let unknown = ask("eve@lender.example").await;
     assert_eq!((known.status, unknown.status), (200, 200));
     assert_eq!(known.text.replace(ADA, ""), unknown.text.replace("eve@lender.example", ""));
     let link = mailed_link(&deployment, ADA).await;
     let outbox = deployment.data().join("outbox");
-    assert_eq!(std::fs::read_dir(&outbox).unwrap().count(), 1, "none to nobody");
-    // Wherever a request says that it goes, links lead to the deployment's own address.
+    assert_eq!(std::fs::read_dir(&outbox).unwrap().count(), 1, "no mail to an unknown address");
+    // Links lead to the deployment's own address whatever host a request names.
     let ours = base(&deployment);
     let headers = [("origin", ours.as_str()), ("sec-fetch-site", "same-origin")];
     let poisoned = [&headers[..], &[("x-forwarded-host", "evil.example")]].concat();
     let fields = [("email", ADA)];
-    assert_eq!(nobody.post_from("/portal/forgot", &fields, &poisoned).await.status, 200);
-    let second = eventually("another link", SOON, async || {
+    assert_eq!(anonymous.post_from("/portal/forgot", &fields, &poisoned).await.status, 200);
+    let second = eventually("another link", TIMEOUT, async || {
         Some(mailed_link(&deployment, ADA).await).filter(|second| *second != link)
     })
     .await;
@@ -107,15 +113,15 @@ async fn a_forgotten_password_is_reset_by_a_mailed_link() {
     };
     assert_eq!(statuses("mal@lender.example").await, [200, 200, 200, 200, 200, 429]);
     let token = second.split_once("link=").unwrap().1;
-    let fields = [("link", token), ("new", PHRASE)];
-    assert_eq!(nobody.post("/portal/password", &fields).await.status, 200);
+    let fields = [("link", token), ("new", PASSPHRASE)];
+    assert_eq!(anonymous.post("/portal/password", &fields).await.status, 200);
     assert_eq!(before.get("/portal/keys").await.status, 303, "signed out");
-    assert_eq!(nobody.sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(anonymous.sign_in(ADA, PASSPHRASE).await.status, 303);
     let log = std::fs::read_to_string(deployment.log()).unwrap();
     assert!(!log.contains(token), "a link is in no log");
 }
 
-/// An owner invites an address that another team has, and one that nobody has.
+/// An owner invites an address that belongs to another team, and one that has no account.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invitation_reveals_nothing_about_other_teams() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -132,7 +138,7 @@ async fn an_invitation_reveals_nothing_about_other_teams() {
     let (taken, free) = (invite(ADA).await, invite(EVE).await);
     assert_eq!(taken, free);
     assert_eq!(taken.0, 303);
-    // What the list says of the two, but for their names.
+    // The row of the list about each of the two, without their names.
     let row = async |email: &str| {
         let page = mal.get(members).await.text;
         let row = page.split("<tr>").find(|row| row.contains(email)).unwrap().to_owned();
@@ -142,7 +148,7 @@ async fn an_invitation_reveals_nothing_about_other_teams() {
     let (told, known) = (mail_with(&deployment, ADA, "account in another team").await, ADA);
     assert!(!told.contains("/portal/password"), "{told}");
     mailed_link(&deployment, EVE).await;
-    let same = eventually("the same", SOON, async || {
+    let same = eventually("the same", TIMEOUT, async || {
         let (one, other) = (row(known).await, row(EVE).await);
         (one.0 == other.0 && one.0.contains("sent,")).then_some((one.1, other.1))
     });
@@ -160,7 +166,7 @@ async fn an_invitation_reveals_nothing_about_other_teams() {
         };
         assert_eq!(act(&shadow).await, act(&eve).await, "{what}");
     }
-    // Ada is where she was; once she is not, the invitation is hers.
+    // Ada stays in her team; once she is removed from it, the invitation becomes valid.
     assert_eq!(ada.get("/portal/keys").await.status, 200);
     let owner = signed_in(&deployment, "olga@lender.example", "owner").await;
     let page = owner.get(members).await.text;
@@ -170,13 +176,13 @@ async fn an_invitation_reveals_nothing_about_other_teams() {
     let again = format!("{members}/{shadow}/invite");
     assert_eq!(mal.fill(members, &again, &[]).await.status, 303);
     let link = mailed_link(&deployment, ADA).await;
-    let fields = [("link", link.split_once("link=").unwrap().1), ("new", PHRASE)];
+    let fields = [("link", link.split_once("link=").unwrap().1), ("new", PASSPHRASE)];
     assert_eq!(ada.post("/portal/password", &fields).await.status, 200);
-    assert_eq!(ada.sign_in(ADA, PHRASE).await.status, 303);
+    assert_eq!(ada.sign_in(ADA, PASSPHRASE).await.status, 303);
     assert!(ada.get("/portal/overview").await.text.contains("Another"));
 }
 
-/// A page without its moments.
+/// Removes the times from a page.
 fn timeless(page: &str) -> String {
     page.split("<time")
         .map(|part| part.split_once("</time>").map_or(part, |(_, rest)| rest))

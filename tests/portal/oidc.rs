@@ -1,4 +1,4 @@
-//! Signing in to the portal at a provider of identities, with a real one.
+//! Signing in to the portal with a real OpenID Connect provider.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -46,10 +46,10 @@ impl Drop for Provider {
     }
 }
 
-/// A deployment with a provider, and one person in its team.
+/// Starts a deployment with a provider and one user in its team.
 async fn deployment(kind: Kind) -> (Deployment, Provider) {
     let mut deployment = Deployment::prepare(kind).await;
-    // Another host than the provider's: they share no cookies.
+    // The deployment has another host name than the provider, so that they share no cookies.
     let port = base(&deployment).rsplit_once(':').unwrap().1.to_owned();
     deployment.set("AVOUCH_PUBLIC_URL", format!("http://localhost:{port}"));
     let provider = Provider::start(&format!("{}/portal/sign-in/back", base(&deployment))).await;
@@ -62,8 +62,8 @@ async fn deployment(kind: Kind) -> (Deployment, Provider) {
     (deployment, provider)
 }
 
-/// Goes to the provider from a page of the portal's, and comes back as somebody.
-async fn come_back_as(browser: &Applicant, deployment: &Deployment, name: &str) {
+/// Goes from a page of the portal to the provider, and returns signed in there under this name.
+async fn sign_in_at_provider(browser: &Applicant, deployment: &Deployment, name: &str) {
     let page = browser.top_level();
     let keys = format!("{}/portal/keys", base(deployment));
     browser.devtools("Network.clearBrowserCookies", json!({})).await;
@@ -73,14 +73,14 @@ async fn come_back_as(browser: &Applicant, deployment: &Deployment, name: &str) 
     answer_provider(browser, deployment, name).await;
 }
 
-/// Says at the provider that one is somebody, and comes back.
+/// Signs in at the provider under this name, and returns to the portal.
 async fn answer_provider(browser: &Applicant, deployment: &Deployment, name: &str) {
     let page = browser.top_level();
     page.until("the provider", "document.querySelector('input[name=login]') !== null").await;
     fill(browser, &page, "login", name).await;
     fill(browser, &page, "password", "whatever").await;
     page.click("button[type=submit]").await;
-    // It asks once whether the portal may know who somebody is.
+    // The provider asks once for consent to the requested claims.
     let consent = "document.querySelector('input[name=prompt][value=consent]') !== null";
     let back = format!("location.origin === '{}'", base(deployment));
     page.until("the provider's question", &format!("{consent} || {back}")).await;
@@ -112,23 +112,23 @@ async fn a_user_signs_in_with_an_identity_provider() {
     let shown = text(&page, "document.querySelector('a.button').textContent").await;
     assert_eq!(shown, "Sign in with Lender & Sons");
 
-    come_back_as(&browser, &deployment, "ada").await;
-    // On to where they wanted.
+    sign_in_at_provider(&browser, &deployment, "ada").await;
+    // The portal continues to the page that was requested first.
     heading(&page, "API keys").await;
     let whose = "document.body.textContent.includes('ada@lender.example')";
     assert_eq!(page.evaluate(whose).await, true);
-    // Once more, by the provider's name for them now.
-    come_back_as(&browser, &deployment, "ada").await;
+    // The second sign-in is recognised by the provider's subject for the user.
+    sign_in_at_provider(&browser, &deployment, "ada").await;
     heading(&page, "API keys").await;
 
-    come_back_as(&browser, &deployment, "nobody").await;
+    sign_in_at_provider(&browser, &deployment, "nobody").await;
     is_refused(&page, "ask an owner of your team").await;
     user(&deployment, &deployment.team, EVE, "viewer");
-    come_back_as(&browser, &deployment, "mallory").await;
+    sign_in_at_provider(&browser, &deployment, "mallory").await;
     is_refused(&page, "was not confirmed").await;
-    come_back_as(&browser, &deployment, "successor").await;
+    sign_in_at_provider(&browser, &deployment, "successor").await;
     is_refused(&page, "ask an owner of your team").await;
-    come_back_as(&browser, &deployment, "eve").await;
+    sign_in_at_provider(&browser, &deployment, "eve").await;
     heading(&page, "API keys").await;
     browser.close().await;
 }
@@ -138,11 +138,11 @@ async fn a_second_factor_is_still_required_after_the_provider() {
     let (deployment, _provider) = deployment(Kind::Sqlite).await;
     let browser = Applicant::visit(&format!("{}/portal", base(&deployment))).await;
     let page = browser.top_level();
-    come_back_as(&browser, &deployment, "ada").await;
+    sign_in_at_provider(&browser, &deployment, "ada").await;
     heading(&page, "API keys").await;
     page.click("nav a[href='/portal/account']").await;
     heading(&page, "Your account").await;
-    // A sign-in there may be hours old: the provider asks anew before a change.
+    // A sign-in at the provider may be hours old: it asks again before a change.
     page.click("a[href='/portal/account/second-factor']").await;
     heading(&page, "Confirm it is you").await;
     assert_accessible(&page, "a confirmation at the provider").await;
@@ -153,7 +153,7 @@ async fn a_second_factor_is_still_required_after_the_provider() {
     enter(&page, "code", &code_at(&secret, now())).await;
     page.click("button.primary").await;
     heading(&page, "Recovery codes").await;
-    come_back_as(&browser, &deployment, "ada").await;
+    sign_in_at_provider(&browser, &deployment, "ada").await;
     heading(&page, "Confirm it is you").await;
     enter(&page, "code", &code_at(&secret, now() + 30)).await;
     page.click("form:not([data-passkey]) button").await;
@@ -165,7 +165,7 @@ async fn a_second_factor_is_still_required_after_the_provider() {
 async fn a_forged_callback_signs_no_user_in() {
     let (deployment, provider) = deployment(Kind::Sqlite).await;
     let person = PortalUser::new(&base(&deployment));
-    // What somebody else began, and what nobody did.
+    // Callbacks for a sign-in that another browser, or none, has started.
     for link in ["", "?state=x&code=y", "?error=access_denied&state=x", "?code=%00&state=%ff"] {
         let back = person.get(&format!("/portal/sign-in/back{link}")).await;
         assert!(back.status >= 400 && person.cookie().is_none(), "{link}: {}", back.status);
@@ -175,7 +175,7 @@ async fn a_forged_callback_signs_no_user_in() {
     assert!(location.starts_with(&format!("http://127.0.0.1:{}/auth?", provider.port)));
     assert!(!location.contains("evil"), "{location}");
     let state = location.split("state=").nth(1).unwrap().split('&').next().unwrap();
-    // A code that the provider does not know; then with another's browser.
+    // A code that the provider did not issue; then the same from another browser.
     for other in [&person, &PortalUser::new(&base(&deployment))] {
         let back = other.get(&format!("/portal/sign-in/back?code=made-up&state={state}")).await;
         assert!(back.status >= 400 && other.cookie().unwrap_or_default().is_empty());

@@ -1,5 +1,4 @@
-//! A new owner's first hour, in a real browser: from the mail that invites them to a webhook that
-//! tells of a session.
+//! A new owner in a real browser: from the invitation mail to the delivered webhook of a session.
 
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use acceptance::{
 use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
-const PHRASE: &str = "nine teapots under glass";
-const SOON: Duration = Duration::from_secs(40);
+const PASSPHRASE: &str = "nine teapots under glass";
+const TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Waits until something on the page is so.
+/// Waits until a condition holds on the loaded page.
 async fn until(page: &Embed<'_>, what: &str, condition: &str) {
     page.until(what, &format!("document.readyState === 'complete' && ({condition})")).await;
 }
@@ -29,8 +28,8 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.run().await;
-    let receiver = Endpoint::start(|arrival| {
-        if arrival.path == "/hook" { Reply::Status(200) } else { Reply::Status(500) }
+    let endpoint = Endpoint::start(|attempt| {
+        if attempt.path == "/hook" { Reply::Status(200) } else { Reply::Status(500) }
     })
     .await;
     let operator = signed_in(&deployment, "olga@avouch.example", "operator").await;
@@ -39,16 +38,16 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
 
     let browser = Applicant::visit(&mailed_link(&deployment, ADA).await).await;
     let page = browser.top_level();
-    come_in(&page).await;
+    first_sign_in(&page).await;
     let key = make_key(&page, &deployment).await;
-    let secret = make_webhook(&page, &receiver).await;
-    send_a_test(&page, &receiver, &secret).await;
+    let secret = make_webhook(&page, &endpoint).await;
+    send_a_test(&page, &endpoint, &secret).await;
     let session = play(&deployment, &key).await;
-    eventually("the delivery", SOON, async || (receiver.count() > 0).then_some(())).await;
-    let arrival = receiver.take().remove(0);
-    assert_eq!(arrival.field("sessionId"), session);
-    assert!(arrival.signed_with(&secret) && arrival.header("x-lender") == "sesame");
-    look_at_the_session(&page, &session).await;
+    eventually("the delivery", TIMEOUT, async || (endpoint.count() > 0).then_some(())).await;
+    let attempt = endpoint.take().remove(0);
+    assert_eq!(attempt.field("sessionId"), session);
+    assert!(attempt.signed_with(&secret) && attempt.header("x-lender") == "sesame");
+    inspect_session(&page, &session).await;
 
     page.click("nav a[href='/portal/keys']").await;
     heading(&page, "API keys").await;
@@ -62,40 +61,41 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     heading(&page, "API keys").await;
     page.click("tbody tr:first-child details:nth-of-type(2) summary").await;
     page.click("tbody tr:first-child details:nth-of-type(2) button").await;
-    until(&page, "it is revoked", "document.querySelector('.state.revoked') !== null").await;
+    until(&page, "the key to be revoked", "document.querySelector('.state.revoked') !== null")
+        .await;
     assert_eq!(status_with(&deployment, &rotated).await, 401);
     browser.close().await;
 }
 
-/// Chooses a password, signs in, and sets one-time codes up.
-async fn come_in(page: &Embed<'_>) {
+/// Chooses a password, signs in, and sets up one-time codes.
+async fn first_sign_in(page: &Embed<'_>) {
     heading(page, "Welcome").await;
     assert_accessible(page, "an invitation").await;
     enter(page, "new", "passwordpassword").await;
     page.click("button.primary").await;
     until(page, "a refusal", "document.querySelector('[role=alert]') !== null").await;
-    enter(page, "new", PHRASE).await;
+    enter(page, "new", PASSPHRASE).await;
     page.click("button.primary").await;
     heading(page, "Sign in").await;
     assert_accessible(page, "a password was chosen").await;
     assert_eq!(text(page, "document.getElementById('email').value").await, ADA);
-    enter(page, "password", PHRASE).await;
+    enter(page, "password", PASSPHRASE).await;
     page.click("button.primary").await;
     heading(page, "Overview").await;
 
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
     page.click("a.primary").await;
-    confirm(page, PHRASE).await;
+    confirm(page, PASSPHRASE).await;
     heading(page, "One-time codes").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;
     enter(page, "code", &code_at(&secret, now())).await;
     page.click("button.primary").await;
     heading(page, "Recovery codes").await;
     page.click("header button").await;
-    sign_in(page, ADA, PHRASE).await;
+    sign_in(page, ADA, PASSPHRASE).await;
     heading(page, "Confirm it is you").await;
-    // Each step's code works once; the next one's is taken early.
+    // Each time step's code works once; the next step's is accepted early.
     enter(page, "code", &code_at(&secret, now() + 30)).await;
     page.click("button.primary").await;
     heading(page, "Overview").await;
@@ -115,8 +115,8 @@ async fn make_key(page: &Embed<'_>, deployment: &Deployment) -> String {
     key
 }
 
-/// Makes a webhook for the new key alone; answers its secret.
-async fn make_webhook(page: &Embed<'_>, receiver: &Endpoint) -> String {
+/// Creates a webhook for the new key only; returns its secret.
+async fn make_webhook(page: &Embed<'_>, endpoint: &Endpoint) -> String {
     page.click("nav a[href='/portal/webhooks']").await;
     heading(page, "Webhooks").await;
     assert_accessible(page, "webhooks").await;
@@ -129,9 +129,9 @@ async fn make_webhook(page: &Embed<'_>, receiver: &Endpoint) -> String {
     assert_accessible(page, "a webhook that is refused").await;
     assert_eq!(text(page, "document.getElementById('header-name').value").await, "x-lender");
     let kept = "document.querySelector('fieldset p:nth-of-type(2) input').checked";
-    assert_eq!(page.evaluate(kept).await, true, "what was chosen is chosen still");
+    assert_eq!(page.evaluate(kept).await, true, "the choice is kept");
     page.evaluate("document.getElementById('url').value = ''").await;
-    enter(page, "url", &receiver.url("dead")).await;
+    enter(page, "url", &endpoint.url("dead")).await;
     enter(page, "header-value", "sesame").await;
     page.click("main .primary").await;
     heading(page, "Your new webhook").await;
@@ -146,8 +146,8 @@ async fn make_webhook(page: &Embed<'_>, receiver: &Endpoint) -> String {
     secret
 }
 
-/// A test that is refused is seen as such without a look from outside; one is sent where it is taken.
-async fn send_a_test(page: &Embed<'_>, receiver: &Endpoint, secret: &str) {
+/// A refused test delivery shows its cause on the page; after the URL is corrected it is delivered.
+async fn send_a_test(page: &Embed<'_>, endpoint: &Endpoint, secret: &str) {
     page.click(".actions .primary").await;
     heading(page, "Delivery").await;
     until(page, "its end", "document.querySelector('.state.exhausted') !== null").await;
@@ -160,20 +160,20 @@ async fn send_a_test(page: &Embed<'_>, receiver: &Endpoint, secret: &str) {
     heading(page, "Webhook").await;
     page.click("main details summary").await;
     page.evaluate("document.getElementById('url').value = ''").await;
-    enter(page, "url", &receiver.url("hook")).await;
+    enter(page, "url", &endpoint.url("hook")).await;
     page.click("main details[open] .primary").await;
     until(page, "the change", "document.querySelector('.done') !== null").await;
-    let _ = receiver.take();
+    let _ = endpoint.take();
     page.click("main section tbody a").await;
     heading(page, "Delivery").await;
     page.click("main > form button").await;
     until(page, "its end", "document.querySelector('.state.delivered') !== null").await;
     assert_eq!(page.evaluate("document.querySelectorAll('article').length").await, 2);
-    let arrival = receiver.take().remove(0);
-    assert!(arrival.signed_with(secret) && arrival.header("x-lender") == "sesame", "kept");
+    let attempt = endpoint.take().remove(0);
+    assert!(attempt.signed_with(secret) && attempt.header("x-lender") == "sesame", "kept");
 }
 
-/// Plays a session of the new key that fails; its identifier.
+/// Plays a session of the new key that fails; returns its identifier.
 async fn play(deployment: &Deployment, key: &str) -> String {
     let partner = Partner::new(&base(deployment), Some(key));
     let made = partner.create(&json!({ "externalReferenceId": "loan-7" })).await;
@@ -186,8 +186,8 @@ async fn play(deployment: &Deployment, key: &str) -> String {
     session["sessionId"].as_str().unwrap().to_owned()
 }
 
-/// Timeline, delivery log and film, in the page.
-async fn look_at_the_session(page: &Embed<'_>, id: &str) {
+/// The page shows timeline, deliveries and recording of the session.
+async fn inspect_session(page: &Embed<'_>, id: &str) {
     page.click("nav a[href='/portal/overview']").await;
     heading(page, "Overview").await;
     assert_accessible(page, "overview").await;
@@ -205,12 +205,12 @@ async fn look_at_the_session(page: &Embed<'_>, id: &str) {
     page.click("main form button").await;
     page.click(&format!("a[href='/portal/sessions/{id}']")).await;
     heading(page, "Session").await;
-    until(page, "the film", "document.querySelector('video')?.duration > 0").await;
+    until(page, "the recording", "document.querySelector('video')?.duration > 0").await;
     assert_accessible(page, "a session with its film").await;
     let whole = text(page, "document.querySelector('main').textContent").await;
     for part in ["loan-7", "ACCOUNT_LOCKED", "Loan desk", "delivered"] {
         assert!(whole.contains(part), "{part}: {whole}");
     }
     page.evaluate("document.querySelector('video').play()").await;
-    until(page, "it plays", "document.querySelector('video').currentTime > 0").await;
+    until(page, "the recording to play", "document.querySelector('video').currentTime > 0").await;
 }

@@ -1,4 +1,4 @@
-//! Passkeys in the portal: made and shown by a real browser with an authenticator of its own.
+//! Passkeys in the portal, with a real browser and a virtual authenticator.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use acceptance::{
 use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
-const SOON: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A deployment that is served under a name: there are no passkeys for numbers.
+/// Starts a deployment with a host name: passkeys do not work for IP addresses.
 async fn named() -> Deployment {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     let port = base(&deployment).rsplit_once(':').unwrap().1.to_owned();
@@ -24,7 +24,7 @@ async fn named() -> Deployment {
     deployment
 }
 
-/// Plugs an authenticator in, which says yes at once; answers its name.
+/// Adds a virtual authenticator that confirms at once; returns its identifier.
 async fn authenticator(browser: &Applicant) -> Value {
     browser.devtools("WebAuthn.enable", json!({})).await;
     let options = json!({
@@ -35,7 +35,7 @@ async fn authenticator(browser: &Applicant) -> Value {
     json!({ "authenticatorId": added.await["authenticatorId"] })
 }
 
-/// The first one is added by somebody who has not confirmed yet who they are.
+/// Adds a passkey; `password` reauthenticates where the user has not done so yet.
 async fn add_passkey(page: &Embed<'_>, name: &str, password: Option<&str>) {
     page.click("nav a[href='/portal/account']").await;
     heading(page, "Your account").await;
@@ -51,7 +51,7 @@ async fn add_passkey(page: &Embed<'_>, name: &str, password: Option<&str>) {
 
 async fn until_problem(page: &Embed<'_>) {
     let shown = "document.querySelector('.problem')?.hidden === false";
-    page.until("what went wrong", shown).await;
+    page.until("the problem to be shown", shown).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,7 +69,7 @@ async fn a_passkey_is_added_used_and_removed() {
     assert_accessible(&page, "recovery codes").await;
     let code = text(&page, "document.querySelector('.codes code').textContent").await;
     let other = text(&page, "document.querySelectorAll('.codes code')[1].textContent").await;
-    // The same device makes no second one for the same person.
+    // The same authenticator creates no second passkey for the same user.
     add_passkey(&page, "Once more", None).await;
     until_problem(&page).await;
     page.click("nav a[href='/portal/account']").await;
@@ -85,7 +85,7 @@ async fn a_passkey_is_added_used_and_removed() {
     page.click("form[data-passkey] button").await;
     heading(&page, "Overview").await;
 
-    // Without the device there are the codes.
+    // Without the authenticator the recovery codes work.
     browser.devtools("WebAuthn.removeVirtualAuthenticator", device).await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
@@ -99,7 +99,7 @@ async fn a_passkey_is_added_used_and_removed() {
 
     page.click("nav a[href='/portal/account']").await;
     heading(&page, "Your account").await;
-    // With the second of the codes: it is asked for as the password is.
+    // The second recovery code is used: reauthentication asks for it and for the password.
     page.click(".rows summary").await;
     page.click(".rows button").await;
     heading(&page, "Confirm it is you").await;
@@ -107,15 +107,16 @@ async fn a_passkey_is_added_used_and_removed() {
     enter(&page, "code", &other).await;
     confirm(&page, &password).await;
     heading(&page, "Your account").await;
-    page.until("it is gone", "document.querySelector('.rows') === null").await;
+    page.until("the passkey to be removed", "document.querySelector('.rows') === null").await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
     heading(&page, "Overview").await;
     browser.close().await;
 }
 
-/// Somebody who has shown their password, with what their browser is asked.
-async fn half_in(deployment: &Deployment, password: &str) -> (PortalUser, String, String) {
+/// Signs in with the password only; returns the request options of the passkey, and the id of their
+/// challenge.
+async fn password_only(deployment: &Deployment, password: &str) -> (PortalUser, String, String) {
     let person = PortalUser::new(&base(deployment));
     let sent = person.sign_in(ADA, password).await;
     assert!(sent.header("location").starts_with("/portal/sign-in/code"));
@@ -153,23 +154,24 @@ async fn an_assertion_counts_only_for_its_own_challenge() {
     add_passkey(&page, "Laptop", Some(&password)).await;
     heading(&page, "Recovery codes").await;
 
-    let (ada, options, asked) = half_in(&deployment, &password).await;
+    let (ada, options, asked) = password_only(&deployment, &password).await;
     let right = answer(&page, &options).await;
     let mut wrong: Value = serde_json::from_str(&right).unwrap();
     let signature = wrong["response"]["signature"].as_str().unwrap();
     wrong["response"]["signature"] = format!("{}AAAA", &signature[..signature.len() - 4]).into();
-    // Five wrong ones in all: the sixth would make the right one wait.
+    // Five wrong attempts in all: a sixth would throttle the right one.
     for odd in [wrong.to_string().as_str(), &"[".repeat(20_000)] {
         assert!(!show(&ada, &asked, odd).await, "{odd:.40}");
     }
-    // What was asked of one sign-in is not answered in another, nor is another's question.
-    let (other, _, others) = half_in(&deployment, &password).await;
+    // A challenge of one sign-in is not accepted in another, and neither is an assertion for
+    // another challenge.
+    let (other, _, others) = password_only(&deployment, &password).await;
     assert!(!show(&other, &asked, &right).await, "another sign-in's question");
     assert!(!show(&other, &others, &right).await, "the answer to another question");
     assert!(!show(&ada, "AAAA", &right).await);
     assert!(show(&ada, &asked, &right).await);
-    // Tries are counted together with those of codes and passwords.
-    let refused = eventually("a refusal", SOON, async || {
+    // Attempts count together with those of codes and passwords.
+    let refused = eventually("a refusal", TIMEOUT, async || {
         let fields = [("asked", others.as_str()), ("answer", "{}"), ("next", "")];
         let shown = other.post("/portal/sign-in/passkey", &fields).await;
         (shown.status == 429).then_some(shown)
@@ -192,8 +194,8 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     add_passkey(&page, "Laptop", Some(&password)).await;
     heading(&page, "Recovery codes").await;
 
-    // Another port of the same host may ask for the passkey, and is found out by its origin.
-    let (ada, options, asked) = half_in(&deployment, &password).await;
+    // Another port of the same host may request the passkey; the assertion's origin reveals it.
+    let (ada, options, asked) = password_only(&deployment, &password).await;
     browser.devtools("Page.navigate", json!({ "url": deployment.demo })).await;
     let elsewhere = format!("location.origin === '{}'", deployment.demo);
     page.until("another origin", &elsewhere).await;
@@ -204,18 +206,18 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
     heading(&page, "Sign in").await;
     let right = answer(&page, &options).await;
     assert!(show(&ada, &asked, &right).await);
-    let (late, ..) = half_in(&deployment, &password).await;
+    let (late, ..) = password_only(&deployment, &password).await;
     assert!(!show(&late, &asked, &right).await, "the same once more");
 
-    // Who has lost everything is let in by an operator.
-    let (lost, ..) = half_in(&deployment, &password).await;
+    // An operator restores access for a user who lost everything.
+    let (lost, ..) = password_only(&deployment, &password).await;
     deployment.admin(&["drop-second-factor", "--email", ADA]);
     assert_eq!(lost.get("/portal/overview").await.status, 303);
     let found = PortalUser::new(&base(&deployment));
     assert_eq!(found.sign_in(ADA, &password).await.header("location"), "/portal/overview");
     assert_eq!(found.get("/portal/overview").await.status, 200);
 
-    // By numbers there are none, and nothing of them is offered.
+    // Under an IP address there are no passkeys, and the pages offer none.
     let mut numbers = Deployment::prepare(Kind::Sqlite).await;
     numbers.run().await;
     let password = user(&numbers, &numbers.team, ADA, "owner");

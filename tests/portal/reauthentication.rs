@@ -1,4 +1,4 @@
-//! Sensitive changes in the portal ask the person to confirm who they are (step-up authentication).
+//! Sensitive changes in the portal require the user to reauthenticate (step-up authentication).
 
 use acceptance::{
     database::Kind,
@@ -7,20 +7,20 @@ use acceptance::{
 };
 
 const ADA: &str = "ada@lender.example";
-const PHRASE: &str = "nine teapots under glass";
+const PASSPHRASE: &str = "nine teapots under glass";
 const CONFIRM: &str = "/portal/confirm";
 const KEY: &[(&str, &str)] =
     &[("label", "Night shift"), ("environment", "development"), ("expiry", "never")];
 
-/// Makes it an hour since anybody signed in or confirmed anything.
-async fn an_hour_passes(deployment: &Deployment) {
+/// Moves all sign-ins and reauthentications an hour into the past.
+async fn age_sign_ins_by_an_hour(deployment: &Deployment) {
     for column in ["created_at", "confirmed_at"] {
         let sql = format!("UPDATE sign_ins SET {column} = {column} - interval '1 hour'");
         deployment.database.execute(&sql).await;
     }
 }
 
-/// A second factor, a passkey or another password, by somebody who has done no more than sign in.
+/// A second factor, a passkey or another password require more than a sign-in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_are_changed_only_after_reauthentication() {
     let deployment = Deployment::start(Kind::Postgres).await;
@@ -33,21 +33,23 @@ async fn credentials_are_changed_only_after_reauthentication() {
         "/portal/account/password",
         &unknown,
     ] {
-        let answer = ada.fill_once("/portal/keys", path, &[("new", PHRASE), ("code", "0")]).await;
+        let answer =
+            ada.fill_once("/portal/keys", path, &[("new", PASSPHRASE), ("code", "0")]).await;
         assert_eq!((answer.status, answer.header("location")), (303, CONFIRM), "{path}");
     }
     for path in ["/portal/account/second-factor", "/portal/account/passkeys/new"] {
         assert_eq!(ada.get(path).await.header("location"), CONFIRM, "{path}");
     }
-    // Nobody confirms with another password, and nothing goes on without.
-    let change = ("/portal/account/password", [("new", PHRASE)]);
+    // A wrong password does not reauthenticate, and the held form is not resumed without it.
+    let change = ("/portal/account/password", [("new", PASSPHRASE)]);
     ada.fill_once("/portal/account", change.0, &change.1).await;
     assert_eq!(ada.get("/portal/confirm/continue").await.header("location"), CONFIRM);
     let wrong = [("password", "wrong wrong wrong")];
     assert_eq!(ada.fill_once(CONFIRM, CONFIRM, &wrong).await.status, 422);
     assert_eq!(ada.get("/portal/confirm/continue").await.header("location"), CONFIRM);
 
-    // What was entered is there still, and a copy of the cookie is worth nothing from then on.
+    // The held form is resumed with its values, and a copy of the earlier cookie is no longer
+    // valid.
     let thief = PortalUser::new(&base(&deployment));
     thief.set_cookie(&ada.cookie().unwrap());
     assert_eq!(thief.get("/portal/keys").await.status, 200);
@@ -55,15 +57,15 @@ async fn credentials_are_changed_only_after_reauthentication() {
     assert_eq!(thief.get("/portal/keys").await.status, 303, "another token");
     let done = ada.resume_after_confirmation().await;
     assert!(done.status == 200 && done.text.contains("Your password was changed"), "{}", done.text);
-    assert!(!done.text.contains(PHRASE));
-    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PHRASE).await.status, 303);
-    // Confirmed a moment ago, and not an hour ago.
+    assert!(!done.text.contains(PASSPHRASE));
+    assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PASSPHRASE).await.status, 303);
+    // Reauthentication holds for a moment, and not for an hour.
     assert_eq!(ada.get("/portal/account/second-factor").await.status, 200);
-    an_hour_passes(&deployment).await;
+    age_sign_ins_by_an_hour(&deployment).await;
     assert_eq!(ada.get("/portal/account/second-factor").await.header("location"), CONFIRM);
 }
 
-/// Keys, members and webhooks, by a sign-in that is older.
+/// Keys, members and webhooks are changed with an old sign-in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication() {
     let deployment = Deployment::start(Kind::Postgres).await;
@@ -78,7 +80,7 @@ async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication(
     let hook = listed["webhooks"][0]["webhookId"].as_str().unwrap();
     let text = async |path: &str| ada.get(path).await.text.matches("<tr>").count();
     let before = (text("/portal/keys").await, text("/portal/members").await);
-    an_hour_passes(&deployment).await;
+    age_sign_ins_by_an_hour(&deployment).await;
     let fields = [
         KEY,
         &[("email", "eve@lender.example"), ("role", "owner"), ("overlap", "0")],
@@ -102,9 +104,9 @@ async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication(
     }
     assert_eq!((text("/portal/keys").await, text("/portal/members").await), before);
     let after = deployment.admin(&["list-webhooks", "--team", &deployment.team]);
-    assert_eq!(after, listed, "as before");
+    assert_eq!(after, listed, "unchanged");
 
-    // What was held last goes on, once, to where it was headed and nowhere else.
+    // The form held last is resumed once, and only at its own path.
     ada.fill_once("/portal/keys", "/portal/keys", KEY).await;
     assert_eq!(ada.confirm(&[]).await.status, 303);
     let page = ada.get("/portal/confirm/continue?next=//evil.example/").await;
@@ -118,7 +120,7 @@ async fn keys_members_and_webhooks_require_a_recent_sign_in_or_reauthentication(
     assert_eq!(ada.fill_once("/portal/keys", "/portal/keys", &made_up).await.status, 403);
 }
 
-/// A confirmation asks for all that a sign-in asks for.
+/// Reauthentication asks for the same factors as a sign-in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reauthentication_requires_the_second_factor() {
     let deployment = Deployment::start(Kind::Postgres).await;
@@ -146,7 +148,7 @@ async fn reauthentication_requires_the_second_factor() {
         assert_eq!(ada.confirm(more).await.status, 422, "{more:?}");
     }
     assert_eq!(ada.confirm(&[("code", &recovery)]).await.status, 303);
-    // A code of the 80 bits that earlier versions gave, as people type them.
+    // A recovery code of 80 bits, as earlier versions issued them, in the ways that users type it.
     deployment
         .database
         .execute("INSERT INTO recovery_codes SELECT id, sha256('abcdefghijklmnop') FROM users")

@@ -1,4 +1,5 @@
-//! The portal as those use it who should not: other teams' identifiers, markup, guesses.
+//! Security of the portal: authorization between teams and roles, output escaping and headers,
+//! throttled guessing, and password changes.
 
 use acceptance::{
     database::Kind,
@@ -7,9 +8,9 @@ use acceptance::{
 };
 
 const ADA: &str = "ada@lender.example";
-const PHRASE: &str = "nine teapots under glass";
+const PASSPHRASE: &str = "nine teapots under glass";
 
-/// Who is who: other teams, other roles, tokens that were planted, links that lead away.
+/// Resources of other teams, other roles, planted tokens, and redirects to other sites.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_are_confined_to_their_team_and_role() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -27,7 +28,7 @@ async fn users_are_confined_to_their_team_and_role() {
     assert_eq!(status_with(&deployment, key).await, 200);
     assert!(!owner.get("/portal/keys").await.text.contains(id));
 
-    // Another person's sign-in cannot be ended.
+    // A user cannot end another user's sign-in.
     let viewer = signed_in(&deployment, "eve@lender.example", "viewer").await;
     let again = PortalUser::new(&base(&deployment));
     let password = user(&deployment, &deployment.team, "bob@lender.example", "member");
@@ -42,7 +43,7 @@ async fn users_are_confined_to_their_team_and_role() {
     assert_eq!(second.fill("/portal/account", &path, &[]).await.status, 303);
     assert_eq!(again.get("/portal/keys").await.status, 303, "signed out");
 
-    // A viewer looks on; a member works; neither sees the log.
+    // Viewers only read, members change keys, and neither sees the audit log.
     let key = owner.get("/portal/keys").await.after("action=\"/portal/keys/");
     let fields = [("label", "x"), ("environment", "production"), ("expiry", "never")];
     let rotate = format!("/portal/keys/{key}");
@@ -55,7 +56,7 @@ async fn users_are_confined_to_their_team_and_role() {
     assert_eq!(second.get("/portal/audit").await.status, 403);
     assert_eq!(second.fill("/portal/keys", "/portal/keys", &fields).await.status, 200);
 
-    // A token that was there before is worth nothing after, and a link leads nowhere else.
+    // A token from before the sign-in is replaced, and `next` leads to no other site.
     let planted = PortalUser::new(&base(&deployment));
     planted.set_cookie(&made_up());
     assert_eq!(planted.get("/portal/keys").await.status, 303);
@@ -66,14 +67,18 @@ async fn users_are_confined_to_their_team_and_role() {
     assert_ne!(planted.cookie(), Some(made_up()));
     let old = planted.cookie().unwrap();
     let out = planted.fill("/portal/keys", "/portal/sign-out", &[]).await;
-    // Nothing else of the origin's: applicants' devices keep secrets there.
+    // Only the cache is cleared: the origin's storage also has the secrets of applicants' devices.
     assert_eq!((out.status, out.header("clear-site-data")), (303, "\"cache\""));
     planted.set_cookie(&old);
-    assert_eq!(planted.get("/portal/keys").await.status, 303, "signed out for good");
-    assert_eq!(planted.sign_in("bob@lender.example", &password).await.status, 303, "and in again");
+    assert_eq!(planted.get("/portal/keys").await.status, 303, "the ended sign-in stays ended");
+    assert_eq!(
+        planted.sign_in("bob@lender.example", &password).await.status,
+        303,
+        "and can sign in again"
+    );
 }
 
-/// What is written is shown as it was written, wherever it is shown; and pages are in nobody's frame.
+/// User input is shown as text on every page, and no page can be framed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_escape_user_input_and_send_security_headers() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -120,15 +125,15 @@ async fn pages_escape_user_input_and_send_security_headers() {
     }
     let page = person.get("/portal/keys").await.text;
     assert!(page.contains("&lt;script&gt;") && page.contains("{{ 7 * 7 }}"), "{page}");
-    let nobody = PortalUser::new(&base(&deployment));
+    let anonymous = PortalUser::new(&base(&deployment));
     let fields = [("email", markup), ("password", markup), ("next", markup)];
-    let page = nobody.post("/portal/sign-in", &fields).await;
+    let page = anonymous.post("/portal/sign-in", &fields).await;
     assert!(page.status == 422 && !page.text.contains("<script>"), "{}", page.text);
-    let page = nobody.get("/portal/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await;
+    let page = anonymous.get("/portal/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await;
     assert!(page.status == 200 && !page.text.contains("<script>alert"));
 }
 
-/// Guesses are few, whoever makes them, and a stolen password alone opens nothing.
+/// Few guesses are accepted from any client, and a stolen password alone signs nobody in.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guessing_passwords_and_codes_is_throttled() {
     let deployment = Deployment::start(Kind::Sqlite).await;
@@ -163,12 +168,12 @@ async fn guessing_passwords_and_codes_is_throttled() {
     assert!(refused <= 6, "{refused} codes");
     let answer = thief.sign_in(ADA, &password).await;
     assert_eq!(answer.status, 429, "even with the password");
-    assert_eq!(person.get("/portal/keys").await.status, 200, "who is in stays in");
+    assert_eq!(person.get("/portal/keys").await.status, 200, "an existing sign-in stays valid");
     let again = person.sign_in(ADA, &password).await;
-    assert_eq!(again.status, 303, "and comes in again from the browser that is known");
+    assert_eq!(again.status, 303, "a known browser can sign in again");
     assert!(again.header("location").starts_with("/portal/sign-in/code"));
 
-    // An address that nobody has is throttled like one that somebody has.
+    // An unknown address is throttled in the same way as a known one.
     let statuses = async |email: &str| {
         let guesser = PortalUser::new(&base(&deployment));
         let mut all = vec![];
@@ -183,7 +188,7 @@ async fn guessing_passwords_and_codes_is_throttled() {
     assert_eq!(known, [&[422; 6][..], &[429; 6]].concat());
 }
 
-/// A password is changed for one that is no easy guess, and ends what was signed in elsewhere.
+/// A new password must not be easy to guess, and ends the user's other sign-ins.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_password_change_requires_a_strong_password_and_ends_other_sign_ins() {
     let deployment = Deployment::start(Kind::Postgres).await;
@@ -200,15 +205,15 @@ async fn a_password_change_requires_a_strong_password_and_ends_other_sign_ins() 
         let answer = one.fill("/portal/account", path, &[("new", breached)]).await;
         assert!(answer.status == 422 && answer.text.contains("frequent and stolen passwords"));
     }
-    let fields = [("new", PHRASE)];
+    let fields = [("new", PASSPHRASE)];
     assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);
     assert_eq!(one.get("/portal/keys").await.status, 200);
     assert_eq!(two.get("/portal/keys").await.status, 303, "signed out");
     assert_eq!(two.sign_in(ADA, &password).await.status, 422);
-    assert_eq!(two.sign_in(" ADA@Lender.Example ", PHRASE).await.status, 303);
-    // None of it is in the log or in the database.
+    assert_eq!(two.sign_in(" ADA@Lender.Example ", PASSPHRASE).await.status, 303);
+    // No secret of these is in the log.
     let log = std::fs::read_to_string(deployment.log()).unwrap();
-    for secret in [password.as_str(), PHRASE, &one.cookie().unwrap()] {
+    for secret in [password.as_str(), PASSPHRASE, &one.cookie().unwrap()] {
         assert!(!log.contains(secret));
     }
 }

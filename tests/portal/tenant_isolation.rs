@@ -1,4 +1,4 @@
-//! Every page and every action of the portal that names something, with what is another team's.
+//! Every page and form of the portal that names a resource, tried with resources of another team.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 const OLGA: &str = "olga@lender.example";
 const MAL: &str = "mal@other.example";
-/// Whatever any of the forms asks for.
+/// Values for the fields of all forms.
 const FIELDS: &[(&str, &str)] = &[
     ("url", "https://evil.example/"),
     ("timeout", "9"),
@@ -35,8 +35,9 @@ const FIELDS: &[(&str, &str)] = &[
     ("reason", "x"),
 ];
 
-/// One of each thing that a team has, by the part of the path before its identifier.
-async fn belongings(
+/// Creates one resource of each kind for a team; returns their identifiers by the path segment
+/// before them.
+async fn create_resources(
     deployment: &Deployment,
     team: &str,
 ) -> (PortalUser, BTreeMap<&'static str, String>) {
@@ -69,7 +70,7 @@ async fn belongings(
         ("templates", last(template.header("location"))),
         ("members", on("/portal/members", "action=\"/portal/members/").await),
         ("sign-ins", on("/portal/account", "action=\"/portal/account/sign-ins/").await),
-        // There is none without a device; `passkeys` tries one that is there.
+        // There is no passkey without an authenticator; `passkeys` tries an existing one.
         ("passkeys", Uuid::new_v4().to_string()),
     ]);
     (person, things)
@@ -83,10 +84,10 @@ async fn resources_of_another_team_are_not_found() {
     owner.sign_in(OLGA, &password).await;
     let fields = [FIELDS, &[("password", &password)]].concat();
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
-    let (mal, theirs) = belongings(&deployment, team.as_str().unwrap()).await;
+    let (mal, resources) = create_resources(&deployment, team.as_str().unwrap()).await;
     let kept = || {
         let list = |command| deployment.admin(&[command, "--team", team.as_str().unwrap()]);
-        // Without how its receiver does: the test to it may be on its way still.
+        // Without the state of its endpoint: the test delivery to it may still be running.
         let hook = list("list-webhooks")["webhooks"][0].clone();
         let hook = ["url", "active"].map(|field| hook[field].clone());
         (hook, list("list-receivers"), list("list-templates"))
@@ -95,7 +96,7 @@ async fn resources_of_another_team_are_not_found() {
     let named = |pattern: &str| {
         let parts: Vec<_> = pattern.split('/').collect();
         let at = parts.iter().position(|part| part.starts_with('{'))?;
-        let id = theirs.get(parts[at - 1]).unwrap_or_else(|| panic!("one of {pattern}"));
+        let id = resources.get(parts[at - 1]).unwrap_or_else(|| panic!("one of {pattern}"));
         Some(pattern.replace(parts[at], id).replace("{step}", "submit"))
     };
     let pages: Vec<_> =
@@ -104,7 +105,7 @@ async fn resources_of_another_team_are_not_found() {
     let forms = routes("post");
     let forms: Vec<_> = forms.iter().filter_map(|path| named(path)).collect();
     println!("{} pages, {} forms", pages.len(), forms.len());
-    // There is no attestation without an applicant; `attested` tries one that is there.
+    // There is no attestation without an applicant; `sessions::attestation` tries an existing one.
     let (files, pages): (Vec<_>, Vec<_>) =
         pages.into_iter().partition(|path| path.ends_with("/attestation"));
     for path in &files {
@@ -112,15 +113,15 @@ async fn resources_of_another_team_are_not_found() {
     }
     for path in &pages {
         assert_eq!(owner.get(path).await.status, 404, "{path}");
-        assert_eq!(mal.get(path).await.status, 200, "{path} is there");
+        assert_eq!(mal.get(path).await.status, 200, "{path} exists");
     }
     for path in &forms {
         assert_eq!(owner.fill("/portal/keys", path, &fields).await.status, 404, "{path}");
     }
     assert_eq!(kept(), before);
     for path in &pages {
-        assert_eq!(mal.get(path).await.status, 200, "{path} is there still");
+        assert_eq!(mal.get(path).await.status, 200, "{path} still exists");
     }
-    let session = format!("/portal/sessions/{}", theirs["sessions"]);
-    assert!(mal.get(&session).await.text.contains("CREATED"), "as before");
+    let session = format!("/portal/sessions/{}", resources["sessions"]);
+    assert!(mal.get(&session).await.text.contains("CREATED"), "unchanged");
 }

@@ -1,12 +1,11 @@
-//! Which crate may know which, and which parts of a crate know which technology: the layers, held
-//! by a test.
+//! Layers: which crate may depend on which, and which parts of a crate may use which technology.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use acceptance::{root, sources};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// Every crate of ours, and those of ours it may be built from.
+/// Every crate of the workspace, with the crates of the workspace that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("ports", &["domain"]),
@@ -53,7 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("acceptance", &["cdp", "demo", "postgres-server", "testkit"]),
 ];
 
-/// What an inner crate may bring in from outside. The outer ones are free.
+/// The foreign crates that an inner crate may depend on. Outer crates may depend on any.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
@@ -90,7 +89,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Words of a technology, and the only folders whose code may have them.
+/// Words of a technology, and the only folders whose code may contain them.
 const TECHNOLOGIES: &[(&str, &[&str])] = &[
     ("diesel_async", &["crates/adapters/src/diesel"]),
     (
@@ -128,13 +127,13 @@ fn crates_depend_only_on_the_layers_below() {
     let ours: BTreeSet<_> =
         metadata.workspace_packages().iter().map(|p| p.name.to_string()).collect();
     let listed: BTreeSet<_> = LAYERS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(ours, listed, "a crate came or went: give it a layer");
+    assert_eq!(ours, listed, "a crate was added or removed: give it a layer");
 
     for (name, allowed) in LAYERS {
         for dependency in dependencies(&metadata, name).filter(|d| ours.contains(d)) {
             assert!(
                 allowed.contains(&dependency.as_str()),
-                "`{name}` must not know `{dependency}`"
+                "`{name}` must not depend on `{dependency}`"
             );
         }
     }
@@ -149,7 +148,7 @@ fn inner_crates_have_only_the_listed_foreign_dependencies() {
         for dependency in outside {
             assert!(
                 allowed.contains(&dependency.as_str()),
-                "`{name}` must not bring in `{dependency}`"
+                "`{name}` must not depend on the foreign crate `{dependency}`"
             );
         }
     }
@@ -173,7 +172,7 @@ fn metadata() -> Metadata {
     MetadataCommand::new().no_deps().exec().unwrap()
 }
 
-/// The names of what a crate is built from; what only its tests use is free.
+/// Returns the names of a crate's dependencies, without those of its tests.
 fn dependencies(metadata: &Metadata, name: &str) -> impl Iterator<Item = String> {
     let packages = metadata.workspace_packages();
     let package = packages.into_iter().find(|package| package.name.as_str() == name).unwrap();

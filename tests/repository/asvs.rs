@@ -1,12 +1,12 @@
-//! The documents on security say what is so: each test that they name is there, and each requirement
-//! of ASVS is listed once and counted.
+//! The security documents are true to the tree: each test that they name exists, and each
+//! requirement of ASVS is listed once and counted.
 
 use std::{collections::BTreeSet, fs};
 
 use acceptance::root;
 
 const DOCUMENTS: [&str; 2] = ["docs/asvs.md", "docs/threat-model.md"];
-/// How many requirements of levels 1 and 2 each chapter of ASVS 5.0.0 has, from V1 to V17.
+/// The number of requirements of levels 1 and 2 in each chapter of ASVS 5.0.0, from V1 to V17.
 const REQUIREMENTS: [usize; 17] = [27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 13, 9, 13, 16, 7];
 const STATUSES: [&str; 4] = ["met", "partly", "not met", "not applicable"];
 
@@ -24,7 +24,7 @@ fn every_named_test_exists() {
             }
         }
     }
-    assert!(absent.is_empty(), "not there:\n{}", absent.join("\n"));
+    assert!(absent.is_empty(), "missing:\n{}", absent.join("\n"));
     assert!(named > 200, "only {named} tests were found in the documents");
 }
 

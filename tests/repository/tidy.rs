@@ -1,17 +1,17 @@
-//! Habits that no lint holds: files that say what they are for, and stay short.
+//! Conventions that no lint checks: module comments, and short files and functions.
 
 use std::fs;
 
 use acceptance::{root, sources};
 
-const LONGEST_FILE: usize = 300;
-const LONGEST_FUNCTION: usize = 65;
+const MAX_FILE_LINES: usize = 300;
+const MAX_FUNCTION_LINES: usize = 65;
 
 #[test]
 fn every_file_starts_with_a_module_comment() {
     for file in sources() {
         let text = fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("//! "), "{} opens with no `//!`", file.display());
+        assert!(text.starts_with("//! "), "{} does not start with `//!`", file.display());
     }
 }
 
@@ -21,13 +21,13 @@ fn files_and_functions_stay_short() {
     for file in sources() {
         let text = fs::read_to_string(&file).unwrap();
         let place = file.strip_prefix(root()).unwrap().display().to_string();
-        // Tests are as long as their cases.
+        // Unit tests may be as long as their cases require.
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        if code.lines().count() > LONGEST_FILE {
+        if code.lines().count() > MAX_FILE_LINES {
             long.push(format!("{place} has {} lines", code.lines().count()));
         }
         for (name, lines) in functions(code) {
-            if lines > LONGEST_FUNCTION {
+            if lines > MAX_FUNCTION_LINES {
                 long.push(format!("{place}: {name} has {lines} lines"));
             }
         }
@@ -37,7 +37,7 @@ fn files_and_functions_stay_short() {
 
 #[test]
 fn no_source_has_a_note_about_work_to_do() {
-    // Spelled in two parts, so that this file may name them.
+    // Spelled in two parts, so that this file does not contain the words itself.
     let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[al", "low(")];
     for file in sources() {
         let text = fs::read_to_string(&file).unwrap();
@@ -54,7 +54,7 @@ fn the_justfile_and_ci_run_the_same_command() {
     assert!(justfile.contains("cargo xtask test") && ci.contains("cargo xtask test"));
 }
 
-/// The functions of a formatted file, each with its number of lines.
+/// Returns the functions of a formatted file with their numbers of lines.
 fn functions(code: &str) -> Vec<(String, usize)> {
     let lines: Vec<_> = code.lines().collect();
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         let Some(name) = line.split("fn ").nth(1).filter(|_| is_head(line, &words)) else {
             continue;
         };
-        // What a trait only names has no lines.
+        // A function of a trait without a body has no lines.
         let opens = lines[at..].iter().find(|line| line.ends_with(['{', ';']));
         if opens.is_some_and(|line| line.ends_with(';')) {
             continue;

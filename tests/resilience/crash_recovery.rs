@@ -1,4 +1,4 @@
-//! The service is killed in the middle of its work, and started again.
+//! The service is killed while sessions run, and started again.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use acceptance::{
 use serde_json::{Value, json};
 
 const SESSIONS: usize = 20;
-/// Of these, so many are ended just before the process is.
-const ENDED: usize = 5;
-const PATIENCE: Duration = Duration::from_secs(240);
+/// The number of sessions that are ended just before the process is killed.
+const ENDED_SESSIONS: usize = 5;
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_service_loses_no_session_and_no_webhook_on_sqlite() {
@@ -23,7 +23,8 @@ async fn a_killed_service_loses_no_session_and_no_webhook_on_postgres() {
     killed_in_the_middle(Kind::Postgres).await;
 }
 
-/// Forty browsers at once are too many for a small machine.
+/// Forty browsers at once are too many for a small machine. Under nextest, where each test is a process,
+/// `.config/nextest.toml` sees to this.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 async fn killed_in_the_middle(kind: Kind) {
@@ -37,21 +38,21 @@ async fn killed_in_the_middle(kind: Kind) {
     open_all(&applicant, &sessions).await;
     let ids: Vec<_> = sessions.iter().filter_map(|s| s["sessionId"].as_str()).collect();
     until_all(&deployment, &ids, "AWAITING_USER").await;
-    assert_eq!(browsers(&deployment), SESSIONS, "a Chromium for each");
+    assert_eq!(browsers(&deployment), SESSIONS, "one Chromium per session");
 
-    let (ended, running) = ids.split_at(ENDED);
+    let (ended, running) = ids.split_at(ENDED_SESSIONS);
     for id in ended {
         deployment.partner.delete(&format!("browser-session/{id}")).await;
     }
     deployment.kill();
-    eventually("no Chromium to outlive the service", PATIENCE, async || {
+    eventually("no Chromium to outlive the service", TIMEOUT, async || {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
 
     deployment.run().await;
-    // The store still says what was true before; the browsers tell that a session began again.
-    eventually("each session to have a browser again", PATIENCE, async || {
+    // The store still has the state of before; the browsers show that the sessions started again.
+    eventually("each session to have a browser again", TIMEOUT, async || {
         (browsers(&deployment) >= running.len()).then_some(())
     })
     .await;
@@ -62,7 +63,7 @@ async fn killed_in_the_middle(kind: Kind) {
     }
     let mut deliveries = 0;
     for id in &ids {
-        let delivered = eventually("the webhook that is owed", PATIENCE, async || {
+        let delivered = eventually("the session's webhook", TIMEOUT, async || {
             Some(deployment.deliveries(id).await).filter(|deliveries| !deliveries.is_empty())
         })
         .await;
@@ -71,15 +72,15 @@ async fn killed_in_the_middle(kind: Kind) {
         assert_eq!(delivered[0]["payload"]["status"], "TERMINATED");
     }
     println!("{deliveries} deliveries for {SESSIONS} sessions");
-    eventually("no Chromium to be left", PATIENCE, async || {
+    eventually("no Chromium to remain", TIMEOUT, async || {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
     applicant.close().await;
 }
 
-/// How many browsers run: of each one's processes the first alone speaks over the pipe. The two of
-/// its sandbox, which have the same arguments, are not counted.
+/// Counts the running browsers: of the processes of each, only the first one has the pipe. The two
+/// of its sandbox have the same arguments and are not counted.
 fn browsers(deployment: &Deployment) -> usize {
     let processes = processes_with(&deployment.browsers());
     processes
@@ -97,7 +98,7 @@ async fn open_all(applicant: &Applicant, sessions: &[Value]) {
          f.style.height = '400px'; document.body.append(f); }})",
         json!(urls)
     );
-    eventually("the partner's page", PATIENCE, async || {
+    eventually("the partner's page", TIMEOUT, async || {
         let ready = applicant.evaluate("document.readyState === 'complete' && location.port > 0");
         (ready.await == true).then_some(())
     })
@@ -107,6 +108,6 @@ async fn open_all(applicant: &Applicant, sessions: &[Value]) {
 
 async fn until_all(deployment: &Deployment, ids: &[&str], status: &str) {
     for id in ids {
-        deployment.until(id, status, PATIENCE).await;
+        deployment.until(id, status, TIMEOUT).await;
     }
 }

@@ -1,6 +1,6 @@
-//! What a thief of disks finds: unique strings of an applicant, looked for in every file of the
-//! database, in its log, in dumps, in the storage of objects and in the service's log, while the
-//! session lives and after it was erased.
+//! Encryption at rest: unique strings of an applicant are searched for in every file of the
+//! database, its write-ahead log, dumps, object storage and the service's log, while the session
+//! exists and after its erasure.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(40);
-/// Contacts, metadata, reference, a registered receiver, and what the sandbox's account has.
+const TIMEOUT: Duration = Duration::from_secs(40);
+/// Contacts, metadata, reference, a registered contact, and the data of the sandbox's account.
 const CANARIES: &[&str] = &[
     "canary-name-51c7",
     "canary-mail-51c7",
@@ -53,7 +53,10 @@ async fn no_postgres_file_or_dump_contains_an_applicants_data() {
     let look = async || {
         deployment.database.execute("CHECKPOINT").await;
         let mut found = files(&postgres.data());
-        assert!(found.iter().any(|(name, _)| name.contains("/pg_wal/0")), "the log is among them");
+        assert!(
+            found.iter().any(|(name, _)| name.contains("/pg_wal/0")),
+            "the write-ahead log is searched"
+        );
         found.push(("pg_dump".to_owned(), postgres.dump()));
         found.extend(files(&deployment.data()));
         found
@@ -61,7 +64,7 @@ async fn no_postgres_file_or_dump_contains_an_applicants_data() {
     looked_for(&deployment, &id, look).await;
 }
 
-/// A session that was completed, told to the partner and, since the partner asked, not yet erased.
+/// Plays a session that is completed, delivered to the partner, and not yet erased.
 async fn completed(deployment: &Deployment) -> String {
     deployment.admin(&[
         "create-receiver",
@@ -88,20 +91,20 @@ async fn completed(deployment: &Deployment) -> String {
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
-    let ended = deployment.until(&id, "COMPLETED", SOON).await;
+    let ended = deployment.until(&id, "COMPLETED", TIMEOUT).await;
     applicant.close().await;
     assert_eq!(ended["extractedData"]["accountId"], "acme-ok-4711");
     assert_eq!(ended["extractedData"]["displayName"], "Ada Example");
     assert_eq!(ended["externalReferenceId"], "canary-reference-51c7");
     let delivery =
-        eventually("the delivery", SOON, async || deployment.deliveries(&id).await.pop()).await;
+        eventually("the delivery", TIMEOUT, async || deployment.deliveries(&id).await.pop()).await;
     let payload = &delivery["payload"];
     assert_eq!(payload["extractedData"], ended["extractedData"]);
     assert_eq!(payload["metadata"]["case"], "canary-metadata-51c7");
     id
 }
 
-/// Looks while the session lives and after it was erased.
+/// Searches while the session exists and after its erasure.
 async fn looked_for(
     deployment: &Deployment,
     id: &str,

@@ -1,4 +1,4 @@
-//! A service that is asked to stop ends what it has begun and begins nothing new.
+//! A service that is asked to stop completes the requests in flight and accepts no new ones.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-const SOON: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const ID: &str = "in-flight-1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,11 +29,11 @@ async fn shutdown_completes_requests_in_flight_and_refuses_new_connections() {
     );
     let mut begun = TcpStream::connect(&address).await.unwrap();
     begun.write_all(head.as_bytes()).await.unwrap();
-    // Long enough that its head was read.
+    // Leaves time for the head to be read.
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     deployment.send_sigterm();
-    eventually("new connections to be refused", SOON, async || {
+    eventually("new connections to be refused", TIMEOUT, async || {
         TcpStream::connect(&address).await.is_err().then_some(())
     })
     .await;
@@ -41,10 +41,11 @@ async fn shutdown_completes_requests_in_flight_and_refuses_new_connections() {
     let mut answer = String::new();
     begun.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 201 Created"), "{answer}");
-    let status = deployment.ended(SOON).await;
+    let status = deployment.ended(TIMEOUT).await;
     assert!(status.success(), "{status}");
 
-    // What was answered is there, and the log says so, a JSON object a line.
+    // The session that was created is stored, and the log has the response as one JSON object per
+    // line.
     deployment.run().await;
     assert_eq!(deployment.partner.get("browser-sessions").await.at("/data/total"), 1);
     let log = std::fs::read_to_string(deployment.log()).unwrap();

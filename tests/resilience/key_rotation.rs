@@ -1,4 +1,5 @@
-//! Secrets in the database: sealed with keys of the configuration, and sealed anew.
+//! Secrets in the database: encrypted with keys of the configuration, and encrypted again when
+//! these change.
 
 use std::{fs, time::Duration};
 
@@ -29,18 +30,20 @@ async fn configured_keys_encrypt_and_rotate(kind: Kind) {
         let session = deployment.create(&json!({})).await;
         let id = session["sessionId"].as_str().expect("a session");
         deployment.partner.delete(&format!("browser-session/{id}")).await;
-        eventually("a delivery that is signed as agreed", Duration::from_secs(5), async || {
-            (!deployment.deliveries(id).await.is_empty()).then_some(())
-        })
+        eventually(
+            "a delivery signed with the webhook's secret",
+            Duration::from_secs(5),
+            async || (!deployment.deliveries(id).await.is_empty()).then_some(()),
+        )
         .await;
         for resealed in [2, 0] {
             assert_eq!(deployment.admin(&["reseal"])["resealed"], resealed);
         }
         deployment.kill();
-        // From now on the new keys have to open everything.
+        // From now on only the new keys can decrypt.
         deployment.admin(&["rotate-secret-key"]);
         assert_eq!(deployment.admin(&["reseal"])["resealed"], 0);
-        fs::remove_file(deployment.data().join("secret.key.old")).expect("the key of before");
+        fs::remove_file(deployment.data().join("secret.key.old")).expect("the earlier key file");
     }
     deployment.set("AVOUCH_SEAL_KEYS", format!("8={eight}"));
     let listed = deployment.admin(&["list-webhooks", "--team", &team]);

@@ -1,4 +1,5 @@
-//! `secret.key`: one for all processes, known by the database, and changed without losing anything.
+//! `secret.key`: one file for all processes, whose fingerprint is in the database, and which is
+//! rotated without losing anything.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -19,7 +20,7 @@ async fn a_process_without_the_key_file_creates_none() {
             assert!(refused.contains(part), "{refused}");
         }
         assert!(!elsewhere.join("secret.key").exists(), "{kind:?}");
-        // With the file of the others it is one of them.
+        // With a copy of the other processes' file it starts.
         fs::copy(deployment.data().join("secret.key"), elsewhere.join("secret.key")).unwrap();
         assert_eq!(complaint(&deployment, &elsewhere), "");
     }
@@ -38,7 +39,7 @@ async fn a_key_that_is_not_the_databases_is_refused() {
     }
 }
 
-/// A database of an earlier version, which names no key.
+/// A database of an earlier version, which has no fingerprint.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_without_a_fingerprint_adopts_the_key_of_its_process() {
     let deployment = Deployment::prepare(Kind::Postgres).await;
@@ -50,7 +51,7 @@ async fn a_database_without_a_fingerprint_adopts_the_key_of_its_process() {
     assert!(complaint(&deployment, &elsewhere).contains("belongs to the secret.key"));
 }
 
-/// Two machines with folders of their own begin at the same time: one key wins.
+/// Two machines with data folders of their own start at the same time: the key of one is recorded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_two_concurrent_first_starts_is_refused() {
     for _ in 0..3 {
@@ -102,7 +103,7 @@ async fn the_key_is_rotated(kind: Kind) {
     let twice = deployment.command().args(["admin", "rotate-secret-key"]).output().unwrap();
     assert!(String::from_utf8_lossy(&twice.stderr).contains("end that change before the next"));
 
-    // With both keys: links of before open, webhooks are signed as agreed.
+    // With both keys, earlier links still open and webhooks are signed with their secrets.
     deployment.run().await;
     let listed = deployment.session(&id).await;
     assert_ne!(link_token(&listed), token, "signed with the new key");
@@ -116,16 +117,16 @@ async fn the_key_is_rotated(kind: Kind) {
     for (token, opens) in [(token.as_str(), true), (&link_token(&listed), true), ("x", false)] {
         let page = deployment.partner.send(hyper::Method::GET, &page(token), String::new()).await;
         let policy = page.headers["content-security-policy"].to_str().unwrap();
-        // Whose page may be around it is said to who has the link.
+        // The allowed frame ancestors are only sent for a valid link.
         assert_eq!(policy.contains("lender.example"), opens, "{policy}");
     }
     deployment.partner.delete(&format!("browser-session/{id}")).await;
-    eventually("a delivery that is signed as agreed", Duration::from_secs(5), async || {
+    eventually("a delivery signed with the webhook's secret", Duration::from_secs(5), async || {
         (!deployment.deliveries(&id).await.is_empty()).then_some(())
     })
     .await;
 
-    // Until then the database still belongs to the old key.
+    // Until then the database still has the fingerprint of the old key.
     assert_eq!(deployment.admin(&["reseal"])["resealed"], 1);
     assert_eq!(deployment.admin(&["reseal"])["resealed"], 0);
     deployment.kill();
@@ -134,11 +135,13 @@ async fn the_key_is_rotated(kind: Kind) {
     let session = deployment.create(&json!({})).await;
     let id = session["sessionId"].as_str().unwrap().to_owned();
     deployment.partner.delete(&format!("browser-session/{id}")).await;
-    eventually("a delivery that the new key opened", Duration::from_secs(5), async || {
-        (!deployment.deliveries(&id).await.is_empty()).then_some(())
-    })
+    eventually(
+        "a delivery whose secret the new key decrypts",
+        Duration::from_secs(5),
+        async || (!deployment.deliveries(&id).await.is_empty()).then_some(()),
+    )
     .await;
-    // The old key is one among all others now.
+    // The old key is refused like any other.
     fs::write(&new, before).unwrap();
     assert!(complaint(&deployment, &deployment.data()).contains("belongs to the secret.key"));
 }
@@ -148,7 +151,8 @@ fn link_token(session: &serde_json::Value) -> String {
     url.query_pairs().find(|(name, _)| name == "token").expect("a token").1.into_owned()
 }
 
-/// What a command with another data folder complains of; nothing where it works.
+/// Returns what a command with another data folder prints to standard error; nothing where it
+/// succeeds.
 fn complaint(deployment: &Deployment, data: &Path) -> String {
     let mut command = deployment.command();
     command.env("AVOUCH_DATA_DIR", data).args(["admin", "list-templates"]);

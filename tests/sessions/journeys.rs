@@ -1,4 +1,5 @@
-//! Whole journeys: a real Chromium on both sides, the service as a process, a partner's page.
+//! Complete sessions: a real Chromium on both sides, the service as a process, and a partner's
+//! page.
 
 use std::{
     sync::Arc,
@@ -18,9 +19,9 @@ use ports::clock::Clock as _;
 use serde_json::{Value, json};
 use testkit::{clock::FakeClock, sample};
 
-/// What the applicant types as a password; it must be found nowhere.
+/// The password that the applicant types, which must not be stored anywhere.
 const CANARY: &str = "canary7xq3password";
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 macro_rules! on_both_stores {
     ($($name:ident => $body:path;)*) => { $(
@@ -145,19 +146,19 @@ async fn terminating(kind: Kind) {
     assert_eq!((answer.status, answer.at("/data/status")), (200, &json!("TERMINATED")));
     applicant.write("me").await;
     assert_eq!(embed.until_outcome().await, "TERMINATED");
-    eventually("Chromium to be gone", SOON, async || {
+    eventually("Chromium to end", TIMEOUT, async || {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
-    // The bound is generous, for loaded machines; the figure is for those who measure.
+    // The bound allows for loaded machines; the printed figure is the measurement.
     let took = began.elapsed();
-    println!("terminated, told and gone in {took:?}");
+    println!("terminated, reported and closed in {took:?}");
     assert!(took < Duration::from_secs(10), "it took {took:?}");
     let drawn = "(() => { const c = document.querySelector('canvas'); const d = \
          c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
          for (let i = 0; i < d.length; i += 4) if (d[i] | d[i + 1] | d[i + 2]) return true; \
          return !c.hidden; })()";
-    assert_eq!(embed.evaluate(drawn).await, false, "the picture is gone");
+    assert_eq!(embed.evaluate(drawn).await, false, "the picture is cleared");
     assert_eq!(only_delivery(&deployment, &id).await["payload"]["status"], "TERMINATED");
     applicant.close().await;
 }
@@ -168,7 +169,7 @@ async fn secrecy(kind: Kind) {
     let embed = applicant.start_session().await;
     embed.sign_in("nobody", CANARY).await;
     embed.until_prompted("did not accept").await;
-    // Where it was refused, and while the browser's files are still there.
+    // The search comes after a refused sign-in, while the browser's files still exist.
     assert_found_nowhere(&deployment, CANARY).await;
     embed.sign_in_again("ok", CANARY).await;
     verified(&deployment, &embed).await;
@@ -176,7 +177,7 @@ async fn secrecy(kind: Kind) {
     applicant.close().await;
 }
 
-/// Agrees, and checks that poll and webhook say the same, once, and signed.
+/// Gives consent, and checks that poll and webhook agree, and that there is one signed webhook.
 async fn verified(deployment: &Deployment, embed: &Embed<'_>) -> Value {
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
@@ -190,7 +191,7 @@ async fn verified(deployment: &Deployment, embed: &Embed<'_>) -> Value {
     session["extractedData"].clone()
 }
 
-/// The session that the partner's page shows.
+/// Returns the session that the partner's page shows.
 async fn session_of(applicant: &Applicant) -> String {
     let source = applicant.evaluate("document.querySelector('iframe').src").await;
     let path = source.as_str().and_then(|url| url.split("/embed/").nth(1)).unwrap();
@@ -199,7 +200,7 @@ async fn session_of(applicant: &Applicant) -> String {
 
 /// Waits for a delivery, and a little longer for a second one, which must not come.
 async fn only_delivery(deployment: &Deployment, id: &str) -> Value {
-    eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop()).await;
+    eventually("a delivery", TIMEOUT, async || deployment.deliveries(id).await.pop()).await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let mut deliveries = deployment.deliveries(id).await;
     assert_eq!(deliveries.len(), 1, "{deliveries:?}");
@@ -209,20 +210,20 @@ async fn only_delivery(deployment: &Deployment, id: &str) -> Value {
 }
 
 async fn assert_nothing_runs(deployment: &Deployment) {
-    eventually("every Chromium to be gone", SOON, async || {
+    eventually("every Chromium to end", TIMEOUT, async || {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
 }
 
-/// Searches log, database and every file for a text, also in UTF-16.
+/// Searches the log, the database and every file for a text, also in UTF-16.
 async fn assert_found_nowhere(deployment: &Deployment, secret: &str) {
     assert!(!deployment.database.dump().await.contains(secret), "in the database");
     let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let mut folders = vec![deployment.folder.path().to_owned()];
     let mut files = 0;
     while let Some(folder) = folders.pop() {
-        // Chromium makes and removes files as it likes: what is gone holds nothing.
+        // Chromium creates and removes files at any time; a removed file contains nothing.
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
@@ -240,10 +241,10 @@ async fn assert_found_nowhere(deployment: &Deployment, secret: &str) {
             }
         }
     }
-    assert!(files > 0, "there were files to search");
+    assert!(files > 0, "at least one file was searched");
 }
 
-/// Starts the service in this process, with a clock that is moved by hand.
+/// Starts the service in this process, with a clock that the test sets.
 async fn expiring(kind: Kind) {
     let deployment = Deployment::prepare(kind).await;
     let config = Config::load(None, |name| deployment.setting(name)).unwrap();
@@ -262,7 +263,7 @@ async fn expiring(kind: Kind) {
     assert!(deadline > clock.now(), "{deadline}");
 
     let expires = session["expiresAt"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
-    // The wire rounds down to milliseconds.
+    // The API rounds down to milliseconds.
     clock.forward(expires - clock.now() + TimeDelta::milliseconds(1));
     assert_eq!(embed.until_outcome().await, "ERROR");
     let session = deployment.session(&id).await;

@@ -1,4 +1,5 @@
-//! Where a session is shown: in how much room, and by which process.
+//! The size and the place of a session: the viewport of the remote page, and the region that serves
+//! it.
 
 use acceptance::{
     applicant::{Applicant, SIZED},
@@ -19,7 +20,7 @@ async fn the_remote_page_takes_the_size_of_its_frame() {
         desk.evaluate(&narrow).await;
         embed.until("the frame's size", &format!("innerWidth === {}", &width[..3])).await;
         embed.until("the page to have the frame's size", SIZED).await;
-        // A picture of that size, sharp: one pixel for one.
+        // The picture has that size with one pixel for each CSS pixel.
         embed.until("its picture", "(({ width, dataset }) => width === Number(dataset.width))(document.querySelector('canvas'))").await;
     }
     embed.sign_in("ok", "any").await;
@@ -41,7 +42,7 @@ async fn a_session_is_opened_in_its_region() {
     assert!(url.starts_with(&format!("{there}/embed/")), "{url}");
     let other = deployment.create(&json!({ "preferredRegion": "us-east" })).await;
     assert!(!other["embedUrl"].as_str().unwrap().starts_with(&there), "{other}");
-    // Opened at the wrong process, the page goes to the right one.
+    // A page that is opened at another process redirects to the right one.
     let here = deployment.setting("AVOUCH_PUBLIC_URL").unwrap();
     let visitor = Applicant::visit(&url.replace(&there, &here)).await;
     visitor.top_level().click("[data-testid=start]").await;

@@ -1,5 +1,5 @@
-//! What is left of a session in pictures: of an error a film, without what was secret; of anything
-//! else nothing.
+//! Recordings: a session that ends in an error leaves one without secrets, and any other session
+//! leaves none.
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
@@ -9,28 +9,28 @@ use acceptance::{
     eventually,
     platform::publish,
     service::Deployment,
-    video::{files, find, lasts_as_long_as_the_session, shows_no_secret},
+    video::{assert_length_and_chapters, assert_no_secret_in_frames, files, find},
 };
 use serde_json::{Value, json};
 use testkit::s3::S3Server;
 
 const PASSWORD: &str = "canary7xq3password";
 const WRITTEN_EARLY: &str = "zebrafinch";
-/// What the sandbox asks for.
+/// The code that the sandbox asks for.
 const CODE: &str = "123456";
 const ANSWER: &str = "blue";
-const SOON: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_session_leaves_a_recording_without_secrets_in_a_folder() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let objects = deployment.data().join("objects");
-    let (id, film) = filmed(&deployment, &objects).await;
+    let (id, recorded) = play_failing_session(&deployment, &objects).await;
     let recording = deployment.recording(&id).await;
     let link = recording["recordingUrl"].as_str().unwrap();
     let part = fetch(&deployment, link, Some("bytes=4-7")).await;
     assert_eq!(part, (206, b"ftyp".to_vec()));
-    assert_eq!(fetch(&deployment, link, None).await, (200, film));
+    assert_eq!(fetch(&deployment, link, None).await, (200, recorded));
     let (address, query) = link.split_once('?').unwrap();
     let (expires, signature) = query.split_once('&').unwrap();
     let other = &signature[..signature.len() - 8];
@@ -43,7 +43,7 @@ async fn a_failed_session_leaves_a_recording_without_secrets_in_a_folder() {
         assert_eq!(fetch(&deployment, &tampered, None).await.0, 404, "{tampered}");
     }
     erased(&deployment, &id, &objects).await;
-    assert_eq!(fetch(&deployment, link, None).await.0, 404, "it is erased");
+    assert_eq!(fetch(&deployment, link, None).await.0, 404, "the recording is erased");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,11 +55,11 @@ async fn a_failed_session_leaves_a_recording_without_secrets_in_a_bucket() {
         deployment.set(name, value);
     }
     deployment.run().await;
-    let (id, film) = filmed(&deployment, &server.bucket()).await;
+    let (id, recorded) = play_failing_session(&deployment, &server.bucket()).await;
     let recording = deployment.recording(&id).await;
     let link = recording["recordingUrl"].as_str().unwrap();
     assert_eq!(fetch(&deployment, link, Some("bytes=4-7")).await, (206, b"ftyp".to_vec()));
-    assert_eq!(fetch(&deployment, link, None).await, (200, film));
+    assert_eq!(fetch(&deployment, link, None).await, (200, recorded));
     let tampered = link.replace("expires=", "expires=9");
     assert_eq!(fetch(&deployment, &tampered, None).await.0, 404);
     erased(&deployment, &id, &server.bucket()).await;
@@ -75,7 +75,7 @@ async fn other_outcomes_leave_no_recording() {
         let id = session["sessionId"].as_str().unwrap();
         let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
         embed.until_prompted("Sign in").await;
-        eventually("something to be kept while it runs", SOON, async || {
+        eventually("a segment to be stored while the session runs", TIMEOUT, async || {
             (!files(&objects).is_empty()).then_some(())
         })
         .await;
@@ -87,72 +87,77 @@ async fn other_outcomes_leave_no_recording() {
             "CANCELLED" => embed.click("[data-testid=cancel]").await,
             _ => drop(deployment.partner.delete(&format!("browser-session/{id}")).await),
         }
-        deployment.until(id, ending, SOON).await;
+        deployment.until(id, ending, TIMEOUT).await;
         let answer = deployment.partner.get(&format!("browser-session/{id}/recording")).await;
         assert_eq!(answer.status, 404, "{ending}");
-        eventually("nothing to be left", SOON, async || files(&objects).is_empty().then_some(()))
-            .await;
+        eventually("no object to remain", TIMEOUT, async || {
+            files(&objects).is_empty().then_some(())
+        })
+        .await;
     }
     applicant.close().await;
 }
 
-/// Plays a session that fails after its applicant has signed in with a code and an answer; the film
-/// is looked at from all sides.
-async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
-    let platform = failing(deployment);
+/// Plays a session that fails after its applicant has signed in with a code and an answer, and
+/// inspects its recording.
+async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
+    let platform = publish_failing(deployment);
     let session = deployment.create(&json!({ "platformId": platform })).await;
     let id = session["sessionId"].as_str().unwrap().to_owned();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;
-    deployment.until(&id, "RUNNING", SOON).await;
-    // The first picture may be of a page that is still empty: what is written then is written nowhere.
+    deployment.until(&id, "RUNNING", TIMEOUT).await;
+    // The first frame may show a page without fields yet: text typed then goes nowhere.
     embed.until("the page's fields", "document.querySelector('canvas').dataset.fields > 0").await;
     embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write(WRITTEN_EARLY).await;
-    seen_for_a_while().await;
-    assert_eq!(deployment.session(&id).await["status"], "RUNNING", "it lingers");
-    deployment.until(&id, "AWAITING_USER", SOON).await;
+    wait_for_frames().await;
+    assert_eq!(deployment.session(&id).await["status"], "RUNNING", "the platform waits");
+    deployment.until(&id, "AWAITING_USER", TIMEOUT).await;
     for _ in WRITTEN_EARLY.chars() {
         applicant.press("Backspace").await;
     }
     applicant.write("otp").await;
     applicant.press("Tab").await;
     applicant.write(PASSWORD).await;
-    seen_for_a_while().await;
+    wait_for_frames().await;
     applicant.press("Enter").await;
     embed.until_prompted("Enter the code").await;
     embed.focus_remote_page().await;
     applicant.press("Tab").await;
     applicant.write(CODE).await;
-    seen_for_a_while().await;
+    wait_for_frames().await;
     let running = files(objects);
-    assert!(!running.is_empty(), "something is kept while it runs");
+    assert!(!running.is_empty(), "segments are stored while the session runs");
     let jpegs =
         running.iter().filter(|(_, content)| find(content, &[0xff, 0xd8, 0xff, 0xdb, 0, 67]));
-    assert_eq!(jpegs.count(), 0, "and can be read by nobody else");
+    assert_eq!(jpegs.count(), 0, "no unencrypted picture is stored");
     applicant.press("Enter").await;
-    let ended = deployment.until(&id, "ERROR", SOON).await;
+    let ended = deployment.until(&id, "ERROR", TIMEOUT).await;
     assert_eq!(ended["errorCode"], "UNEXPECTED_PAGE");
     applicant.close().await;
 
     let seen = followed(deployment, &id).await;
     assert!(seen.contains("completed"), "{seen:?}");
     let link = deployment.recording(&id).await["recordingUrl"].as_str().unwrap().to_owned();
-    let (code, film) = fetch(deployment, &link, None).await;
+    let (code, recorded) = fetch(deployment, &link, None).await;
     assert_eq!(code, 200);
-    let path = deployment.folder.path().join("film.mp4");
-    fs::write(&path, &film).unwrap();
-    lasts_as_long_as_the_session(deployment, &id, &path).await;
+    let path = deployment.folder.path().join("recording.mp4");
+    fs::write(&path, &recorded).unwrap();
+    assert_length_and_chapters(deployment, &id, &path).await;
     let parts = [&PASSWORD[..8], &WRITTEN_EARLY[..5]];
-    shows_no_secret(&path, &[&[PASSWORD, WRITTEN_EARLY, CODE, ANSWER], parts.as_slice()].concat());
-    eventually("only the film to be left", SOON, async || {
+    assert_no_secret_in_frames(
+        &path,
+        &[&[PASSWORD, WRITTEN_EARLY, CODE, ANSWER], parts.as_slice()].concat(),
+    );
+    eventually("only the recording to remain", TIMEOUT, async || {
         (files(objects).len() == 1).then_some(())
     })
     .await;
     let (name, object) = files(objects).remove(0);
-    for part in [b"ftyp".as_slice(), b"moov", b"mdat", &film[film.len() / 2..][..32]] {
-        assert!(!find(&object, part), "{name} is a film that anybody can see");
+    for part in [b"ftyp".as_slice(), b"moov", b"mdat", &recorded[recorded.len() / 2..][..32]] {
+        assert!(!find(&object, part), "{name} is a readable recording");
     }
     for secret in [PASSWORD, WRITTEN_EARLY, CODE] {
         let log = fs::read(deployment.log()).unwrap();
@@ -161,16 +166,16 @@ async fn filmed(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
             assert!(!find(content, secret.as_bytes()), "{secret} is in {name}");
         }
     }
-    (id, film)
+    (id, recorded)
 }
 
-/// Time for what was written to be in some pictures.
-async fn seen_for_a_while() {
+/// Leaves time for the typed text to be in several frames.
+async fn wait_for_frames() {
     tokio::time::sleep(Duration::from_millis(1200)).await;
 }
 
-/// A platform that lingers on its sign-in page, and fails a while after a sign-in.
-fn failing(deployment: &Deployment) -> Value {
+/// Publishes a platform that waits on its sign-in page, and fails some time after a sign-in.
+fn publish_failing(deployment: &Deployment) -> Value {
     publish(deployment, "acme-failing", |definition| {
         definition["signals"]["never"] = json!({ "selector": "#never" });
         definition["nodes"]["open"]["next"] = json!("linger");
@@ -188,10 +193,10 @@ fn failing(deployment: &Deployment) -> Value {
     })
 }
 
-/// Every state of a recording that a poller sees until it is done.
+/// Returns every status of a recording that a poller sees until it is completed.
 async fn followed(deployment: &Deployment, id: &str) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
-    eventually("the film", Duration::from_secs(60), async || {
+    eventually("the recording", Duration::from_secs(60), async || {
         let recording = deployment.recording(id).await;
         let status = recording["status"].as_str().unwrap().to_owned();
         assert_eq!(recording["error"], Value::Null, "{recording}");
@@ -205,8 +210,10 @@ async fn followed(deployment: &Deployment, id: &str) -> BTreeSet<String> {
 
 async fn erased(deployment: &Deployment, id: &str, objects: &Path) {
     deployment.partner.delete(&format!("browser-session/{id}/data")).await;
-    eventually("the film to be deleted", SOON, async || files(objects).is_empty().then_some(()))
-        .await;
+    eventually("the recording to be deleted", TIMEOUT, async || {
+        files(objects).is_empty().then_some(())
+    })
+    .await;
     let recording = deployment.recording(id).await;
     assert_eq!(
         (&recording["status"], &recording["recordingUrl"]),

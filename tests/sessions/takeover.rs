@@ -1,4 +1,5 @@
-//! Whose session it is: what a link alone, an API key, a second device and a lost device can do.
+//! Ownership of a session: what the holder of a link, an API key, a second device or a lost device
+//! can do.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PICTURE: &str = "document.querySelector('canvas').dataset.pictures > 0";
 const FRESH: &str = "document.querySelector('canvas')?.dataset.status === ''";
 const GUEST: &str = "document.getElementById('guest').hidden === false";
@@ -21,7 +22,7 @@ fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
-/// A session whose applicant has come to the sign-in page.
+/// Starts a session whose applicant is at the sign-in page.
 async fn begun(deployment: &Deployment, extra: &Value) -> (String, String, Applicant) {
     let session = deployment.create(extra).await;
     let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
@@ -29,7 +30,7 @@ async fn begun(deployment: &Deployment, extra: &Value) -> (String, String, Appli
     let page = applicant.top_level();
     page.click("[data-testid=start]").await;
     page.until_prompted("Sign in").await;
-    page.until("a picture", PICTURE).await;
+    page.until("a frame", PICTURE).await;
     (id, link, applicant)
 }
 
@@ -43,7 +44,7 @@ async fn opened(applicant: &Applicant) -> Embed<'_> {
 async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (id, _, applicant) = begun(&deployment, &json!({})).await;
-    // What whoever has the API key reads from a poll.
+    // A poll with the API key returns the link.
     let link = text(&deployment.session(&id).await, "embedUrl");
     let mut stranger = Viewer::open(&link, &secret('x')).await;
     let guest = stranger.until("guest", |_| true).await;
@@ -89,7 +90,7 @@ async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() 
         devices(&deployment, &id).await,
         ["DeviceJoined: device 1, start", "ConsentGiven: device 1"]
     );
-    // After the end the link shows what happened, as before.
+    // After the end the link still shows the outcome.
     let ended = stranger.until("state", |state| !state["outcome"].is_null()).await;
     assert_eq!(ended["status"], "COMPLETED");
     applicant.close().await;
@@ -102,19 +103,19 @@ async fn a_stolen_link_gives_the_session_to_one_device_only() {
     let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
     let mut thief = Viewer::open(&link, &secret('t')).await;
     thief.until("state", |state| state["status"] == "AWAITING_USER").await;
-    // The applicant is told, and gives the thief nothing.
+    // The applicant is informed, and gives the thief no data.
     let applicant = Applicant::visit(&link).await;
     let page = opened(&applicant).await;
-    page.until("to be told", GUEST).await;
+    page.until("the notification", GUEST).await;
     assert_eq!(page.evaluate("document.querySelector('canvas').hidden").await, true);
-    // Whoever comes twenty times at the same moment: one device owns a session.
+    // Twenty devices open a session at the same moment: one of them owns it.
     let session = deployment.create(&json!({})).await;
     let link = text(&session, "embedUrl");
     let tries = "abcdefghijklmnopqrst".chars().map(|letter| {
         let link = link.clone();
         tokio::spawn(async move {
             let mut viewer = Viewer::open(&link, &secret(letter)).await;
-            viewer.next_message(SOON).await.expect("an answer")["t"] == "state"
+            viewer.next_message(TIMEOUT).await.expect("an answer")["t"] == "state"
         })
     });
     let tries: Vec<_> = tries.collect();
@@ -132,19 +133,19 @@ async fn a_device_keeps_its_session_over_a_reload_and_loses_it_with_its_storage(
     let deployment = Deployment::start(Kind::Sqlite).await;
     let (_, _, applicant) = begun(&deployment, &json!({})).await;
     let page = applicant.top_level();
-    // One of the two places in which the secret is kept is enough.
+    // The secret is kept in two places, of which one is enough.
     for forget in ["0", "localStorage.clear()"] {
         page.evaluate(&format!("({forget}, location.reload())")).await;
         page.until("a fresh page", FRESH).await;
         page.click("[data-testid=start]").await;
-        page.until("a picture", PICTURE).await;
+        page.until("a frame", PICTURE).await;
     }
     let forget = "document.cookie = document.cookie.split('=')[0] + \
         '=; Max-Age=0; Secure; Partitioned; SameSite=None; Path=' + location.pathname";
     page.evaluate(&format!("(localStorage.clear(), {forget}, location.reload())")).await;
     page.until("a fresh page", FRESH).await;
     page.click("[data-testid=start]").await;
-    page.until("to be told", GUEST).await;
+    page.until("the notification", GUEST).await;
     let shown = page.evaluate("document.getElementById('guest-send').hidden").await;
     assert_eq!(shown, true, "there is no channel");
     applicant.close().await;
@@ -162,7 +163,7 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
 
     let second = Applicant::visit(&link).await;
     let page = opened(&second).await;
-    page.until("to be told", GUEST).await;
+    page.until("the notification", GUEST).await;
     let accessibility_violations = page.accessibility_violations().await;
     assert_eq!(accessibility_violations, json!([]));
     page.click("[data-testid=guest-code]").await;
@@ -176,8 +177,10 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     page.click("[data-testid=guest-code]").await;
     second.write(code.as_str().unwrap()).await;
     second.press("Enter").await;
-    page.until("a picture", PICTURE).await;
-    first.until("to be told", "document.body.textContent.includes('Continued elsewhere')").await;
+    page.until("a frame", PICTURE).await;
+    first
+        .until("the notification", "document.body.textContent.includes('Continued elsewhere')")
+        .await;
     applicant.close().await;
     asks_until_it_may_not(&page, &link).await;
     let joined = ["device 1, start", "device 2, shown_code", "device 3, approval"];
@@ -186,9 +189,10 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     second.close().await;
 }
 
-/// A third device asks the active viewer, who denies it and then allows it; asking has an end.
+/// A third device asks the active viewer, who denies and then allows it; the number of requests is
+/// limited.
 async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
-    // The number that the guest shows is what the active viewer is asked about.
+    // The active viewer is shown the number that the guest's page shows.
     let mut third = Viewer::open(link, &secret('3')).await;
     third.until("guest", |_| true).await;
     third.send(&json!({ "t": "ask" })).await;
@@ -208,8 +212,9 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     third.until("admitted", |_| true).await;
     let mut third = Viewer::open(link, &secret('3')).await;
     third.until("state", |_| true).await;
-    page.until("to be told", "document.body.textContent.includes('Continued elsewhere')").await;
-    // Asking has an end.
+    page.until("the notification", "document.body.textContent.includes('Continued elsewhere')")
+        .await;
+    // The number of requests is limited.
     for _ in 0..4 {
         let mut guest = Viewer::open(link, &secret('4')).await;
         guest.send(&json!({ "t": "ask" })).await;
@@ -231,7 +236,7 @@ async fn a_lost_device_is_replaced_by_a_link_over_the_sessions_channel() {
     let mut guest = Viewer::open(&link, &secret('n')).await;
     let told = guest.until("guest", |_| true).await;
     assert_eq!(told["channel"], true);
-    // The link was sent a moment ago when the session was created: no more than once a minute.
+    // A link was sent when the session was created, and at most one is sent per minute.
     let sent = eventually("a minute to pass", Duration::from_secs(90), async || {
         guest.send(&json!({ "t": "send" })).await;
         let told = guest.until("guest", |guest| !guest["answer"].is_null()).await;
@@ -266,18 +271,19 @@ async fn consent_counts_only_from_the_viewer_that_was_asked() {
     let own = page.evaluate(kept).await.as_str().unwrap().to_owned();
     page.sign_in("ok", "any").await;
     page.until("consent", "document.getElementById('consent').hidden === false").await;
-    // The same device on another connection: only what it was shown there counts.
+    // The same device on another connection: consent counts only for a prompt that was shown on it.
     let mut viewer = Viewer::open(&link, &own).await;
     let state = viewer.until("state", |state| state["prompt"]["kind"] == "consent").await;
     let number = state["prompt"]["number"].as_u64().unwrap();
-    page.until("to be told", "document.body.textContent.includes('Continued elsewhere')").await;
+    page.until("the notification", "document.body.textContent.includes('Continued elsewhere')")
+        .await;
     for wrong in (0..50).filter(|wrong| *wrong != number) {
         viewer.send(&json!({ "t": "share", "prompt": wrong, "share": true })).await;
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER");
     viewer.send(&json!({ "t": "share", "prompt": number, "share": true })).await;
-    deployment.until(&id, "COMPLETED", SOON).await;
+    deployment.until(&id, "COMPLETED", TIMEOUT).await;
     applicant.close().await;
 }
 
@@ -293,7 +299,7 @@ async fn the_link_of_a_revoked_key_starts_no_session_and_ends_none() {
     viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
     admin(&["revoke-key", key["keyId"].as_str().unwrap()]);
     let mut late = Viewer::open(&waiting, &secret('a')).await;
-    assert_eq!(late.next_message(SOON).await.unwrap(), json!({ "t": "refused" }));
+    assert_eq!(late.next_message(TIMEOUT).await.unwrap(), json!({ "t": "refused" }));
     let mut again = Viewer::open(&begun, &secret('a')).await;
     again.until("state", |state| state["status"] == "AWAITING_USER").await;
 }

@@ -1,23 +1,23 @@
-//! A database of its own for each test, on SQLite or PostgreSQL.
+//! A database for each test, on SQLite or PostgreSQL.
 
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// Which kind of store a test runs on.
+/// The kind of store that a test runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Sqlite,
     Postgres,
 }
 
-/// An empty database; removed with the folder, or with the server that `cargo xtask test` throws away.
+/// An empty database, removed with its folder, or with the server that `cargo xtask test` stops.
 #[derive(Debug)]
 pub struct Database {
     pub url: String,
 }
 
 impl Database {
-    /// Makes an empty database.
+    /// Creates an empty database.
     pub async fn new(kind: Kind, folder: &TempDir) -> Self {
         match kind {
             Kind::Sqlite => {
@@ -27,15 +27,15 @@ impl Database {
         }
     }
 
-    /// Changes something behind the service's back; on PostgreSQL.
+    /// Executes a statement that the service does not know of; on PostgreSQL.
     pub async fn execute(&self, statement: &str) {
         connect(&self.url).await.batch_execute(statement).await.expect("a statement");
     }
 
-    /// Everything that is stored, as one text; for searches.
+    /// Returns everything that is stored as one text, for searches.
     pub async fn dump(&self) -> String {
         if self.url.starts_with("sqlite") {
-            // Its files are searched with all others of the data folder.
+            // SQLite's files are searched with all others of the data folder.
             return String::new();
         }
         let client = connect(&self.url).await;

@@ -1,4 +1,4 @@
-//! Load from outside, and figures beside a base that was measured in the same run.
+//! Load from outside, and figures with a baseline measured in the same run.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -8,10 +8,10 @@ use crate::service::Deployment;
 
 const CONNECTIONS: &str = "64";
 const SECONDS: &str = "4";
-/// Each figure and its base are measured in turn, and the median of the ratios counts.
+/// A figure and its baseline are measured alternately, and the median of the ratios counts.
 const ROUNDS: usize = 3;
 
-/// What one run of a load generator found.
+/// The result of one run of a load generator.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     pub per_second: f64,
@@ -19,7 +19,7 @@ pub struct Run {
     pub p99_ms: f64,
 }
 
-/// wrk with 64 connections.
+/// Runs wrk with 64 connections.
 #[must_use]
 pub fn wrk(arguments: &[&str]) -> Run {
     let load = ["-t2", "-c", CONNECTIONS, "-d", SECONDS, "--latency"];
@@ -41,7 +41,7 @@ pub fn wrk(arguments: &[&str]) -> Run {
     }
 }
 
-/// pgbench over so many connections, carrying out a script again and again.
+/// Runs pgbench with this many connections, which execute a script repeatedly.
 #[must_use]
 pub fn pgbench(deployment: &Deployment, clients: u32, script: &str) -> Run {
     let file = deployment.folder.path().join("script.sql");
@@ -64,7 +64,7 @@ pub fn pgbench(deployment: &Deployment, clients: u32, script: &str) -> Run {
     Run { per_second: after("tps = "), p50_ms: mean, p99_ms: f64::NAN }
 }
 
-/// Measures the two in turn and prints the pair whose ratio is the median.
+/// Measures both alternately and prints the pair with the median ratio.
 pub fn compare(name: &str, mine: impl Fn() -> Run, base: &str, other: impl Fn() -> Run) -> Value {
     let mut pairs: Vec<_> = (0..ROUNDS).map(|_| (mine(), other())).collect();
     let ratio = |(mine, other): &(Run, Run)| mine.per_second / other.per_second;

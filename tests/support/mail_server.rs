@@ -1,4 +1,4 @@
-//! A mail server of a package, started and ended by tests.
+//! A mail server that tests start and stop.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{eventually, free_port, root};
 
-/// A server with a folder of mails, which outlives it.
+/// A server with a folder of received mails, which outlasts its process.
 pub struct Server {
     folder: TempDir,
     port: u16,
@@ -50,7 +50,7 @@ impl Server {
         .await;
     }
 
-    /// `kill -9`.
+    /// Kills the process, as `kill -9` does.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
@@ -62,12 +62,12 @@ impl Server {
         format!("smtp://avouch:secret%20p%40ss@localhost:{}", self.port)
     }
 
-    /// The file with the root that its certificate is under.
+    /// The file with the root of its certificate.
     pub fn roots(&self) -> String {
         self.folder.path().join("certificate.pem").display().to_string()
     }
 
-    /// All that were taken.
+    /// Returns all mails that were received.
     pub fn mails(&self) -> Vec<Value> {
         let files = fs::read_dir(self.folder.path().join("inbox")).unwrap();
         let files = files.map(|file| file.unwrap().path());

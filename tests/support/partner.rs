@@ -18,54 +18,54 @@ use serde_json::{Value, json};
 
 use crate::eventually;
 
-/// A partner with a key, or with none.
+/// A partner with an API key, or without one.
 #[derive(Clone)]
 pub struct Partner {
     client: Client<HttpConnector, Full<Bytes>>,
-    /// Each request goes to the next one.
+    /// The processes to which requests go in turn.
     bases: Vec<String>,
     turn: Arc<AtomicUsize>,
     key: Option<String>,
 }
 
-/// An answer: its status, its headers and its body, which is JSON but for files.
+/// A response: status, headers, and a body, which is JSON except for files.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: hyper::HeaderMap,
     pub body: Value,
-    /// The body as it came.
+    /// The body's bytes.
     pub bytes: Bytes,
 }
 
 impl Answer {
-    /// A part of the body, by JSON pointer (RFC 6901).
+    /// Returns a part of the body by JSON pointer (RFC 6901).
     pub fn at(&self, pointer: &str) -> &Value {
         self.body.pointer(pointer).unwrap_or(&Value::Null)
     }
 }
 
 impl Partner {
-    /// A partner of the service at `base`, which ends before `/v1`.
+    /// Creates a partner of the service at `base`, the part of its URL before `/v1`.
     pub fn new(base: &str, key: Option<&str>) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         let (bases, turn) = (vec![base.to_owned()], Arc::default());
         Self { client, bases, turn, key: key.map(str::to_owned) }
     }
 
-    /// The same service with another key, or with none.
+    /// Returns a client of the same service with another key, or without one.
     #[must_use]
     pub fn with_key(&self, key: Option<&str>) -> Self {
         Self { key: key.map(str::to_owned), ..self.clone() }
     }
 
-    /// The same key, and each request to another process than the one before.
+    /// Returns a client with the same key whose requests go to both services in turn.
     #[must_use]
     pub fn round_robin_with(&self, other: &Self) -> Self {
         Self { bases: [self.bases.clone(), other.bases.clone()].concat(), ..self.clone() }
     }
 
-    /// Asks for a session with the first platform.
+    /// Requests a session with the first platform.
     pub async fn create(&self, extra: &Value) -> Answer {
         let platforms = self.get("browser-platforms").await;
         let mut body = json!({
@@ -86,7 +86,7 @@ impl Partner {
         self.call(Method::POST, path, body).await
     }
 
-    /// A session's timeline: each event and its detail.
+    /// Returns a session's timeline: each event with its detail.
     pub async fn timeline(&self, session: &str) -> Vec<(String, Option<String>)> {
         let timeline = self.get(&format!("browser-session/{session}/events")).await;
         let word = |value: &Value| value.as_str().map(str::to_owned);
@@ -94,7 +94,7 @@ impl Partner {
         lines.filter_map(|line| Some((word(&line["event"])?, word(&line["detail"])))).collect()
     }
 
-    /// What became of the links of a session.
+    /// Returns the events about the links of a session.
     pub async fn notifications(&self, session: &str) -> Vec<(String, Option<String>)> {
         let lines = self.timeline(session).await.into_iter();
         lines.filter(|(event, _)| event.starts_with("Notification")).collect()
@@ -123,7 +123,7 @@ impl Partner {
         self.send_with(method, path, body, &[]).await
     }
 
-    /// Fetches a whole URL, or a range of what is there.
+    /// Fetches an absolute URL, or a range of its content.
     pub async fn fetch(&self, url: &str, range: Option<&str>) -> (u16, Bytes) {
         let mut request = Request::builder().uri(url);
         if let Some(range) = range {
@@ -135,7 +135,7 @@ impl Partner {
         (status, response.into_body().collect().await.expect("a whole body").to_bytes())
     }
 
-    /// Sends any body to any path, with headers of the caller's; theirs come last.
+    /// Sends any body to any path with further headers.
     pub async fn send_with(
         &self,
         method: Method,

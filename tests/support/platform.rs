@@ -1,4 +1,4 @@
-//! Platforms of a test's own, made from the sandbox's definition.
+//! Platforms for single tests, derived from the sandbox's definition.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::{root, service::Deployment};
 
-/// Publishes the sandbox under another name, changed as a test needs it; answers the platform's id.
+/// Publishes the sandbox under another name with changes; returns the platform's id.
 pub fn publish(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> Value {
     let file = write(deployment, name, change);
     let file = file.to_str().expect("a plain path");
     deployment.admin(&["publish-platform", file])["platformId"].clone()
 }
 
-/// Writes the definition of the sandbox under another name, changed as a test needs it.
+/// Writes the sandbox's definition under another name with changes; returns the file.
 pub fn write(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
     let sandbox = root().join("crates/domain/platforms/sandbox.json");
     let text = std::fs::read_to_string(sandbox).expect("the sandbox's definition");
@@ -25,8 +25,8 @@ pub fn write(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value
     file
 }
 
-/// A platform that shows its sign-in page, waits there for a while as RUNNING, and then asks the
-/// applicant to sign in as the sandbox does.
+/// Publishes a platform that shows its sign-in page, stays RUNNING for some seconds, and then asks
+/// the applicant to sign in as the sandbox does.
 pub fn lingering(deployment: &Deployment, name: &str, seconds: u16) -> Value {
     publish(deployment, name, |definition| {
         definition["signals"]["never"] = json!({ "selector": "#never" });

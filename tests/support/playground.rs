@@ -1,4 +1,4 @@
-//! A page of fields and buttons that reports what happens on it, and a platform that leads there.
+//! A web page of fields and buttons that reports its events, and a platform that leads to it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ const HOST: &str = "play.localhost";
 const PAGE: &str = include_str!("playground.html");
 const POPUP: &str = "<!doctype html><input id=in style=\"width:100%;height:40px\" oninput=\"opener.postMessage(this.value)\">";
 
-/// The running site.
+/// The running web site.
 pub struct Playground {
     port: u16,
     reported: Arc<Mutex<Value>>,
@@ -35,7 +35,7 @@ impl Playground {
         Self { port, reported }
     }
 
-    /// Lets browsers reach it; before the deployment runs.
+    /// Permits browsers to reach the site; to be called before the deployment starts.
     pub fn allow(&self, deployment: &mut Deployment) {
         let allowed = deployment.setting("AVOUCH_EGRESS_ALLOW").unwrap_or_default();
         deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{HOST}:{}", self.port));
@@ -45,7 +45,7 @@ impl Playground {
         format!("http://{HOST}:{}/{path}", self.port)
     }
 
-    /// Publishes a platform that waits on the page for ever; answers its id.
+    /// Publishes a platform that waits on the page indefinitely; returns its id.
     pub fn publish(&self, deployment: &Deployment) -> Value {
         let sandbox = root().join("crates/domain/platforms/sandbox.json");
         let file = std::fs::read(sandbox).expect("the sandbox's definition");
@@ -66,12 +66,12 @@ impl Playground {
         published["platformId"].clone()
     }
 
-    /// The newest report.
+    /// Returns the newest report.
     pub fn reported(&self) -> Value {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the page has reported something.
+    /// Waits until the newest report satisfies a condition.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&Value) -> bool) -> Value {
         let within = std::time::Duration::from_secs(15);
         let what = format!("{what}; the page reports {}", short(&self.reported()));
@@ -89,7 +89,7 @@ impl Playground {
     }
 }
 
-/// With long texts as their length and their end.
+/// Shortens long texts to their length and their end.
 fn short(value: &Value) -> String {
     let cut = |text: &str| {
         let letters: Vec<char> = text.chars().collect();
@@ -129,7 +129,7 @@ async fn serve(mut stream: TcpStream, into: &Mutex<Value>) -> Option<()> {
     if path == "/report" {
         let report: Value = serde_json::from_slice(&body).ok()?;
         let mut last = into.lock().unwrap_or_else(PoisonError::into_inner);
-        // Reports overtake one another.
+        // Reports may arrive out of order.
         if last["at"].as_f64() < report["at"].as_f64() {
             *last = report;
         }

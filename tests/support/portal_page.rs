@@ -1,4 +1,4 @@
-//! Pages of the portal in a browser, by mouse and keyboard.
+//! Pages of the portal in a browser, used by mouse and keyboard.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::applicant::Embed;
 
-/// Enters a text into a field, by the keyboard.
+/// Types a text into a field.
 pub async fn enter(page: &Embed<'_>, id: &str, text: &str) {
     page.evaluate(&format!("document.getElementById({id:?}).focus()")).await;
     page.applicant.write(text).await;
@@ -27,20 +27,22 @@ pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
     page.click("button.primary").await;
 }
 
-/// Confirms by a password who they are, and goes on to what waits for it.
+/// Reauthenticates with a password, and continues to the form that was held.
 pub async fn confirm(page: &Embed<'_>, password: &str) {
     heading(page, "Confirm it is you").await;
     enter(page, "password", password).await;
     page.click("main form:not([data-passkey]) button").await;
 }
 
-/// No barrier that a machine finds, in light and in dark; prints when the page was first painted.
-/// With `AVOUCH_SHOTS`, a picture of each page goes into that folder, for the documentation.
+/// Asserts that axe-core finds no violation, in light and dark mode; prints the time of the first
+/// paint. Where `AVOUCH_SHOTS` names a folder, a screenshot of each page goes there, for the
+/// documentation.
 pub async fn assert_accessible(page: &Embed<'_>, when: &str) {
     let painted = "performance.getEntriesByName('first-paint')[0]?.startTime ?? null";
     println!("{when}: first paint after {} ms", page.evaluate(painted).await);
     for scheme in ["light", "dark"] {
-        // Without motion: colours would be measured on their way from one scheme to the other.
+        // Without transitions: colours would be measured while they change from one scheme to the
+        // other.
         let media = json!({ "features": [
             { "name": "prefers-color-scheme", "value": scheme },
             { "name": "prefers-reduced-motion", "value": "reduce" },
@@ -49,7 +51,7 @@ pub async fn assert_accessible(page: &Embed<'_>, when: &str) {
         assert_eq!(page.accessibility_violations().await, json!([]), "{when}, {scheme}");
         if let Some(folder) = std::env::var_os("AVOUCH_SHOTS").filter(|folder| !folder.is_empty()) {
             let file = Path::new(&folder).join(format!("{} {scheme}.png", when.replace(' ', "-")));
-            std::fs::write(file, page.applicant.screenshot().await).expect("a picture");
+            std::fs::write(file, page.applicant.screenshot().await).expect("a frame");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The portal's routes as its source has them, so that no test of all of them leaves one out.
+//! The portal's routes, read from its source, so that a test of all routes leaves none out.
 
 use crate::root;
 
-/// The paths with a handler for this method, in lower case; `{name}` stands for any part.
+/// Returns the paths with a handler for this method (in lower case); `{name}` stands for any
+/// segment.
 #[must_use]
 pub fn routes(method: &str) -> Vec<String> {
     let handler = format!("web::{method}()");
@@ -25,7 +26,7 @@ pub fn routes(method: &str) -> Vec<String> {
     found
 }
 
-/// Whether a path is one of those that a pattern such as `/a/{id}` stands for.
+/// Returns whether a path matches a pattern such as `/a/{id}`.
 #[must_use]
 pub fn fits(pattern: &str, path: &str) -> bool {
     let (parts, given) = (pattern.split('/'), path.split('/'));

@@ -1,6 +1,6 @@
-//! A person at the portal without a browser: what is sent is seen to the last header.
+//! A portal user without a browser, who sees every header of the responses.
 //!
-//! Beside it what people have: a password that was made for them, and one-time codes.
+//! Also functions for what users have: generated passwords, one-time codes, and mailed links.
 
 use std::{
     collections::BTreeMap,
@@ -23,11 +23,11 @@ pub struct PortalUser {
     client: Client<HttpConnector, Full<Bytes>>,
     pub base: String,
     cookies: Mutex<BTreeMap<String, String>>,
-    /// What they signed in with.
+    /// The password of the last sign-in.
     password: Mutex<String>,
 }
 
-/// A page, or where one is sent on to.
+/// A page, or a redirect.
 pub struct Page {
     pub status: u16,
     pub headers: HeaderMap,
@@ -39,7 +39,8 @@ impl Page {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// What the page has in a hidden field or an attribute: what follows `before`, up to a quote.
+    /// Returns the value of a hidden field or an attribute: the text between `before` and the next
+    /// quote.
     pub fn after(&self, before: &str) -> String {
         let rest = self.text.split_once(before).unwrap_or_else(|| panic!("{before}")).1;
         rest.split('"').next().unwrap().to_owned()
@@ -62,12 +63,12 @@ impl PortalUser {
         cookies.get("__Host-avouch").cloned()
     }
 
-    /// Forgets that somebody is signed in, and not that they were.
+    /// Forgets the sign-in's cookie and keeps the one that identifies the browser.
     pub fn drop_cookie(&self) {
         self.set_cookie("");
     }
 
-    /// What the browser is known by.
+    /// The cookie that identifies a known browser.
     pub fn browser_cookie(&self) -> Option<String> {
         let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.get("__Host-avouch-browser").cloned()
@@ -87,7 +88,7 @@ impl PortalUser {
         self.send(Method::GET, path, String::new(), &[]).await
     }
 
-    /// Sends a form as a page of the portal's does.
+    /// Sends a form as a page of the portal does.
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let from = self.base.clone();
         self.post_from(path, fields, &[("origin", &from), ("sec-fetch-site", "same-origin")]).await
@@ -105,8 +106,8 @@ impl PortalUser {
         self.send(Method::POST, path, form.finish(), headers).await
     }
 
-    /// Sends a form with the token of the page that it is on; confirms who they are where that is
-    /// asked for.
+    /// Sends a form with the token of the page that it is on; reauthenticates where that is
+    /// required.
     pub async fn fill(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> Page {
         let answer = self.fill_once(page, path, fields).await;
         if answer.header("location") != "/portal/confirm" {
@@ -116,21 +117,21 @@ impl PortalUser {
         self.resume_after_confirmation().await
     }
 
-    /// The same, and whatever is answered.
+    /// Sends a form once and returns any response.
     pub async fn fill_once(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> Page {
         let token = self.get(page).await.token();
         let fields = [fields, &[("form_token", token.as_str())]].concat();
         self.post(path, &fields).await
     }
 
-    /// Confirms who they are, with the password that they signed in with and what else there is.
+    /// Reauthenticates with the password of the last sign-in and further fields.
     pub async fn confirm(&self, more: &[(&str, &str)]) -> Page {
         let password = self.password.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let fields = [&[("password", password.as_str())], more].concat();
         self.fill_once("/portal/confirm", "/portal/confirm", &fields).await
     }
 
-    /// Sends the form that waited for a confirmation.
+    /// Sends the form that was held until the reauthentication.
     pub async fn resume_after_confirmation(&self) -> Page {
         let page = self.get("/portal/confirm/continue").await;
         let path = page.after("class=\"card\" data-continue action=\"").replace("&#x2f;", "/");
@@ -200,7 +201,7 @@ impl PortalUser {
     }
 }
 
-/// The code of a moment (RFC 6238), computed apart from the service.
+/// Returns the one-time code of a moment (RFC 6238), computed independently of the service.
 pub fn code_at(secret: &str, unix: u64) -> String {
     let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let bits = secret.chars().flat_map(|c| {
@@ -220,29 +221,29 @@ pub fn code_at(secret: &str, unix: u64) -> String {
     format!("{:06}", number % 1_000_000)
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.expect("a clock").as_secs()
 }
 
-/// A token of the right form that nobody has.
+/// Returns a token of the right form that was never issued.
 pub fn made_up() -> String {
     URL_SAFE.encode([7; 32]).trim_end_matches('=').to_owned()
 }
 
-/// Makes a person of a team; answers the password that they were given.
+/// Creates a user of a team; returns the generated password.
 pub fn user(deployment: &Deployment, team: &str, email: &str, role: &str) -> String {
     let made = deployment.admin(&["create-user", "--team", team, "--email", email, "--role", role]);
     made["password"].as_str().expect("a password").to_owned()
 }
 
-/// The deployment's own address.
+/// Returns the deployment's public URL.
 pub fn base(deployment: &Deployment) -> String {
     deployment.setting("AVOUCH_PUBLIC_URL").expect("an address")
 }
 
-/// A person of the deployment's team who has signed in.
+/// Returns a user of the deployment's team who has signed in.
 pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> PortalUser {
     let password = user(deployment, &deployment.team, email, role);
     let person = PortalUser::new(&base(deployment));
@@ -250,7 +251,7 @@ pub async fn signed_in(deployment: &Deployment, email: &str, role: &str) -> Port
     person
 }
 
-/// The link of the latest mail to an address that is in the deployment's folder of mails.
+/// Returns the link of the latest mail to an address, from the deployment's outbox folder.
 pub async fn mailed_link(deployment: &Deployment, address: &str) -> String {
     let start = format!("{}/portal/password?link=", base(deployment));
     let mail = mail_with(deployment, address, &start).await;
@@ -258,8 +259,8 @@ pub async fn mailed_link(deployment: &Deployment, address: &str) -> String {
     format!("{start}{}", rest.expect("a link"))
 }
 
-/// The latest mail to an address with a text in it that is in the deployment's folder of mails;
-/// without soft line breaks and the escapes of quoted-printable (RFC 2045, section 6.7).
+/// Returns the latest mail to an address that contains a text, from the deployment's outbox folder,
+/// without soft line breaks and escapes of quoted-printable (RFC 2045, section 6.7).
 pub async fn mail_with(deployment: &Deployment, address: &str, part: &str) -> String {
     let outbox = deployment.data().join("outbox");
     eventually(&format!("a mail to {address} with {part}"), Duration::from_secs(20), async || {
@@ -274,7 +275,7 @@ pub async fn mail_with(deployment: &Deployment, address: &str, part: &str) -> St
     .await
 }
 
-/// The status that a request with a key has.
+/// Returns the status of a request with a key.
 pub async fn status_with(deployment: &Deployment, key: &str) -> u16 {
     Partner::new(&base(deployment), Some(key)).get("browser-platforms").await.status
 }

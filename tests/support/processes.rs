@@ -1,13 +1,13 @@
-//! The processes of this machine, by what they were started with.
+//! Processes of this machine, found by their command lines.
 
 use std::{fs, path::Path};
 
-/// The command lines of all processes that have this path in them.
+/// Returns the command lines of all processes that contain this path.
 pub fn processes_with(path: &Path) -> Vec<String> {
     all_processes(path).map(|(_, line)| line).collect()
 }
 
-/// The same processes, by their numbers.
+/// Returns the ids of these processes.
 pub fn process_ids_with(path: &Path) -> Vec<u32> {
     all_processes(path).map(|(pid, _)| pid).collect()
 }

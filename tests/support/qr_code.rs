@@ -1,10 +1,10 @@
-//! A phone's camera in front of the embed page.
+//! Reads the QR code of the embed page, as a phone's camera does.
 
 use std::collections::HashSet;
 
 use rqrr::PreparedImage;
 
-/// What a camera reads from the modules of a QR code, as the page draws them.
+/// Decodes a QR code from the path that the page draws for its modules.
 #[must_use]
 pub fn scanned(drawn: &str) -> String {
     const PIXELS: usize = 4;

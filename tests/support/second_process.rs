@@ -1,4 +1,4 @@
-//! Processes of a deployment beside the first.
+//! Further processes of a deployment.
 
 use std::process::{Child, Command};
 
@@ -6,7 +6,7 @@ use tokio::sync::Mutex;
 
 use crate::{free_port, partner::Partner, service::Deployment};
 
-/// A second process; dropping it ends it.
+/// A second process, killed when it is dropped.
 pub struct SecondProcess {
     pub partner: Partner,
     process: Child,
@@ -25,7 +25,7 @@ impl Drop for SecondProcess {
     }
 }
 
-/// A process of the service, under a supervisor that starts it again.
+/// A process of the service that is restarted whenever it ends.
 pub struct SupervisedProcess {
     pub address: String,
     command: Mutex<Command>,
@@ -41,7 +41,7 @@ impl SupervisedProcess {
         Self { address, command: Mutex::new(command), child: Mutex::new(child) }
     }
 
-    /// Starts it again where it has ended.
+    /// Starts the process again if it has ended.
     pub async fn restart_if_ended(&self) {
         let mut child = self.child.lock().await;
         if child.try_wait().expect("its status").is_some() {
@@ -49,7 +49,7 @@ impl SupervisedProcess {
         }
     }
 
-    /// Ends it at once, as `kill -9` does, and starts it again.
+    /// Kills the process, as `kill -9` does, and starts it again.
     pub async fn kill(&self) {
         let mut child = self.child.lock().await;
         let _ = child.kill();

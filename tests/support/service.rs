@@ -1,4 +1,4 @@
-//! The service as a process, with a make-believe partner beside it.
+//! The service as a process, with a demo partner.
 
 use std::{
     fs,
@@ -18,17 +18,17 @@ use crate::{
     second_process::SecondProcess,
 };
 
-/// A deployment: a folder, a database, a partner with key and webhook, and, while it runs, the
-/// process. Dropping it ends everything.
+/// A deployment: a folder, a database, a partner with key and webhook, and the process while it
+/// runs. Dropping it ends everything.
 pub struct Deployment {
     pub folder: TempDir,
     pub database: Database,
     pub partner: Partner,
     pub api_key: String,
     pub webhook_secret: String,
-    /// Where the make-believe partner listens.
+    /// The URL of the demo partner.
     pub demo: String,
-    /// The team that key and webhook are of.
+    /// The team of key and webhook.
     pub team: String,
     address: String,
     settings: Vec<(&'static str, String)>,
@@ -36,21 +36,21 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Sets a deployment up and starts it.
+    /// Prepares a deployment and starts it.
     pub async fn start(kind: Kind) -> Self {
         let mut deployment = Self::prepare(kind).await;
         deployment.run().await;
         deployment
     }
 
-    /// Sets a deployment up; nothing runs yet but the make-believe partner.
+    /// Prepares a deployment; only the demo partner runs yet.
     pub async fn prepare(kind: Kind) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::new(kind, &folder).await;
         Self::with(folder, database)
     }
 
-    /// The same on a database that is there.
+    /// Prepares a deployment on an existing database.
     pub fn on(database: Database) -> Self {
         Self::with(tempfile::tempdir().expect("a folder"), database)
     }
@@ -65,7 +65,7 @@ impl Deployment {
             ("AVOUCH_EGRESS_ALLOW", format!("127.0.0.1:{demo_port}")),
             ("AVOUCH_WEBHOOK_BACKOFF", "1x2".to_owned()),
             ("AVOUCH_BROWSERS", "32".to_owned()),
-            // Tests count browsers; one that waits would be one too many.
+            // Tests count browsers; a warm one would be one too many.
             ("AVOUCH_BROWSERS_WARM", "0".to_owned()),
             ("AVOUCH_LOG", "debug".to_owned()),
             ("AVOUCH_RATE_LIMIT", "off".to_owned()),
@@ -79,7 +79,7 @@ impl Deployment {
             partner: Partner::new(&format!("http://{address}"), None),
             api_key: String::new(),
             webhook_secret: String::new(),
-            // Another site than the service's own address, as partners are.
+            // Another site than the service's own address, as a partner's is.
             demo: format!("http://localhost:{demo_port}"),
             team: String::new(),
             address,
@@ -90,7 +90,7 @@ impl Deployment {
         deployment
     }
 
-    /// Makes team, key and webhook, and starts the make-believe partner.
+    /// Creates team, key and webhook, and starts the demo partner.
     fn seed(&mut self, demo_port: u16) {
         self.team = text(&self.admin(&["create-team", "Lender"]), "teamId");
         let team = self.team.clone();
@@ -106,7 +106,7 @@ impl Deployment {
             api_key: self.api_key.clone(),
             webhook_secret: self.webhook_secret.clone(),
         });
-        tokio::spawn(server.expect("the make-believe partner"));
+        tokio::spawn(server.expect("the demo partner"));
     }
 
     /// Sets a variable for the processes that start from now on.
@@ -115,12 +115,12 @@ impl Deployment {
         self.settings.push((name, value.into()));
     }
 
-    /// A second process of the same deployment, beside the first; it ends with what is answered.
+    /// Starts a second process of the same deployment, which ends with the returned value.
     pub async fn second_process(&self) -> SecondProcess {
         self.second_process_at(&format!("127.0.0.1:{}", free_port()), &[]).await
     }
 
-    /// The same at an address, with more settings of its own.
+    /// Starts a second process at an address, with further settings.
     pub async fn second_process_at(
         &self,
         address: &str,
@@ -136,7 +136,7 @@ impl Deployment {
         second
     }
 
-    /// What starts a process of this deployment at an address.
+    /// Returns the command that starts a process of this deployment at an address.
     pub fn serving_at(&self, address: &str) -> Command {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log());
         let mut command = self.command();
@@ -167,11 +167,11 @@ impl Deployment {
         serving(&self.address, &self.partner).await;
     }
 
-    /// Ends the process at once, as `kill -9` does.
+    /// Kills the process, as `kill -9` does.
     pub fn kill(&mut self) {
         let mut process = self.process.take().expect("a process");
-        process.kill().expect("it can be killed");
-        process.wait().expect("it ended");
+        process.kill().expect("the process can be killed");
+        process.wait().expect("the process ended");
     }
 
     /// Asks the process to end, as a supervisor does (SIGTERM).
@@ -181,24 +181,24 @@ impl Deployment {
         assert!(asked.success(), "SIGTERM was sent");
     }
 
-    /// How the process ended, which it has to within this time.
+    /// Waits for the process to end within a time limit; returns its status.
     pub async fn ended(&mut self, within: Duration) -> ExitStatus {
         let mut process = self.process.take().expect("a process");
         eventually("the process to end", within, async || process.try_wait().expect("its status"))
             .await
     }
 
-    /// What the service is set to.
+    /// Returns the value of a setting.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.settings.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
     }
 
-    /// The number of the process.
+    /// Returns the id of the process.
     pub fn process(&self) -> u32 {
         self.process.as_ref().expect("a process").id()
     }
 
-    /// What the process has in memory, in KiB.
+    /// Returns the resident memory of the process in KiB.
     pub fn resident_kib(&self) -> u64 {
         let id = self.process.as_ref().expect("a process").id();
         let status = fs::read_to_string(format!("/proc/{id}/status")).expect("/proc");
@@ -216,12 +216,12 @@ impl Deployment {
         self.folder.path().join("log")
     }
 
-    /// Where the service keeps its files.
+    /// Returns the folder of the service's files.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Where the browsers of this deployment have their folders.
+    /// Returns the folder in which the browsers of this deployment have theirs.
     pub fn browsers(&self) -> PathBuf {
         self.folder.path().join("t")
     }
@@ -237,12 +237,12 @@ impl Deployment {
         self.partner.get(&format!("browser-session/{id}")).await.at("/data").clone()
     }
 
-    /// The recording of a session.
+    /// Returns the recording of a session.
     pub async fn recording(&self, id: &str) -> Value {
         self.partner.get(&format!("browser-session/{id}/recording")).await.at("/data").clone()
     }
 
-    /// What the partner's receiver has got for a session.
+    /// Returns the deliveries that the demo partner received for a session.
     pub async fn deliveries(&self, id: &str) -> Vec<Value> {
         let demo = Partner::new(&self.demo, None);
         let all = demo.send(hyper::Method::GET, "/deliveries", String::new()).await;
@@ -279,7 +279,7 @@ pub(crate) async fn serving(address: &str, partner: &Partner) {
     .await;
 }
 
-/// The binary under test: `AVOUCH_BIN`, or the one built beside this test.
+/// Returns the binary under test: `AVOUCH_BIN`, or the one in the target folder of this test.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("AVOUCH_BIN") {
         return path.into();

@@ -1,4 +1,4 @@
-//! Looks at recordings: how long they are, what is to be read in them, and what lies where.
+//! Inspects recordings: their length and chapters, the text in their frames, and stored files.
 
 use std::{
     fs,
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::service::Deployment;
 
-/// Its length is the browser's within five percent; its chapters are the workflow's nodes, and
-/// begin when the timeline says.
-pub async fn lasts_as_long_as_the_session(deployment: &Deployment, id: &str, file: &Path) {
+/// Asserts that the recording's length is the browser's within five percent, and that its chapters
+/// are the workflow's nodes and begin at the timeline's times.
+pub async fn assert_length_and_chapters(deployment: &Deployment, id: &str, file: &Path) {
     let timeline = deployment.partner.get(&format!("browser-session/{id}/events")).await;
     let events = timeline.at("/data").as_array().unwrap().clone();
     let moment = |event: &Value| event["at"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
@@ -32,11 +32,11 @@ pub async fn lasts_as_long_as_the_session(deployment: &Deployment, id: &str, fil
     assert_eq!(probe["streams"][0]["codec_name"], "h264");
     let seconds = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
     let length = seconds(&probe["format"]["duration"]);
-    println!("the film lasts {length:.2} s, the browser ran for {lasted:.2} s");
+    println!("the recording lasts {length:.2} s, the browser ran for {lasted:.2} s");
     assert!((length - lasted).abs() < lasted * 0.05, "{length} s of {lasted} s");
     let chapters = probe["chapters"].as_array().unwrap();
     let names: Vec<_> = chapters.iter().map(|c| c["tags"]["title"].as_str().unwrap()).collect();
-    // What a workflow passes through without a pause is no chapter.
+    // A node that the workflow passes without a pause has no chapter.
     let long: Vec<_> = names.into_iter().filter(|name| *name != "route").collect();
     assert_eq!(long, ["open", "linger", "login", "code", "stall"]);
     let login = chapters.iter().find(|chapter| chapter["tags"]["title"] == "login").unwrap();
@@ -47,10 +47,10 @@ pub async fn lasts_as_long_as_the_session(deployment: &Deployment, id: &str, fil
     println!("it was encoded in {ratio:.3} of its length");
     let bytes = fs::read(file).unwrap();
     let place = |name: &[u8]| bytes.windows(4).position(|part| part == name).unwrap();
-    assert!(place(b"moov") < place(b"mdat"), "the index comes first");
+    assert!(place(b"moov") < place(b"mdat"), "the index precedes the data");
 }
 
-/// Seconds that the log says the encoding took.
+/// Returns the seconds of the encoding that the log reports.
 fn took(deployment: &Deployment) -> f64 {
     let log = fs::read_to_string(deployment.log()).unwrap();
     let (_, rest) = log
@@ -61,8 +61,8 @@ fn took(deployment: &Deployment) -> f64 {
     digits.parse::<f64>().unwrap() / 1000.0
 }
 
-/// Reads every frame of the film: the pages are there, what was written is not.
-pub fn shows_no_secret(file: &Path, secrets: &[&str]) {
+/// Reads every frame of the recording: the pages are in it, the typed texts are not.
+pub fn assert_no_secret_in_frames(file: &Path, secrets: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let frames = folder.path();
     let cut = Command::new("ffmpeg")
@@ -82,7 +82,7 @@ pub fn shows_no_secret(file: &Path, secrets: &[&str]) {
         if content == last {
             continue;
         }
-        // Text in a box is found one way or the other, seldom both: as a page, as single words.
+        // Text in a box is recognised as a page or as single words, seldom in both ways.
         for look in ["4", "11"] {
             let mut reader = Command::new("tesseract");
             let read = reader.env("OMP_THREAD_LIMIT", "1").arg(&picture).args(["-", "--psm", look]);
@@ -91,22 +91,22 @@ pub fn shows_no_secret(file: &Path, secrets: &[&str]) {
         last = content;
     }
     for page in ["Sign in", "Hello"] {
-        assert!(seen.contains(page), "{page} is not seen: {seen}");
+        assert!(seen.contains(page), "{page} is not in the frames: {seen}");
     }
     let close = seen.to_lowercase().replace(char::is_whitespace, "");
     for secret in secrets {
-        assert!(!close.contains(*secret), "{secret} is seen: {seen}");
+        assert!(!close.contains(*secret), "{secret} is in the frames: {seen}");
     }
 }
 
-/// Every file below a folder, but for a server's own notes.
+/// Returns every file below a folder, except for hidden files of servers.
 pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
             found.extend(files(&entry.path()));
         } else if !entry.file_name().to_string_lossy().starts_with('.') {
-            // What is deleted at this moment is as good as deleted.
+            // A file may be deleted at this moment.
             let content = fs::read(entry.path());
             found.extend(content.map(|content| (entry.path().display().to_string(), content)));
         }

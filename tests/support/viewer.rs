@@ -1,5 +1,5 @@
 //! A viewer without a page: speaks the stream's protocol itself (`docs/stream-protocol.md`), as an
-//! attacker who has a link would.
+//! attacker with a link would.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::service::Deployment;
 
-/// The secret of a device for tests.
+/// Returns a device secret for tests.
 #[must_use]
 pub fn secret(letter: char) -> String {
     letter.to_string().repeat(43)
@@ -20,12 +20,12 @@ pub fn secret(letter: char) -> String {
 /// One connection to a session's stream.
 pub struct Viewer {
     socket: WebSocketStream<TcpStream>,
-    /// How many frames came.
+    /// The number of frames received.
     pub frames: usize,
 }
 
 impl Viewer {
-    /// Says hello with the token of a link, and the code in its fragment if it has one.
+    /// Connects with the token of a link, and with the code in its fragment if it has one.
     pub async fn open(link: &str, secret: &str) -> Self {
         let url = Url::parse(link).expect("a link");
         let token = url.query_pairs().find(|(name, _)| name == "token").expect("a token").1;
@@ -46,8 +46,8 @@ impl Viewer {
         self.socket.send(Message::text(message.to_string())).await.expect("sent");
     }
 
-    /// The next message that is JSON; none once the connection has ended, or after `within`.
-    /// Pictures are counted and acknowledged.
+    /// Returns the next JSON message; `None` once the connection has ended, or after `within`.
+    /// Frames are counted and acknowledged.
     pub async fn next_message(&mut self, within: Duration) -> Option<Value> {
         let ends = tokio::time::Instant::now() + within;
         loop {
@@ -67,7 +67,7 @@ impl Viewer {
         }
     }
 
-    /// Waits for a message of this kind for which the condition holds.
+    /// Waits for a message of this kind that satisfies a condition.
     ///
     /// # Panics
     /// Where none comes within 20 s.
@@ -84,7 +84,7 @@ impl Viewer {
     }
 }
 
-/// The lines of a session's timeline that name a device.
+/// Returns the lines of a session's timeline that name a device.
 pub async fn devices(deployment: &Deployment, id: &str) -> Vec<String> {
     let told = deployment.partner.timeline(id).await.into_iter();
     let lines = told.filter_map(|(event, detail)| Some(format!("{event}: {}", detail?)));

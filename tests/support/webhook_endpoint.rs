@@ -1,4 +1,4 @@
-//! A partner's receiver of webhooks that answers as a test wants it to.
+//! A webhook endpoint of a test, which responds as the test decides.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,21 +10,21 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What it does with a delivery.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Status(u16),
-    /// Says nothing for so long, then hangs up.
+    /// Sends nothing for this time, then closes the connection.
     Hang(Duration),
-    /// Hangs up with a reset (RST).
+    /// Closes the connection with a reset (RST).
     Reset,
-    /// Begins an answer of 200 and hangs up within it.
+    /// Starts a response with status 200 and closes the connection within it.
     CloseWithin,
-    /// These bytes, then hangs up.
+    /// Sends these bytes, then closes the connection.
     Bytes(Vec<u8>),
 }
 
-/// A delivery that came.
+/// An attempt of a delivery, as it was received.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub at: SystemTime,
@@ -41,7 +41,7 @@ impl Attempt {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Whether one of its signatures was made with a secret.
+    /// Returns whether one of its signatures was made with a secret.
     #[must_use]
     pub fn signed_with(&self, secret: &str) -> bool {
         let [id, timestamp, signatures] =
@@ -49,7 +49,7 @@ impl Attempt {
         demo::verified(secret, id, timestamp, signatures, self.body.as_bytes())
     }
 
-    /// What stands in the body under a name, as it is written.
+    /// Returns the value of a string field in the body, as it is written.
     #[must_use]
     pub fn field(&self, name: &str) -> &str {
         let rest = self.body.split_once(&format!("\"{name}\":\"")).map_or("", |(_, rest)| rest);
@@ -59,7 +59,7 @@ impl Attempt {
 
 type Behaviour = dyn Fn(&Attempt) -> Reply + Send + Sync;
 
-/// A receiver on a port of its own, until the test ends.
+/// An endpoint on a port of its own, until the test ends.
 #[derive(Clone)]
 pub struct Endpoint {
     pub port: u16,
@@ -71,8 +71,8 @@ impl Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("its address").port();
         let (seen, behaviour) = (Arc::new(Mutex::default()), Arc::new(behaviour));
-        let receiver = Self { port, seen };
-        let me = receiver.clone();
+        let endpoint = Self { port, seen };
+        let me = endpoint.clone();
         tokio::spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
@@ -80,7 +80,7 @@ impl Endpoint {
                 tokio::spawn(async move { me.serve(stream, &*behaviour).await });
             }
         });
-        receiver
+        endpoint
     }
 
     #[must_use]
@@ -97,7 +97,7 @@ impl Endpoint {
         self.all().len()
     }
 
-    /// What has come so far; it is forgotten.
+    /// Returns the requests received so far, and forgets them.
     #[must_use]
     pub fn take(&self) -> Vec<Attempt> {
         std::mem::take(&mut self.all())
@@ -106,9 +106,9 @@ impl Endpoint {
     async fn serve(&self, stream: TcpStream, behaviour: &Behaviour) {
         let _ = stream.set_nodelay(true);
         let mut stream = BufReader::new(stream);
-        while let Some(arrival) = read(&mut stream).await {
-            let reply = behaviour(&arrival);
-            self.all().push(arrival);
+        while let Some(attempt) = read(&mut stream).await {
+            let reply = behaviour(&attempt);
+            self.all().push(attempt);
             let bytes = match reply {
                 Reply::Status(204) => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
                 Reply::Status(code) => {
@@ -142,7 +142,7 @@ impl Endpoint {
     }
 }
 
-/// A request; none where there is no more.
+/// Reads a request; `None` where there is no more.
 async fn read(stream: &mut BufReader<TcpStream>) -> Option<Attempt> {
     let (mut path, mut headers, mut line) = (String::new(), vec![], String::new());
     loop {
@@ -161,9 +161,9 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Attempt> {
             _ => path = text.split(' ').nth(1).unwrap_or_default().to_owned(),
         }
     }
-    let mut arrival = Attempt { at: SystemTime::now(), path, headers, body: String::new() };
-    let mut body = vec![0; arrival.header("content-length").parse().ok()?];
+    let mut attempt = Attempt { at: SystemTime::now(), path, headers, body: String::new() };
+    let mut body = vec![0; attempt.header("content-length").parse().ok()?];
     stream.read_exact(&mut body).await.ok()?;
-    arrival.body = String::from_utf8(body).ok()?;
-    Some(arrival)
+    attempt.body = String::from_utf8(body).ok()?;
+    Some(attempt)
 }

@@ -1,4 +1,4 @@
-//! Figures beside their base, and what processes cost.
+//! Figures with their baseline, and the cost of processes.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -14,18 +14,18 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     pub(crate) fn new(name: &'static str, base: &'static str) -> Self {
-        println!("each beside: {base}");
+        println!("baseline: {base}");
         Self { name, base, figures: vec![] }
     }
 
-    /// A figure as a ratio to its base.
+    /// Adds a figure as a ratio to its baseline.
     pub(crate) fn add(&mut self, name: &str, unit: &str, value: f64, base: f64) {
         let ratio = value / base;
         println!("{name}: {value:.1} {unit}, base {base:.1} {unit}, ratio {ratio:.2}");
         self.figures.push(json!({ "name": name, "unit": unit, "value": value, "base": self.base, "baseValue": base, "ratio": ratio }));
     }
 
-    /// A figure as a difference to raw DevTools.
+    /// Adds a figure as a difference to raw DevTools.
     pub(crate) fn beside(&mut self, name: &str, unit: &str, value: f64, base: f64) {
         let more = value - base;
         println!("{name}: {value:.1} {unit}, raw {base:.1} {unit}, {more:+.1} {unit}");
@@ -56,15 +56,15 @@ impl Sheet {
     }
 }
 
-/// What one of several sessions costs: browsers and server, by share.
+/// The cost of one of several sessions, browsers and server divided by their number.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// MiB, shared pages counted by share (PSS).
+    /// MiB, shared pages counted proportionally (PSS).
     memory: f64,
     cores: f64,
 }
 
-/// Types in all sessions at once for a while, and looks at the processes before and after.
+/// Types in all sessions at once for a while, and samples the processes before and after.
 pub(crate) async fn cost_of(viewers: &[Applicant], folder: &Path, server: u32) -> Cost {
     let pids: Vec<u32> = process_ids_with(folder).into_iter().chain([server]).collect();
     let time = || pids.iter().map(|pid| ticks(*pid)).sum::<f64>();
@@ -73,7 +73,7 @@ pub(crate) async fn cost_of(viewers: &[Applicant], folder: &Path, server: u32) -
         for viewer in viewers {
             viewer.evaluate(KEY).await;
         }
-        tokio::time::sleep(PACE).await;
+        tokio::time::sleep(KEY_INTERVAL).await;
     }
     let cores = (time() - before) / TICKS / began.elapsed().as_secs_f64();
     let memory = pids.iter().map(|pid| memory(*pid)).sum::<f64>();
@@ -82,15 +82,15 @@ pub(crate) async fn cost_of(viewers: &[Applicant], folder: &Path, server: u32) -
     Cost { memory: memory / count, cores: cores / count }
 }
 
-/// Keys that each session is given, and the time between two.
+/// The number of keys for each session, and the time between two.
 const ROUNDS: usize = 16;
-const PACE: Duration = Duration::from_millis(330);
+const KEY_INTERVAL: Duration = Duration::from_millis(330);
 const KEY: &str = "for (const type of ['keydown', 'keyup']) document.querySelector('canvas').dispatchEvent(new \
     KeyboardEvent(type, { key: 'a', code: 'KeyA', keyCode: 65, bubbles: true, cancelable: true }))";
-/// Of a second, as the kernel counts a process's time (proc(5)).
+/// Ticks of a process's CPU time per second, as the kernel counts them (proc(5)).
 const TICKS: f64 = 100.0;
 
-/// The time a process had of all cores, in ticks.
+/// Returns the CPU time of a process on all cores, in ticks.
 fn ticks(pid: u32) -> f64 {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = line.rsplit(')').next().unwrap_or_default();
@@ -108,7 +108,7 @@ pub(crate) fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
 }
 
-/// The value at a percentile.
+/// Returns the value at a percentile.
 pub(crate) fn at(values: &mut [f64], percentile: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() - 1) * percentile / 100]

@@ -1,4 +1,5 @@
-//! What receivers that hang cost the others: a hundred webhooks, of which half answer nothing.
+//! The effect of webhook endpoints that hang on the others: a hundred webhooks, half of which do
+//! not respond.
 
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-/// Receivers of each kind.
-const HALF: usize = 50;
+/// Endpoints of each kind.
+const ENDPOINTS_PER_KIND: usize = 50;
 const HANG: Duration = Duration::from_secs(30);
-/// Sessions that end one after another; longer than a hanging receiver hangs, so that its time-outs
-/// and what is tried again fall into the run.
+/// Sessions that end one after another, for longer than an endpoint hangs, so that its time-outs
+/// and retries fall into the run.
 const SESSIONS: usize = 180;
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// From commit to arrival at the half that answers: with the other half off, then with it on.
+/// Measures the time from commit to arrival at the endpoints that respond: with the hanging half
+/// inactive, then active.
 pub(crate) async fn isolation() -> Value {
     let well = Endpoint::start(|_| Reply::Status(204)).await;
     let hanging = Endpoint::start(|_| Reply::Hang(HANG)).await;
@@ -26,9 +28,9 @@ pub(crate) async fn isolation() -> Value {
     deployment.set("AVOUCH_LOG", "off");
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     let team = deployment.team.clone();
-    for number in 0..HALF {
-        for receiver in [&well, &hanging] {
-            let url = receiver.url(&number.to_string());
+    for number in 0..ENDPOINTS_PER_KIND {
+        for endpoint in [&well, &hanging] {
+            let url = endpoint.url(&number.to_string());
             deployment.admin(&["create-webhook", "--team", &team, "--url", &url]);
         }
     }
@@ -51,7 +53,7 @@ pub(crate) async fn isolation() -> Value {
     let ratio = p99[1] / p99[0];
     let (alone, beside) = (p99[0], p99[1]);
     println!(
-        "commit to arrival, p99 at {HALF} receivers: {beside:.1} ms with {HALF} more that hang \
+        "commit to arrival, p99 at {ENDPOINTS_PER_KIND} endpoints: {beside:.1} ms with {ENDPOINTS_PER_KIND} more that hang \
          (they were called {} times), {alone:.1} ms without; ratio {ratio:.2}",
         hanging.count()
     );
@@ -60,7 +62,7 @@ pub(crate) async fn isolation() -> Value {
         "baseP99Ms": alone, "ratio": ratio })
 }
 
-/// From commit to arrival in milliseconds, the shortest first.
+/// Returns the times from commit to arrival in milliseconds, sorted in ascending order.
 async fn run(deployment: &Deployment, well: &Endpoint) -> Vec<f64> {
     for _ in 0..SESSIONS {
         let session = deployment.create(&json!({})).await;
@@ -68,10 +70,12 @@ async fn run(deployment: &Deployment, well: &Endpoint) -> Vec<f64> {
         deployment.partner.delete(&format!("browser-session/{id}")).await;
         tokio::time::sleep(PAUSE).await;
     }
-    eventually("all deliveries", HANG, async || (well.count() >= SESSIONS * HALF).then_some(()))
-        .await;
+    eventually("all deliveries", HANG, async || {
+        (well.count() >= SESSIONS * ENDPOINTS_PER_KIND).then_some(())
+    })
+    .await;
     let mut times: Vec<_> = well.take().iter().map(crate::waited).collect();
-    assert_eq!(times.len(), SESSIONS * HALF, "each once");
+    assert_eq!(times.len(), SESSIONS * ENDPOINTS_PER_KIND, "each delivery arrives once");
     times.sort_by(f64::total_cmp);
     times
 }

@@ -1,4 +1,5 @@
-//! The pages that both are shown: a sign-in, the same with something that turns, and a long one.
+//! The pages that both the service and the baseline show: a sign-in, the same with an animation,
+//! and a long page.
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -14,7 +15,7 @@ const HEAD: &str = "<!doctype html><meta charset=utf-8><style>body{font:17px/1.5
 const FORM: &str = "<main><h1>Sign in</h1><label>User name <input id=name></label><p>We will ask for a password next. \
     Forgotten? Write to us.</p></main><script>const f=document.getElementById('name');f.focus();setInterval(()=>f.focus(),200)</script>";
 
-/// A site of the bench's own.
+/// A web site of the benchmark.
 pub(crate) struct Pages {
     port: u16,
 }

@@ -1,4 +1,4 @@
-//! The base, and the viewers that both are looked at with.
+//! The baseline, and the viewers of both.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -15,7 +15,7 @@ use super::{
 
 pub(crate) const DRAWN: &str = "document.querySelector('canvas')?.dataset.pictures > 0";
 
-/// The base.
+/// The baseline: a relay of Chromium's screencast.
 pub(crate) struct Peer {
     port: u16,
     folder: tempfile::TempDir,
@@ -47,7 +47,7 @@ impl Peer {
         })
         .await;
         go(&viewer, &self.url(pages, page, size)).await;
-        viewer.top_level().until("a picture", DRAWN).await;
+        viewer.top_level().until("a frame", DRAWN).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         viewer
     }
@@ -73,13 +73,13 @@ impl Drop for Peer {
     }
 }
 
-/// From opening the socket to the first picture, as the viewer's own clock says.
+/// Returns the time from opening the socket to the first frame, by the viewer's clock.
 pub(crate) async fn first(viewer: &Applicant) -> f64 {
-    viewer.top_level().until("a picture", DRAWN).await;
+    viewer.top_level().until("a frame", DRAWN).await;
     numbers(&viewer.evaluate("[first - began]").await)[0]
 }
 
-/// A viewer whose sockets tell what comes over them, and when.
+/// Opens a viewer whose sockets record the bytes and the time of each message.
 pub(crate) async fn viewer() -> Applicant {
     let viewer = Applicant::visit("about:blank").await;
     let count = "window.received = 0; window.arrived = []; window.WebSocket = class extends WebSocket { \

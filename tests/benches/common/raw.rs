@@ -1,4 +1,4 @@
-//! A Chromium without anything between: the time from a key to the picture that Chromium tells of.
+//! A Chromium driven directly: the time from a key press to the frame that Chromium reports.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Shows a page, in the jail that the service puts its browsers in or without one.
+    /// Shows a page, in the sandbox of the service's browsers or without one.
     pub(crate) async fn start(html: &str, (width, height): (u32, u32), jailed: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let options = LaunchOptions {
@@ -44,7 +44,7 @@ impl Raw {
         tell("Emulation.setDeviceMetricsOverride", size).await;
         tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
         tell("Page.startScreencast", json!({ "format": "jpeg", "quality": 75 })).await;
-        // There is nothing that it could be fetched from in a jail.
+        // There is no network in the sandbox from which the page could be fetched.
         let url = format!("data:text/html;base64,{}", STANDARD.encode(html));
         tell("Page.navigate", json!({ "url": url })).await;
         picture(&client, &session, &mut events).await;
@@ -55,7 +55,7 @@ impl Raw {
         let mut events = self.events.lock().await;
         let mut times = Vec::new();
         for _ in 0..count {
-            // Pictures of the key before are let go.
+            // Frames of the previous key are discarded.
             let quiet = Duration::from_millis(130);
             while tokio::time::timeout(quiet, picture(&self.client, &self.session, &mut events))
                 .await
@@ -77,7 +77,7 @@ fn jail() -> Jail {
     Jail { helper: binary(), arguments, installation, policies: None, cores: 3 }
 }
 
-/// Waits for the next picture, and acknowledges it.
+/// Waits for the next frame and acknowledges it.
 async fn picture(client: &Client, session: &str, events: &mut mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
         if event.method == "Page.screencastFrame" {

@@ -1,5 +1,5 @@
-//! A viewer without a page: what the service sends over its WebSocket (`docs/stream-protocol.md`), as
-//! soon as it is there.
+//! A viewer without a page: reads what the service sends over its WebSocket
+//! (`docs/stream-protocol.md`) as soon as it arrives.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ const PICTURE: u8 = 2;
 
 pub(crate) struct Wire {
     socket: WebSocketStream<TcpStream>,
-    /// Whether the applicant is waited for.
+    /// Whether the session waits for the applicant.
     asked: bool,
 }
 
 impl Wire {
-    /// Joins a session, and comes back when its page waits for the applicant.
+    /// Joins a session, and returns when its page waits for the applicant.
     pub(crate) async fn open(embed_url: &str, (width, height): (u32, u32)) -> Self {
         let url = Url::parse(embed_url).expect("a link");
         let token = url.query_pairs().find(|(name, _)| name == "token").expect("a token").1;
@@ -40,7 +40,7 @@ impl Wire {
     pub(crate) async fn keys(&mut self, count: usize) -> Vec<f64> {
         let mut times = Vec::new();
         for _ in 0..count {
-            // Pictures of the key before are let go.
+            // Frames of the previous key are discarded.
             let quiet = Duration::from_millis(130);
             while tokio::time::timeout(quiet, self.picture()).await.is_ok() {}
             let began = Instant::now();
@@ -61,12 +61,12 @@ impl Wire {
         tokio::time::timeout(Duration::from_secs(20), closed).await.expect("the stream ends");
     }
 
-    /// Waits for the next picture.
+    /// Waits for the next frame.
     async fn picture(&mut self) {
         while !self.message().await {}
     }
 
-    /// Takes the next message; whether it was a picture, which is acknowledged.
+    /// Reads the next message; returns whether it was a frame, which is acknowledged.
     async fn message(&mut self) -> bool {
         match self.socket.next().await.expect("a message").expect("a stream") {
             Message::Binary(bytes) if bytes[0] == PICTURE => {

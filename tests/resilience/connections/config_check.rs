@@ -1,13 +1,13 @@
-//! `avouch config check`: everything that is wrong at once, and nothing secret.
+//! `avouch config check`: reports every error at once, and no secret.
 
 use std::{fs, process::Command};
 
 use acceptance::{free_port, service::binary};
 use testkit::redis::RedisServer;
 
-use super::Secured;
+use super::TlsServer;
 
-/// Runs the check with these settings alone: the exit code, the table, and the last line.
+/// Runs the check with these settings only; returns the exit code, the table, and the last line.
 fn check(settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(binary());
@@ -33,7 +33,7 @@ async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
     }
     assert!(!folder.path().join("data").exists(), "nothing is made");
 
-    let secured = Secured::start().await;
+    let secured = TlsServer::start().await;
     let redis = RedisServer::start_tls(&secured.authority.valid(&["127.0.0.1"]));
     let (data, roots) = (secured.data().display().to_string(), secured.file("ours.pem"));
     let (url, cache) = (secured.verified(), redis.url());
@@ -42,7 +42,7 @@ async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
         ("AVOUCH_DATABASE_URL", &url),
         ("AVOUCH_REDIS_URL", &cache),
         ("AVOUCH_REDIS_ROOTS", &roots),
-        // As Kubernetes has it where a service is called avouch.
+        // Kubernetes sets these for a service that is called avouch.
         ("AVOUCH_SERVICE_HOST", "10.0.0.1"),
         ("AVOUCH_PORT_8080_TCP_ADDR", "10.0.0.1"),
     ];
@@ -52,7 +52,7 @@ async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
     let made: i64 = secured.client().await.query_one(tables, &[]).await.unwrap().get(0);
     assert_eq!(made, 0, "nothing is migrated");
-    assert!(!secured.data().exists(), "nor made");
+    assert!(!secured.data().exists(), "no data folder is created");
 
     // A process without the key of a database that has one.
     secured.team(&url, &[]).unwrap();

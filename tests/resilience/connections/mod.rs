@@ -1,5 +1,5 @@
-//! How the service reaches PostgreSQL and Redis: over TLS alone, with servers whose certificates are
-//! in order or not, and with servers that hang.
+//! Connections of the service to PostgreSQL and Redis: over TLS only, with valid and invalid
+//! certificates, and to servers that hang.
 
 mod config_check;
 mod postgres_tls;
@@ -17,21 +17,21 @@ use acceptance::{postgres::OwnPostgres, service::binary};
 use tempfile::TempDir;
 use testkit::certificates::Authority;
 
-/// Everybody over TLS with a password; a guest of the tests without.
+/// Everyone connects over TLS with a password; the role `guest` of the tests connects without TLS.
 const ACCESS: &str = "hostnossl all guest 127.0.0.1/32 trust\n\
                       hostssl all certified 127.0.0.1/32 cert\n\
                       hostssl all all 127.0.0.1/32 scram-sha-256\n";
 
-/// A PostgreSQL server that takes the service's connections over TLS alone, and what it is
-/// certified by.
-struct Secured {
+/// A PostgreSQL server that accepts the service's connections over TLS only, with the authority of
+/// its certificate.
+struct TlsServer {
     postgres: OwnPostgres,
     authority: Authority,
     folder: TempDir,
 }
 
-impl Secured {
-    /// With a certificate for `localhost`, and none for its address in numbers.
+impl TlsServer {
+    /// Starts a server with a certificate for `localhost`, and none for its IP address.
     async fn start() -> Self {
         let (postgres, authority) = (OwnPostgres::start(), Authority::new("ours"));
         let (client, connection) =
@@ -56,13 +56,13 @@ impl Secured {
         format!("postgres://{user}@{host}:{port}/postgres?{parameters}")
     }
 
-    /// For the service: everything verified.
+    /// The URL for the service, with full verification.
     fn verified(&self) -> String {
         let parameters = format!("sslmode=verify-full&sslrootcert={}", self.file("ours.pem"));
         self.url("postgres:geheim", "localhost", &parameters)
     }
 
-    /// What only the tests may: in the clear.
+    /// The URL for the tests, without TLS.
     fn guest(&self) -> String {
         format!("postgres://guest@127.0.0.1:{}/postgres", self.postgres.port)
     }
@@ -78,7 +78,7 @@ impl Secured {
         self.folder.path().join("data")
     }
 
-    /// Runs the program with a database, and settings beside it.
+    /// Runs the program with a database and further settings.
     fn run(&self, url: &str, settings: &[(&str, &str)], arguments: &[&str]) -> Output {
         Command::new(binary())
             .env("AVOUCH_DATA_DIR", self.data())
@@ -89,7 +89,7 @@ impl Secured {
             .unwrap()
     }
 
-    /// Connects, migrates and writes; or what was complained of.
+    /// Connects, migrates and inserts a team; the error is what the command printed.
     fn team(&self, url: &str, settings: &[(&str, &str)]) -> Result<(), String> {
         let made = self.run(url, settings, &["admin", "create-team", "Lender"]);
         let complaint = String::from_utf8_lossy(&made.stderr).into_owned();
@@ -98,7 +98,7 @@ impl Secured {
     }
 }
 
-/// The lines of a log that have a text in them, without their times.
+/// Returns the lines of a log that contain a text.
 fn lines(log: &std::path::Path, text: &str) -> Vec<String> {
     let log = fs::read_to_string(log).unwrap_or_default();
     log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()

@@ -1,16 +1,16 @@
-//! Each `sslmode` of libpq against a server that takes TLS alone.
+//! Each `sslmode` of libpq against a server that accepts TLS only.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use acceptance::eventually;
 use testkit::certificates::Authority;
 
-use super::{ACCESS, Secured};
+use super::{ACCESS, TlsServer};
 
-/// What a connection comes to: nothing to complain of, or a complaint with this in it.
+/// The result of a connection: success, or an error that contains this text.
 type Expected = Option<&'static str>;
 
-fn hold(secured: &Secured, cases: &[(&str, &str, Expected)]) {
+fn hold(secured: &TlsServer, cases: &[(&str, &str, Expected)]) {
     for (host, parameters, expected) in cases {
         let parameters = parameters
             .replace("OURS", &secured.file("ours.pem"))
@@ -28,7 +28,7 @@ fn hold(secured: &Secured, cases: &[(&str, &str, Expected)]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_sslmode_behaves_as_in_libpq() {
-    let secured = Secured::start().await;
+    let secured = TlsServer::start().await;
     hold(
         &secured,
         &[
@@ -49,7 +49,7 @@ async fn each_sslmode_behaves_as_in_libpq() {
             ("127.0.0.1", "sslrootcert=OURS", Some("not valid for name")),
             ("localhost", "sslrootcert=OURS", None),
             ("localhost", "sslmode=verify-full", Some("UnknownIssuer")),
-            // SCRAM bound to this very connection (RFC 5929, `tls-server-end-point`).
+            // SCRAM is bound to this TLS connection (RFC 5929, `tls-server-end-point`).
             ("localhost", "sslmode=require&channel_binding=require", None),
             ("localhost", "sslmode=disable&channel_binding=require", Some("postgres")),
         ],
@@ -57,7 +57,7 @@ async fn each_sslmode_behaves_as_in_libpq() {
     let wrong = secured.url("postgres:falsch", "localhost", "sslmode=require");
     assert!(secured.team(&wrong, &[]).unwrap_err().contains("password"), "a wrong password");
 
-    // A renewed certificate needs no restart of ours; one that is out of date is refused.
+    // A renewed certificate needs no restart of the service; an expired one is refused.
     let expired = secured.authority.expired(&["localhost"]);
     secured.postgres.secure(&expired, &secured.authority.pem(), ACCESS);
     eventually("the expired certificate", Duration::from_secs(10), async || {
@@ -76,7 +76,7 @@ async fn each_sslmode_behaves_as_in_libpq() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_certificate_authenticates() {
-    let secured = Secured::start().await;
+    let secured = TlsServer::start().await;
     let write = |name: &str, text: &str, mode: u32| {
         let path = secured.file(name);
         fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! Rate limits that are counted in a Redis that speaks TLS alone, and the service over TLS alone.
+//! Rate limits counted in a Redis that accepts TLS only, and in one that hangs.
 
 use std::{fs, time::Duration};
 
@@ -13,11 +13,11 @@ use testkit::{
     redis::RedisServer,
 };
 
-use super::{Secured, lines};
+use super::{TlsServer, lines};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_connections_use_tls() {
-    let secured = Secured::start().await;
+    let secured = TlsServer::start().await;
     let redis = RedisServer::start_tls(&secured.authority.valid(&["127.0.0.1"]));
     let mut deployment = Deployment::on(Database { url: secured.verified() });
     deployment.set("AVOUCH_REDIS_URL", redis.url());
@@ -64,7 +64,7 @@ async fn a_redis_with_an_unverifiable_certificate_counts_as_unavailable() {
         deployment.set("AVOUCH_REDIS_ROOTS", roots.display().to_string());
         deployment.set("AVOUCH_RATE_LIMIT", "1000/60");
         deployment.run().await;
-        // The service goes on, and counts by itself.
+        // The service continues and counts in its own memory.
         assert_eq!(deployment.partner.get("browser-sessions").await.status, 200, "{name}");
         let away = lines(&deployment.log(), "Redis is away");
         println!("{name}: {away:?}");
@@ -93,7 +93,7 @@ async fn a_hanging_redis_delays_no_request() {
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert_eq!(lines(&deployment.log(), "Redis is away").len(), 1);
     signal("-CONT", redis.process());
-    eventually("Redis to be found again", Duration::from_secs(10), async || {
+    eventually("Redis to be used again", Duration::from_secs(10), async || {
         deployment.partner.get("browser-sessions").await;
         (!lines(&deployment.log(), "Redis is back").is_empty()).then_some(())
     })

@@ -1,15 +1,15 @@
-//! What TLS to PostgreSQL costs a poll.
+//! The cost of TLS to PostgreSQL for a poll.
 
 use acceptance::{database::Database, load::wrk, service::Deployment};
 use serde_json::json;
 
-use super::Secured;
+use super::TlsServer;
 
-/// A figure rather than a check: `cargo test -p acceptance --test connections -- --ignored`.
+/// A measurement: `cargo test -p acceptance --test resilience -- --ignored polls_over_tls`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement"]
 async fn polls_over_tls_compared_with_plaintext() {
-    let secured = Secured::start().await;
+    let secured = TlsServer::start().await;
     let mut figures = vec![];
     let mut ratios = vec![];
     for _ in 0..3 {

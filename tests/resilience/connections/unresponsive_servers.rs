@@ -1,4 +1,4 @@
-//! A database that hangs, is locked, or has no connection left.
+//! A database that hangs, is locked, or has no free connection.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ async fn a_hanging_database_times_out_and_is_used_again_once_it_recovers() {
     let complaint = String::from_utf8_lossy(&command.stderr).into_owned();
     println!("command: {complaint} after {:?}", began.elapsed());
     assert!(complaint.contains("no answer within 1 s"), "{complaint}");
-    eventually("a worker to give up", Duration::from_secs(15), async || {
+    eventually("a worker's time-out", Duration::from_secs(15), async || {
         lines(&deployment.log(), "gave no answer within 6 s").pop()
     })
     .await;
@@ -90,16 +90,16 @@ async fn waiting_for_a_pooled_connection_times_out() {
         tokio_postgres::connect(&deployment.database.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let locked = client.transaction().await.unwrap();
-    // Ending a session writes there, over the pool; reads go on.
+    // Ending a session inserts there, over the pool; reads go on.
     locked.batch_execute("LOCK TABLE session_events IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    // Ends with the test, before the service does.
+    // The tasks end with the test, before the service does.
     let mut waiting = JoinSet::new();
     for _ in 0..40 {
         let (partner, path) = (deployment.partner.clone(), path.clone());
         waiting.spawn(async move { partner.delete(&path).await });
     }
     let told = "no connection was free within 1 s";
-    eventually("somebody to be told", Duration::from_secs(10), async || {
+    eventually("a request to time out", Duration::from_secs(10), async || {
         lines(&deployment.log(), told).pop()
     })
     .await;

@@ -1,7 +1,8 @@
-//! Nothing is lost: sessions end while the service is killed, its database crashes, and receivers
-//! do what receivers do. Two processes serve throughout.
+//! No delivery is lost: sessions end while processes are killed, the database crashes, and webhook
+//! endpoints fail in various ways. Two processes serve throughout.
 //!
-//! `LOSING_SESSIONS=10000 LOSING_KILLS=30 LOSING_CRASHES=3` is the whole of it; as a rule it is less.
+//! `LOSING_SESSIONS=10000 LOSING_KILLS=30 LOSING_CRASHES=3` is the full run; by default it is
+//! shorter.
 
 mod session_maker;
 
@@ -25,14 +26,14 @@ use acceptance::{
 };
 use tokio::sync::Mutex;
 
-use self::session_maker::Maker;
+use self::session_maker::SessionMaker;
 
-const MAKERS: usize = 8;
-/// What is ended is delivered or given up on within this time.
-const PATIENCE: Duration = Duration::from_secs(400);
-/// By path of a webhook: of a hundred attempts, how many it answers with 500, resets, leaves within
-/// the answer, and never answers.
-const RECEIVERS: &[(&str, [u64; 4])] = &[
+const SESSION_MAKERS: usize = 8;
+/// Every delivery is delivered or exhausted within this time.
+const TIMEOUT: Duration = Duration::from_secs(400);
+/// For each webhook, by its path: of a hundred attempts, the numbers that are answered with 500,
+/// reset, closed within the response, and never answered.
+const ENDPOINTS: &[(&str, [u64; 4])] = &[
     ("/well", [0, 0, 0, 0]),
     ("/poor", [20, 5, 5, 1]),
     ("/bad", [35, 10, 10, 2]),
@@ -47,7 +48,7 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     let (sessions, kills, crashes) =
         (number("LOSING_SESSIONS", 600), number("LOSING_KILLS", 6), number("LOSING_CRASHES", 1));
     let postgres = OwnPostgres::start();
-    let receiver = Endpoint::start(behave).await;
+    let endpoint = Endpoint::start(behave).await;
     let mut deployment = Deployment::on(Database { url: postgres.url.clone() });
     deployment.set("AVOUCH_EGRESS_ALLOW", "127.0.0.1/32");
     deployment.set("AVOUCH_LOG", "warn");
@@ -55,8 +56,8 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     let listed = deployment.admin(&["list-webhooks", "--team", &team]);
     let demo = listed["webhooks"][0]["webhookId"].as_str().expect("a webhook").to_owned();
     deployment.admin(&["set-webhook", &demo, "--active", "false"]);
-    for (path, _) in RECEIVERS {
-        let url = receiver.url(&path[1..]);
+    for (path, _) in ENDPOINTS {
+        let url = endpoint.url(&path[1..]);
         let order = ["create-webhook", "--team", &team, "--url", &url, "--timeout-seconds", "2"];
         deployment.admin(&order);
     }
@@ -66,64 +67,64 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     }
     let processes = Arc::new(processes);
     let ended = Arc::new(Mutex::new(HashSet::new()));
-    let left = Arc::new(AtomicUsize::new(sessions));
-    let makers: Vec<_> = (0..MAKERS)
+    let remaining = Arc::new(AtomicUsize::new(sessions));
+    let makers: Vec<_> = (0..SESSION_MAKERS)
         .map(|number| {
             let addresses = processes.iter().map(|process| process.address.clone()).collect();
-            let maker = Maker::new(&deployment.api_key, addresses, number);
-            tokio::spawn(maker.work(left.clone(), ended.clone()))
+            let maker = SessionMaker::new(&deployment.api_key, addresses, number);
+            tokio::spawn(maker.work(remaining.clone(), ended.clone()))
         })
         .collect();
-    let trouble = make_trouble(&postgres, &processes, kills, crashes, &left).await;
+    let faults = inject_faults(&postgres, &processes, kills, crashes, &remaining).await;
     for maker in makers {
-        maker.await.expect("all sessions were ended");
+        maker.await.expect("the session maker finishes");
     }
     let ended = ended.lock().await.clone();
     assert_eq!(ended.len(), sessions);
-    println!("{sessions} sessions ended, {trouble}");
-    check(&postgres, &receiver, &ended, &processes).await;
+    println!("{sessions} sessions ended, {faults}");
+    check(&postgres, &endpoint, &ended, &processes).await;
 }
 
-/// Kills and crashes, spread over the making.
-async fn make_trouble(
+/// Kills processes and crashes the database, spread over the time in which sessions are made.
+async fn inject_faults(
     postgres: &OwnPostgres,
     processes: &[SupervisedProcess],
     kills: usize,
     crashes: usize,
-    left: &AtomicUsize,
+    remaining: &AtomicUsize,
 ) -> String {
-    let (began, all) = (Instant::now(), left.load(Ordering::SeqCst));
-    let (mut killed, mut fallen) = (0, 0);
-    while killed < kills || fallen < crashes || left.load(Ordering::SeqCst) > 0 {
+    let (began, all) = (Instant::now(), remaining.load(Ordering::SeqCst));
+    let (mut killed, mut crashed) = (0, 0);
+    while killed < kills || crashed < crashes || remaining.load(Ordering::SeqCst) > 0 {
         tokio::time::sleep(Duration::from_millis(400 + chance() % 900)).await;
         for process in processes {
             process.restart_if_ended().await;
         }
-        let done = all - left.load(Ordering::SeqCst);
+        let done = all - remaining.load(Ordering::SeqCst);
         if killed < kills && done * kills >= killed * all {
             processes[killed % processes.len()].kill().await;
             killed += 1;
         }
-        if fallen < crashes && done * (crashes + 1) >= (fallen + 1) * all {
+        if crashed < crashes && done * (crashes + 1) >= (crashed + 1) * all {
             postgres.crash();
-            fallen += 1;
+            crashed += 1;
         }
     }
     let took = began.elapsed().as_secs();
-    format!("{killed} kills and {fallen} crashes of the database in {took} s")
+    format!("{killed} kills and {crashed} crashes of the database in {took} s")
 }
 
-/// What the receivers have and what stands in the log, against what was ended.
+/// Compares the received requests and the delivery log with the sessions that were ended.
 async fn check(
     postgres: &OwnPostgres,
-    receiver: &Endpoint,
+    endpoint: &Endpoint,
     ended: &HashSet<String>,
     processes: &[SupervisedProcess],
 ) {
     let (database, connection) =
         tokio_postgres::connect(&postgres.url, tokio_postgres::NoTls).await.expect("a connection");
     tokio::spawn(connection);
-    eventually("all to be delivered or given up on", PATIENCE, async || {
+    eventually("every delivery to be delivered or exhausted", TIMEOUT, async || {
         for process in processes {
             process.restart_if_ended().await;
         }
@@ -141,20 +142,24 @@ async fn check(
         )
         .await
         .expect("deliveries");
-    let arrivals = receiver.take();
+    let attempts = endpoint.take();
     let mut taken: HashMap<&str, usize> = HashMap::new();
-    for arrival in arrivals.iter().filter(|arrival| succeeds(arrival)) {
-        *taken.entry(arrival.header("webhook-id")).or_default() += 1;
+    for attempt in attempts.iter().filter(|attempt| succeeds(attempt)) {
+        *taken.entry(attempt.header("webhook-id")).or_default() += 1;
     }
     let (mut owed, mut exhausted, mut twice) = (HashSet::new(), 0, 0);
     for row in &rows {
         let text = |column| row.get::<_, String>(column);
         let (id, session, url) = (text(0), text(1), text(2));
-        assert_eq!(row.get::<_, Option<String>>(5).as_deref(), Some("TERMINATED"), "of a session");
+        assert_eq!(
+            row.get::<_, Option<String>>(5).as_deref(),
+            Some("TERMINATED"),
+            "the session's status"
+        );
         let (given_up, attempts) = (row.get::<_, bool>(3), row.get::<_, i64>(4));
         if given_up {
             let gone = url.ends_with("/gone");
-            assert_eq!(attempts, if gone { 1 } else { 4 }, "{url}: all of its attempts");
+            assert_eq!(attempts, if gone { 1 } else { 4 }, "{url}: the number of attempts");
             exhausted += 1;
         } else {
             assert!(taken.contains_key(id.as_str()), "{id} to {url} never arrived");
@@ -163,33 +168,33 @@ async fn check(
         assert!(owed.insert((session, url)), "one delivery for a session and a webhook");
     }
     for session in ended {
-        let told = RECEIVERS
+        let told = ENDPOINTS
             .iter()
-            .filter(|(path, _)| owed.contains(&(session.clone(), receiver.url(&path[1..]))));
-        assert_eq!(told.count(), RECEIVERS.len(), "{session} is owed to each webhook");
+            .filter(|(path, _)| owed.contains(&(session.clone(), endpoint.url(&path[1..]))));
+        assert_eq!(told.count(), ENDPOINTS.len(), "{session} has a delivery for each webhook");
     }
     let mut names: HashMap<(&str, &str), HashSet<&str>> = HashMap::new();
-    for arrival in &arrivals {
-        let name = (arrival.path.as_str(), arrival.field("sessionId"));
-        names.entry(name).or_default().insert(arrival.header("webhook-id"));
+    for attempt in &attempts {
+        let name = (attempt.path.as_str(), attempt.field("sessionId"));
+        names.entry(name).or_default().insert(attempt.header("webhook-id"));
     }
-    assert!(names.values().all(|ids| ids.len() == 1), "the identifier stays");
+    assert!(names.values().all(|ids| ids.len() == 1), "retries keep the identifier");
     println!(
-        "{} deliveries, {} calls, {exhausted} given up on with all attempts, {twice} arrived twice",
+        "{} deliveries, {} requests, {exhausted} exhausted after all attempts, {twice} delivered twice",
         rows.len(),
-        arrivals.len()
+        attempts.len()
     );
 }
 
-/// Deterministic by what arrives, so that it can be told afterwards what the answer was.
-fn behave(arrival: &Attempt) -> Reply {
-    let shares = RECEIVERS.iter().find(|(path, _)| *path == arrival.path).map(|(_, shares)| shares);
+/// Decides by the content of a request, so that its response can be determined again afterwards.
+fn behave(attempt: &Attempt) -> Reply {
+    let shares = ENDPOINTS.iter().find(|(path, _)| *path == attempt.path).map(|(_, shares)| shares);
     let Some([fail, reset, close, hang]) = shares.copied() else { return Reply::Status(404) };
-    if arrival.path == "/gone" {
+    if attempt.path == "/gone" {
         return Reply::Status(410);
     }
-    // Another draw for each second: a retry has a new timestamp.
-    let name = format!("{}.{}", arrival.header("webhook-id"), arrival.header("webhook-timestamp"));
+    // The draw changes every second: a retry has a new timestamp.
+    let name = format!("{}.{}", attempt.header("webhook-id"), attempt.header("webhook-timestamp"));
     let draw = name
         .bytes()
         .fold(17_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -207,8 +212,8 @@ fn behave(arrival: &Attempt) -> Reply {
     }
 }
 
-fn succeeds(arrival: &Attempt) -> bool {
-    matches!(behave(arrival), Reply::Status(204))
+fn succeeds(attempt: &Attempt) -> bool {
+    matches!(behave(attempt), Reply::Status(204))
 }
 
 fn chance() -> u64 {

@@ -1,4 +1,4 @@
-//! Who makes sessions and ends them while all around it breaks.
+//! A client that creates sessions and ends them while the processes crash.
 
 use std::{
     collections::HashSet,
@@ -18,23 +18,28 @@ use hyper_util::{
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-/// Makes sessions and ends them, at whichever process answers.
-pub(crate) struct Maker {
+/// Creates sessions and ends them, at whichever process answers.
+pub(crate) struct SessionMaker {
     client: Client<HttpConnector, Full<Bytes>>,
     key: String,
     addresses: Vec<String>,
     turn: usize,
 }
 
-impl Maker {
+impl SessionMaker {
     pub(crate) fn new(key: &str, addresses: Vec<String>, turn: usize) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { client, key: key.to_owned(), addresses, turn }
     }
 
-    /// Goes on while sessions are left to be made.
-    pub(crate) async fn work(mut self, left: Arc<AtomicUsize>, ended: Arc<Mutex<HashSet<String>>>) {
-        let take = || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+    /// Runs while there are sessions remaining to create.
+    pub(crate) async fn work(
+        mut self,
+        remaining: Arc<AtomicUsize>,
+        ended: Arc<Mutex<HashSet<String>>>,
+    ) {
+        let take =
+            || remaining.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         while take().is_ok() {
             let body = r#"{"platformId":1,"location":{"country":"US"}}"#;
             let made = self.insist("POST", "/v1/partner/browser-session", body, 201).await;
@@ -45,7 +50,7 @@ impl Maker {
         }
     }
 
-    /// Asks until it is answered as it should be.
+    /// Repeats a request until it has the wanted status.
     async fn insist(&mut self, method: &str, path: &str, body: &'static str, wanted: u16) -> Value {
         let began = Instant::now();
         loop {
@@ -54,7 +59,10 @@ impl Maker {
             {
                 return answer;
             }
-            assert!(began.elapsed() < Duration::from_secs(60), "{method} {path} is never answered");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "{method} {path} did not succeed in time"
+            );
             self.turn += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -1,4 +1,4 @@
-//! An attestor as a process of its own, and the search for what it may not see.
+//! An attestor in a process of its own, and the search for data that it must not see.
 
 use std::{
     fs,
@@ -10,16 +10,16 @@ use std::{
 use acceptance::{eventually, free_port, service::Deployment};
 use serde_json::Value;
 
-use super::{SOON, tool};
+use super::{TIMEOUT, tool};
 
-/// What the witness may not see, nor anybody after it: the session's cookie and a second one, a
-/// cookie that the response sets, and members of the response that nobody declared. A cookie's name
-/// stands before its value, and nowhere else that is read.
+/// Data that neither the attestor nor any later party may see: the session's cookie and a second
+/// one, a cookie that the response sets, and members of the response that are not declared. A
+/// cookie's name only occurs before its value.
 pub(super) const CANARIES: [&str; 5] =
     ["acme_sid=", "acme_consent=", "acme_seen=", "ada.example@mail.test", "4000 0566 5566 5556"];
 
-/// Searches the database, and all that the service and its attestor wrote.
-pub(super) async fn found_nowhere(deployment: &Deployment) {
+/// Searches the database and all files that the service and its attestor wrote.
+pub(super) async fn assert_found_nowhere(deployment: &Deployment) {
     let dump = deployment.database.dump().await;
     for canary in CANARIES {
         assert!(!dump.contains(canary), "{canary} in the database");
@@ -42,29 +42,29 @@ pub(super) async fn found_nowhere(deployment: &Deployment) {
             }
         }
     }
-    assert!(files > 3, "{files} files are too few to have searched");
+    assert!(files > 3, "only {files} files were searched");
 }
 
-/// An attestor as a process of its own.
-pub(super) struct Witness {
+/// An attestor in a process of its own.
+pub(super) struct AttestorProcess {
     pub(super) process: Child,
     pub(super) log: PathBuf,
 }
 
-impl Drop for Witness {
+impl Drop for AttestorProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Sets an attestor up for these definitions of platforms that the sandbox's server stands for, and
-/// starts the deployment with it.
-pub(super) async fn with_a_witness(
+/// Starts an attestor for these platform definitions, whose hosts the sandbox's server stands for,
+/// and starts the deployment with it.
+pub(super) async fn with_attestor(
     deployment: &mut Deployment,
     definitions: &[PathBuf],
-) -> Witness {
-    // The platform's certificate is made at the first start.
+) -> AttestorProcess {
+    // The sandbox's certificate is created at the first start.
     let sandbox = format!("127.0.0.1:{}", free_port());
     deployment.set("AVOUCH_SANDBOX_LISTEN", &sandbox);
     deployment.run().await;
@@ -73,7 +73,7 @@ pub(super) async fn with_a_witness(
     fs::create_dir_all(folder.join("descriptors")).unwrap();
     let root = deployment.data().join("sandbox/root.pem");
     let config = format!(
-        "listen = \"127.0.0.1:0\"\nname = \"Witness Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
+        "listen = \"127.0.0.1:0\"\nname = \"AttestorProcess Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
          descriptors = \"descriptors\"\nroots = {:?}\n\n[hosts]\n\"sandbox.localhost\" = \"{sandbox}\"\n",
         root.display().to_string()
     );
@@ -101,7 +101,7 @@ pub(super) async fn with_a_witness(
         .stderr(fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    let listen = eventually("the witness to serve", SOON, async || {
+    let listen = eventually("the attestor to serve", TIMEOUT, async || {
         let said = fs::read_to_string(&log).ok()?;
         let at = said.split("attesting on ").nth(1)?;
         Some(at.split_once('\n')?.0.to_owned())
@@ -109,11 +109,11 @@ pub(super) async fn with_a_witness(
     .await;
     deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
     deployment.run().await;
-    Witness { process, log }
+    AttestorProcess { process, log }
 }
 
-/// Whether a text is anywhere in what a process and its children have in memory.
-pub(super) fn remembers(pid: u32, text: &str) -> bool {
+/// Returns whether the memory of a process or of its children contains a text.
+pub(super) fn memory_contains(pid: u32, text: &str) -> bool {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let of_tasks = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -134,5 +134,5 @@ pub(super) fn remembers(pid: u32, text: &str) -> bool {
         bytes.windows(text.len()).any(|window| window == text.as_bytes())
     });
     let mut children = children.split_whitespace().filter_map(|child| child.parse().ok());
-    here || children.any(|child| remembers(child, text))
+    here || children.any(|child| memory_contains(child, text))
 }

@@ -1,4 +1,4 @@
-//! What the service says of an attestation, and hands out of it: nothing that is not proved.
+//! Responses about an attestation and its export: they contain nothing that is not proved.
 
 use std::{fs, path::Path, process::Command};
 
@@ -10,7 +10,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-use super::{CHALLENGE, SOON, tool};
+use super::{CHALLENGE, TIMEOUT, tool};
 
 pub(super) async fn all(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
     compared(deployment, session, hash).await;
@@ -19,7 +19,7 @@ pub(super) async fn all(deployment: &Deployment, session: &Value, hash: &str, ou
     erased(deployment, session, hash).await;
 }
 
-/// Has the service compare data with the attestation.
+/// The service compares data with the attestation.
 async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     let ask = async |partner: &Partner, hash: &str, data: &Value| {
         let body = json!({ "proofHash": hash, "extractedData": data });
@@ -31,14 +31,14 @@ async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     let (status, same) = ask(ours, hash, &data).await;
     assert_eq!((status, &same["matches"]), (200, &json!(true)), "{same}");
     assert_eq!(same["sessionId"], session["sessionId"]);
-    // Two of the five fields are read from the page: no answer may pass for theirs.
+    // Two of the five fields are read from the page: the response must not present them as proved.
     assert_eq!(same["coverage"], "attested_fields_only");
     for field in ["tier", "followers"] {
         assert_eq!(same["fields"][field], "not_attested", "{field}");
     }
     data["tier"] = json!("platinum");
     let (_, altered) = ask(ours, hash, &data).await;
-    assert_eq!(altered, same, "the answer says that it does not cover this field");
+    assert_eq!(altered, same, "the response says that this field is not attested");
     let attested = session["attestedFields"].as_array().unwrap();
     let attested = attested.iter().map(|field| field.as_str().unwrap());
     let only: Value = attested.map(|field| (field.to_owned(), data[field].clone())).collect();
@@ -60,7 +60,7 @@ async fn compared(deployment: &Deployment, session: &Value, hash: &str) {
     assert_eq!(ask(&ours.with_key(Some(&other)), hash, &data).await.0, 404, "of another key");
 }
 
-/// Verifies the file that the partner downloads, with nothing of the service but keys and roots.
+/// Verifies the file that the partner downloads, with nothing from the service but keys and roots.
 async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Path) {
     let id = session["sessionId"].as_str().unwrap();
     let ours = &deployment.partner;
@@ -110,7 +110,8 @@ async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Pat
     let shared = attested
         .map(|field| (field.clone(), session["extractedData"][field.as_str().unwrap()].clone()));
     assert!(claimed.eq(shared), "{claims:?}");
-    // One bit of the salt makes it another session's, a byte less makes it none.
+    // A changed bit of the salt makes it another session's attestation; a missing byte makes it
+    // invalid.
     let salt = 2 + "avouch/portable-attestation/v1".len() + 2 + 2 * 17 + 2;
     let mut other = answer.bytes.to_vec();
     other[salt + 1] ^= 1;
@@ -123,7 +124,7 @@ async fn carried(deployment: &Deployment, session: &Value, hash: &str, out: &Pat
     assert_eq!(ours.with_key(Some(&other)).get(&path).await.status, 404, "of another key");
 }
 
-/// What the portal says of an attestation, and whom it gives it to.
+/// The portal shows an attestation to the team, and gives its file to members.
 async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &str) {
     let id = session["sessionId"].as_str().unwrap();
     let (page, file) =
@@ -141,7 +142,7 @@ async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &st
     let given = member.get(&file).await;
     assert_eq!((given.status, given.header("content-type")), (200, "application/cbor"));
     assert_eq!(given.text, String::from_utf8_lossy(&api.bytes));
-    assert_eq!(viewer.get(&file).await.status, 403, "it has the applicant's data in it");
+    assert_eq!(viewer.get(&file).await.status, 403, "the file contains the applicant's data");
     let team = deployment.admin(&["create-team", "Another"])["teamId"].clone();
     let password = user(deployment, team.as_str().unwrap(), "mal@other.example", "owner");
     let stranger = PortalUser::new(&base(deployment));
@@ -150,12 +151,12 @@ async fn shown_in_the_portal(deployment: &Deployment, session: &Value, hash: &st
     assert_eq!(stranger.get(&file).await.status, 404, "of another team");
 }
 
-/// The attestation goes with the applicant's data.
+/// The attestation is erased with the applicant's data.
 async fn erased(deployment: &Deployment, session: &Value, hash: &str) {
     let id = session["sessionId"].as_str().unwrap();
     let ours = &deployment.partner;
     assert_eq!(ours.delete(&format!("browser-session/{id}/data")).await.status, 200);
-    let gone = eventually("the attestation to go", SOON, async || {
+    let gone = eventually("the attestation to be erased", TIMEOUT, async || {
         let answer = ours.get(&format!("browser-session/{id}/attestation")).await;
         (answer.status == 404).then_some(answer)
     });
@@ -164,5 +165,8 @@ async fn erased(deployment: &Deployment, session: &Value, hash: &str) {
     assert_eq!(ours.post("attestations/verify", &body).await.status, 404);
     let page = signed_in(deployment, "ina@lender.example", "member").await;
     let page = page.get(&format!("/portal/sessions/{id}")).await.text;
-    assert!(page.contains(hash) && !page.contains("/attestation\""), "named, with no link");
+    assert!(
+        page.contains(hash) && !page.contains("/attestation\""),
+        "the hash is shown without a link"
+    );
 }

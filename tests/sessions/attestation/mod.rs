@@ -1,5 +1,5 @@
 //! Attested sessions: a real Chromium, the sandbox platform over TLS 1.3, an attestor inside the
-//! service or as a process of its own, and `avouch-verify`.
+//! service or in a process of its own, and `avouch-verify`.
 
 mod attestor;
 mod claims;
@@ -21,15 +21,16 @@ use acceptance::{
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use self::attestor::{CANARIES, found_nowhere, remembers, with_a_witness};
+use self::attestor::{CANARIES, assert_found_nowhere, memory_contains, with_attestor};
 
-/// Proofs take gigabytes, and every core.
-const SOON: Duration = Duration::from_secs(180);
-/// Sixteen bytes in base64url.
+/// A proof takes gigabytes of memory and every core.
+const TIMEOUT: Duration = Duration::from_secs(180);
+/// 16 bytes in base64url.
 const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
+/// Under nextest, where each test is a process, `.config/nextest.toml` sees to this.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-/// Another binary of ours, beside the one under test.
+/// Returns another binary of the workspace, from the folder of the one under test.
 fn tool(name: &str) -> PathBuf {
     let tool = binary().with_file_name(name);
     assert!(tool.exists(), "build {name} first");
@@ -41,17 +42,19 @@ fn sandbox() -> PathBuf {
     acceptance::root().join("crates/domain/platforms/sandbox.json")
 }
 
-/// Plays a session that is to be attested; the session as partners see it at its end.
-async fn attested(deployment: &Deployment, user: &str, witnessed: bool) -> Value {
+/// Plays a session with an attestation; returns the session as partners see it at its end.
+async fn attested(deployment: &Deployment, user: &str, expect_attestor: bool) -> Value {
     let asked = json!({ "generateAttestation": true, "attestationChallenge": CHALLENGE });
-    played(deployment, &asked, user, witnessed, Expected { fields: [3, 2], opens_all: false }).await
+    played(deployment, &asked, user, expect_attestor, Expected { fields: [3, 2], opens_all: false })
+        .await
 }
 
-/// What an applicant is told.
+/// What the applicant's page must show.
 struct Expected {
-    /// How many of the shared fields are attested, and how many are not.
+    /// The numbers of shared fields that are attested and that are not.
     fields: [u8; 2],
-    /// Whether the witness sees everything, which is said before the applicant agrees.
+    /// Whether the attestor sees the whole exchange, which the page says before the applicant
+    /// consents.
     opens_all: bool,
 }
 
@@ -59,33 +62,33 @@ async fn played(
     deployment: &Deployment,
     asked: &Value,
     user: &str,
-    witnessed: bool,
+    expect_attestor: bool,
     Expected { fields, opens_all }: Expected,
 ) -> Value {
     let created = deployment.create(asked).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(created["embedUrl"].as_str().unwrap()).await;
-    embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+    embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     embed.sign_in(user, "any").await;
     let told = format!(
         "!document.getElementById('consent').hidden && \
          document.getElementById('consent-witnessed').hidden === {}",
         !opens_all
     );
-    embed.until("consent that says whether a witness sees everything", &told).await;
+    embed.until("a consent prompt that says whether the attestor sees everything", &told).await;
     embed.click("[data-testid=consent-approve]").await;
-    if witnessed {
+    if expect_attestor {
         let told = "document.getElementById('note').textContent.includes('being certified')";
-        embed.until("what the applicant waits for, and need not", told).await;
+        embed.until("the note about the running attestation", told).await;
     }
     let id = created["sessionId"].as_str().unwrap();
-    let ended = eventually("the end", SOON, async || {
+    let ended = eventually("the end", TIMEOUT, async || {
         let session = deployment.session(id).await;
         let open = ["RUNNING", "AWAITING_USER", "COLLECTING_DATA", "VERIFYING"];
         (!open.contains(&session["status"].as_str()?)).then_some(session)
     })
     .await;
-    // The applicant's receipt tells what is proved from what is not.
+    // The applicant's receipt distinguishes proved fields from others.
     let count =
         |class: &str| format!("document.querySelectorAll('#outcome-shared .{class}').length");
     let (proved, unproved) = (count("attested"), count("unattested"));
@@ -98,7 +101,7 @@ async fn played(
     ended
 }
 
-/// What `avouch-verify` says of a folder, and the code it exits with.
+/// Runs `avouch-verify` on an exported folder; returns its exit code and report.
 fn verify(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
     let file = |name: &str| folder.join(name).display().to_string();
     let mut command = Command::new(tool("avouch-verify"));
@@ -111,7 +114,7 @@ fn verify(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
     (code, serde_json::from_slice(&output.stdout).unwrap_or_default())
 }
 
-/// Checks a session's attestation at each level; the proof's hash.
+/// Verifies a session's attestation at each level; returns the proof's hash.
 async fn proved(deployment: &Deployment, session: &Value) -> String {
     assert_eq!((&session["status"], &session["errorCode"]), (&json!("COMPLETED"), &Value::Null));
     assert_eq!(session["hasAttestation"], true);
@@ -119,10 +122,11 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     assert_eq!(
         (&session["attestedFields"], &session["attestationType"]),
         (&attested, &json!("zktls-full")),
-        "two more fields are shared, and not proved"
+        "two more fields are shared without a proof"
     );
     let id = session["sessionId"].as_str().unwrap();
-    let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
+    let delivery =
+        eventually("a delivery", TIMEOUT, async || deployment.deliveries(id).await.pop());
     let payload = delivery.await["payload"].clone();
     assert_eq!(
         (&payload["attestedFields"], &payload["attestationType"]),
@@ -158,12 +162,12 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     let hidden = report["request"]["hidden"].as_array().unwrap();
     let hidden: Vec<_> = hidden.iter().map(|part| part["header"].as_str().unwrap()).collect();
     assert_eq!(hidden, ["cookie", "user-agent"]);
-    // Without the evidence it is the attestor's word, and the report says so.
+    // Without the evidence only the attestor's signature is verified, and the report says so.
     let (code, report) = verify(&out, &[]);
     assert_eq!((code, &report["level"]), (Some(0), &json!("signature")), "{report}");
     assert_eq!(verify(&out, &["--level", "evidence"]).0, Some(14));
     assert_eq!(verify(&out, &["--expect-proof-hash", &"0".repeat(64)]).0, Some(5));
-    // Under other roots, with other evidence, or of another session it is refused.
+    // It is refused with other roots, with other evidence, or for another session.
     let issuers = file("issuers.json");
     assert_eq!(verify(&out, &["--evidence", &evidence, "--roots", &issuers]).0, Some(1));
     fs::write(&evidence, &fs::read(&evidence).unwrap()[1..]).unwrap();
@@ -175,7 +179,8 @@ async fn proved(deployment: &Deployment, session: &Value) -> String {
     hash
 }
 
-/// Has Python read the evidence, with nothing of ours; and shows that it would tell.
+/// Verifies the evidence with an independent Python program, and shows that the program detects a
+/// false report.
 fn read_by_others(out: &Path, evidence: &str, roots: &str, report: &Value) {
     let python = acceptance::root().join("target/tools/auditor-python/bin/python");
     let script = acceptance::root().join("docs/auditor/check.py");
@@ -199,8 +204,8 @@ async fn the_built_in_attestor_attests_a_session() {
     let deployment = Deployment::start(Kind::Postgres).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
-    found_nowhere(&deployment).await;
-    // What the witness is told has to be what the browser was shown.
+    assert_found_nowhere(&deployment).await;
+    // The attestor and the browser must have got the same data.
     let session = attested(&deployment, "attest_fail", true).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
     assert_eq!(session["errorCode"], "ATTESTATION_FAILED");
@@ -216,26 +221,35 @@ async fn the_built_in_attestor_attests_a_session() {
 async fn a_separate_attestor_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let mut witness = with_a_witness(&mut deployment, &[sandbox()]).await;
+    let mut witness = with_attestor(&mut deployment, &[sandbox()]).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     let log = fs::read_to_string(&witness.log).unwrap();
     assert!(log.contains("attested for"), "{log}");
-    assert!(remembers(deployment.process(), CANARIES[0]), "the search finds it where it is");
+    assert!(
+        memory_contains(deployment.process(), CANARIES[0]),
+        "the search works: the service has the cookie"
+    );
     for canary in CANARIES {
-        assert!(!remembers(witness.process.id(), canary), "{canary} in the witness's memory");
+        assert!(
+            !memory_contains(witness.process.id(), canary),
+            "{canary} in the attestor's memory"
+        );
     }
-    // The witness's folder with its logs is in there too, and the exported evidence.
-    found_nowhere(&deployment).await;
+    // This search includes the attestor's folder with its logs, and the exported evidence.
+    assert_found_nowhere(&deployment).await;
     let ask = Command::new("kill").arg(witness.process.id().to_string()).status().unwrap();
-    assert!(ask.success() && witness.process.wait().unwrap().success(), "it ends when asked to");
+    assert!(
+        ask.success() && witness.process.wait().unwrap().success(),
+        "the process ends on SIGTERM"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_an_attestor_the_data_is_shared_and_the_attestation_is_missing() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let witness = with_a_witness(&mut deployment, &[sandbox()]).await;
+    let witness = with_attestor(&mut deployment, &[sandbox()]).await;
     drop(witness);
     let session = attested(&deployment, "ok", false).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
@@ -244,8 +258,8 @@ async fn without_an_attestor_the_data_is_shared_and_the_attestation_is_missing()
     assert_eq!(session["extractedData"]["accountId"], "acme-ok-4711");
 }
 
-/// In `full-reveal` the witness sees the cookies: the applicant is told before agreeing, and each
-/// place that names the attestation says so.
+/// In `full-reveal` the attestor sees the cookies: the applicant is told before consenting, and
+/// each place that names the attestation says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn full_reveal_is_announced_to_each_party() {
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -253,11 +267,11 @@ async fn full_reveal_is_announced_to_each_party() {
     let open = |definition: &mut Value| {
         definition["attest"]["modes"] = json!(["full-reveal"]);
         definition["attest"]["fields"] = json!({ "followers": "/followers" });
-        // The account's own data come with a cookie, and are refused in this mode.
+        // The account's own data need a cookie, and are refused in this mode.
         definition["requests"]["certified"]["url"] = json!("https://sandbox.localhost/api/stats");
     };
     let definition = platform::write(&deployment, "acme-open", open);
-    let _witness = with_a_witness(&mut deployment, std::slice::from_ref(&definition)).await;
+    let _witness = with_attestor(&mut deployment, std::slice::from_ref(&definition)).await;
     let published = deployment.admin(&["publish-platform", &definition.display().to_string()]);
     let asked = json!({ "generateAttestation": true, "platformId": published["platformId"] });
     let expected = Expected { fields: [1, 4], opens_all: true };
@@ -266,7 +280,8 @@ async fn full_reveal_is_announced_to_each_party() {
     assert_eq!((&session["status"], &session["attestationType"]), (&json!("COMPLETED"), &kind));
     assert_eq!(session["attestedFields"], json!(["followers"]));
     let id = session["sessionId"].as_str().unwrap();
-    let delivery = eventually("a delivery", SOON, async || deployment.deliveries(id).await.pop());
+    let delivery =
+        eventually("a delivery", TIMEOUT, async || deployment.deliveries(id).await.pop());
     assert_eq!(delivery.await["payload"]["attestationType"], kind);
     let member = signed_in(&deployment, "bob@lender.example", "member").await;
     let page = member.get(&format!("/portal/sessions/{id}")).await.text;

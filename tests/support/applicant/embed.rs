@@ -1,13 +1,13 @@
-//! The embed page, alone or in an iframe of a partner's page.
+//! The embed page, as a top-level page or in an iframe of a partner's page.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Applicant, PATIENCE, evaluate, middle, number};
+use super::{Applicant, TIMEOUT, evaluate, middle, number};
 use crate::{eventually, root};
 
-/// Whether the remote page is as large as the stage, which is between the bounds.
+/// Holds when the remote page has the size of its stage, within its bounds.
 pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
     return Number(c.dataset.width) === Math.max(320, m.clientWidth) && \
     Math.abs(Number(c.dataset.height) - Math.max(320, m.clientHeight)) < 80; })()";
@@ -16,7 +16,7 @@ pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m 
 pub struct Embed<'a> {
     pub applicant: &'a Applicant,
     pub(super) frame: String,
-    /// The address of its iframe in a partner's page; `None` where it is a page of its own.
+    /// The address of its iframe in a partner's page; `None` for a top-level page.
     pub(super) framed: Option<Value>,
 }
 
@@ -27,18 +27,18 @@ impl Embed<'_> {
 
     /// Waits until a condition holds in the embed page.
     pub async fn until(&self, what: &str, condition: &str) {
-        let ends = tokio::time::Instant::now() + PATIENCE;
+        let ends = tokio::time::Instant::now() + TIMEOUT;
         while self.evaluate(condition).await != true {
             if tokio::time::Instant::now() > ends {
                 let shot = std::env::temp_dir().join(format!("seen-{}.png", std::process::id()));
-                std::fs::write(&shot, self.applicant.screenshot().await).expect("a picture");
-                panic!("waited {PATIENCE:?} for {what}; what was seen is in {}", shot.display());
+                std::fs::write(&shot, self.applicant.screenshot().await).expect("a frame");
+                panic!("waited {TIMEOUT:?} for {what}; the screenshot is {}", shot.display());
             }
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }
 
-    /// What a machine finds against WCAG 2.2, levels A and AA, by axe-core.
+    /// Returns the violations of WCAG 2.2, levels A and AA, that axe-core finds.
     pub async fn accessibility_violations(&self) -> Value {
         let axe = root().join("crates/embed/node_modules/axe-core/axe.min.js");
         let axe = std::fs::read_to_string(axe).expect("`cargo xtask test` fetches axe-core");
@@ -61,8 +61,8 @@ impl Embed<'_> {
         status.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks in the middle of an element that is shown, where need be further down. The page may
-    /// give way to another one meanwhile, which then has to show it.
+    /// Clicks in the middle of a visible element, and scrolls to it first. The document may be
+    /// replaced meanwhile, and the new one then has to show the element.
     pub async fn click(&self, selector: &str) {
         let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
         self.until(&format!("{selector} to be shown"), &shown).await;
@@ -73,7 +73,7 @@ impl Embed<'_> {
             middle(selector)
         );
         let what = format!("{selector} to stay");
-        let inner = eventually(&what, PATIENCE, async || {
+        let inner = eventually(&what, TIMEOUT, async || {
             Some(self.evaluate(&place).await).filter(Value::is_object)
         })
         .await;
@@ -81,7 +81,7 @@ impl Embed<'_> {
         self.applicant.click_at(x, y).await;
     }
 
-    /// Where a place of the remote page is in the applicant's window.
+    /// Returns the position of a point of the remote page in the applicant's window.
     pub async fn on_screen(&self, x: f64, y: f64) -> (f64, f64) {
         let place = format!(
             "(() => {{ const c = document.querySelector('canvas'), r = c.getBoundingClientRect(); \
@@ -91,7 +91,7 @@ impl Embed<'_> {
         self.outside(number(&inner["x"]), number(&inner["y"])).await
     }
 
-    /// A place of the embed page in the applicant's window.
+    /// Returns the position of a point of the embed page in the applicant's window.
     async fn outside(&self, x: f64, y: f64) -> (f64, f64) {
         let Some(source) = &self.framed else { return (x, y) };
         let outer = format!(
@@ -103,18 +103,18 @@ impl Embed<'_> {
         (x + number(&outer["x"]), y + number(&outer["y"]))
     }
 
-    /// Signs in on the remote page, by keyboard alone.
+    /// Signs in on the remote page by keyboard.
     pub async fn sign_in(&self, user: &str, password: &str) {
-        // In the language that the applicant was written to in.
+        // The prompt is in the language of the applicant's mail.
         let asked = "/Sign in|anmelden/.test(document.getElementById('prompt').textContent)";
         self.until("the sign-in to be asked for", asked).await;
         self.sign_in_again(user, password).await;
     }
 
-    /// Clicks on the remote page until it takes the keys: on a busy machine a frame may be shown
-    /// a moment before a click finds it.
+    /// Clicks on the remote page until it has the keyboard focus: on a busy machine a frame may be
+    /// shown a moment before a click reaches it.
     pub async fn focus_remote_page(&self) {
-        eventually("the remote page to take the keys", PATIENCE, async || {
+        eventually("the remote page to have the keyboard focus", TIMEOUT, async || {
             self.click("[data-testid=screen]").await;
             let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
             (self.evaluate(ours).await == true).then_some(())
@@ -122,7 +122,7 @@ impl Embed<'_> {
         .await;
     }
 
-    /// Signs in on a sign-in page that has been shown before.
+    /// Signs in on a sign-in page that is shown already.
     pub async fn sign_in_again(&self, user: &str, password: &str) {
         self.focus_remote_page().await;
         self.applicant.press("Tab").await;

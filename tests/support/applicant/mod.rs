@@ -1,5 +1,5 @@
-//! An applicant: a Chromium of their own that shows a partner's page with the embed page in an
-//! iframe of another origin, driven by mouse and keyboard.
+//! An applicant: a separate Chromium that shows a partner's page with the embed page in an iframe
+//! of another origin, driven by mouse and keyboard.
 
 mod embed;
 
@@ -13,9 +13,9 @@ use tempfile::TempDir;
 pub use self::embed::{Embed, SIZED};
 use crate::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One person in front of one browser.
+/// One applicant with one browser.
 pub struct Applicant {
     chromium: Chromium,
     client: Client,
@@ -24,7 +24,7 @@ pub struct Applicant {
 }
 
 impl Applicant {
-    /// Opens a page of a partner.
+    /// Opens a partner's page.
     pub async fn visit(url: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let options = LaunchOptions {
@@ -36,7 +36,7 @@ impl Applicant {
         };
         let Launched { chromium, mut events, .. } =
             Chromium::launch(&options).await.expect("a Chromium");
-        // Nothing of what it tells is of use here, but it must be taken.
+        // The events are not used, but the channel must be drained.
         tokio::spawn(async move { while events.recv().await.is_some() {} });
         let client = chromium.client.clone();
         let target = targets(&client).await.into_iter().find(|target| target["type"] == "page");
@@ -50,7 +50,8 @@ impl Applicant {
         applicant
     }
 
-    /// Opens a page as a phone does: fingers, a small screen with three pixels for one.
+    /// Opens a page with a phone's emulation: touch, and a small screen with a device pixel ratio
+    /// of three.
     pub async fn visit_with_a_phone(url: &str) -> Self {
         let applicant = Self::visit("about:blank").await;
         let metrics =
@@ -62,12 +63,12 @@ impl Applicant {
         applicant
     }
 
-    /// The embed page opened as a page of its own.
+    /// The embed page as a top-level page.
     pub fn top_level(&self) -> Embed<'_> {
         Embed { applicant: self, frame: self.page.clone(), framed: None }
     }
 
-    /// Moves a finger from one place to another, and lifts it there.
+    /// Moves a touch point from one position to another, and lifts it there.
     pub async fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         const STEPS: u8 = 12;
         let touch = async |kind: &str, points: Value| {
@@ -97,9 +98,9 @@ impl Applicant {
         self.chromium.end().await;
     }
 
-    /// Presses the partner's button, and waits until the embed page shows a picture.
+    /// Presses the partner's button, and waits until the embed page shows a frame.
     pub async fn start_session(&self) -> Embed<'_> {
-        eventually("the partner's page", PATIENCE, async || {
+        eventually("the partner's page", TIMEOUT, async || {
             let ready = "document.readyState === 'complete' && !!document.getElementById('begin')";
             (self.evaluate(ready).await == true).then_some(())
         })
@@ -107,18 +108,18 @@ impl Applicant {
         let before = self.evaluate("document.querySelector('iframe')?.src ?? ''").await;
         self.click_in_page("#begin").await;
         let another = format!("(document.querySelector('iframe')?.src ?? {before}) !== {before}");
-        eventually("the iframe", PATIENCE, async || {
+        eventually("the iframe", TIMEOUT, async || {
             (self.evaluate(&another).await == true).then_some(())
         })
         .await;
         let embed = self.embed().await;
-        embed.until("a picture", "document.querySelector('canvas').dataset.pictures > 0").await;
+        embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
         embed
     }
 
     /// Shows a session in an iframe of a page that has none yet.
     pub async fn show(&self, embed_url: &str) -> Embed<'_> {
-        eventually("the partner's page", PATIENCE, async || {
+        eventually("the partner's page", TIMEOUT, async || {
             let ready = "document.readyState === 'complete' && location.port > 0";
             (self.evaluate(ready).await == true).then_some(())
         })
@@ -139,7 +140,7 @@ impl Applicant {
 
     /// The embed page of this address in the partner's page.
     pub async fn embed_at(&self, source: &Value) -> Embed<'_> {
-        let target = eventually("the iframe", PATIENCE, async || {
+        let target = eventually("the iframe", TIMEOUT, async || {
             targets(&self.client)
                 .await
                 .into_iter()
@@ -154,7 +155,7 @@ impl Applicant {
         evaluate(&self.client, &self.page, expression).await
     }
 
-    /// The same with the rights of somebody who has just clicked.
+    /// Evaluates an expression with the user activation that a click gives.
     pub async fn evaluate_as_person(&self, expression: &str) -> Value {
         let params =
             json!({ "expression": expression, "returnByValue": true, "userGesture": true });
@@ -162,13 +163,13 @@ impl Applicant {
         reply.pointer("/result/value").cloned().unwrap_or_default()
     }
 
-    /// A picture of what the applicant sees, as PNG.
+    /// Takes a screenshot of the applicant's page, as PNG.
     pub async fn screenshot(&self) -> Vec<u8> {
         let shot = self.devtools("Page.captureScreenshot", json!({ "format": "png" })).await;
         STANDARD.decode(shot["data"].as_str().unwrap_or_default()).expect("base64")
     }
 
-    /// Writes as a person does: one key after another.
+    /// Types a text one key after another.
     pub async fn write(&self, text: &str) {
         for letter in text.chars() {
             let upper = letter.to_ascii_uppercase();
@@ -177,13 +178,13 @@ impl Applicant {
             } else {
                 format!("Key{upper}")
             };
-            // The number of a full stop is that of the key that deletes.
+            // The key code of a full stop is that of the Delete key.
             let number = if upper.is_ascii_alphanumeric() { u32::from(upper) } else { 0 };
             self.press_key(&letter.to_string(), &code, number, Some(letter)).await;
         }
     }
 
-    /// Presses a key that writes nothing, or a line break.
+    /// Presses a key that inserts no character, or a line break.
     pub async fn press(&self, key: &str) {
         let (code, text) = match key {
             "Tab" => (9, None),
@@ -224,7 +225,10 @@ impl Applicant {
     }
 
     pub async fn devtools(&self, method: &str, params: Value) -> Value {
-        self.client.call(Some(&self.page), method, params).await.expect("Chromium obeys")
+        self.client
+            .call(Some(&self.page), method, params)
+            .await
+            .expect("Chromium executes the command")
     }
 }
 
@@ -250,7 +254,7 @@ async fn attach(client: &Client, target: &Value) -> String {
     attached["sessionId"].as_str().expect("its name").to_owned()
 }
 
-/// What an expression is in a page; null while the page is not ready for it.
+/// Evaluates an expression in a page; null while the page is not ready for it.
 async fn evaluate(client: &Client, session: &str, expression: &str) -> Value {
     let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
     let reply = client.call(Some(session), "Runtime.evaluate", params).await.unwrap_or_default();
