@@ -3,6 +3,7 @@
 
 mod endpoints;
 mod fields;
+mod hardening;
 mod malformed_requests;
 mod openapi;
 mod quotas;

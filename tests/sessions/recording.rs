@@ -138,14 +138,20 @@ async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (Strin
     assert_eq!(ended["errorCode"], "UNEXPECTED_PAGE");
     applicant.close().await;
 
-    let seen = followed(deployment, &id).await;
+    let recorded = inspected(deployment, &id, objects).await;
+    (id, recorded)
+}
+
+/// Inspects the recording of the failed session and everything that was stored; returns its bytes.
+async fn inspected(deployment: &Deployment, id: &str, objects: &Path) -> Vec<u8> {
+    let seen = followed(deployment, id).await;
     assert!(seen.contains("completed"), "{seen:?}");
-    let link = deployment.recording(&id).await["recordingUrl"].as_str().unwrap().to_owned();
+    let link = deployment.recording(id).await["recordingUrl"].as_str().unwrap().to_owned();
     let (code, recorded) = fetch(deployment, &link, None).await;
     assert_eq!(code, 200);
     let path = deployment.folder.path().join("recording.mp4");
     fs::write(&path, &recorded).unwrap();
-    assert_length_and_chapters(deployment, &id, &path).await;
+    assert_length_and_chapters(deployment, id, &path).await;
     let parts = [&PASSWORD[..8], &WRITTEN_EARLY[..5]];
     assert_no_secret_in_frames(
         &path,
@@ -166,7 +172,7 @@ async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (Strin
             assert!(!find(content, secret.as_bytes()), "{secret} is in {name}");
         }
     }
-    (id, recorded)
+    recorded
 }
 
 /// Leaves time for the typed text to be in several frames.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PICTURE: &str = "document.querySelector('canvas').dataset.pictures > 0";
 const FRESH: &str = "document.querySelector('canvas')?.dataset.status === ''";
+const REPLACED: &str = "document.body.textContent.includes('Continued elsewhere')";
 const GUEST: &str = "document.getElementById('guest').hidden === false";
 
 fn text(value: &Value, name: &str) -> String {
@@ -81,7 +82,7 @@ async fn a_link_alone_shows_and_controls_nothing_once_the_session_has_started() 
     }
     assert_eq!(stranger.frames, 0);
     assert_eq!(deployment.session(&id).await["status"], "AWAITING_USER");
-    let replaced = page.evaluate("document.body.textContent.includes('Continued elsewhere')").await;
+    let replaced = page.evaluate(REPLACED).await;
     assert_eq!(replaced, false);
 
     page.click("[data-testid=consent-approve]").await;
@@ -164,8 +165,7 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     let second = Applicant::visit(&link).await;
     let page = opened(&second).await;
     page.until("the notification", GUEST).await;
-    let accessibility_violations = page.accessibility_violations().await;
-    assert_eq!(accessibility_violations, json!([]));
+    assert_eq!(page.accessibility_violations().await, json!([]));
     page.click("[data-testid=guest-code]").await;
     second.write("00000000").await;
     second.press("Enter").await;
@@ -178,9 +178,7 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     second.write(code.as_str().unwrap()).await;
     second.press("Enter").await;
     page.until("a frame", PICTURE).await;
-    first
-        .until("the notification", "document.body.textContent.includes('Continued elsewhere')")
-        .await;
+    first.until("the notification", REPLACED).await;
     applicant.close().await;
     asks_until_it_may_not(&page, &link).await;
     let joined = ["device 1, start", "device 2, shown_code", "device 3, approval"];
@@ -189,8 +187,7 @@ async fn a_guest_joins_by_the_code_shown_and_by_approval() {
     second.close().await;
 }
 
-/// A third device asks the active viewer, who denies and then allows it; the number of requests is
-/// limited.
+/// A third device asks the active viewer, who denies and then allows it; requests are limited.
 async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     // The active viewer is shown the number that the guest's page shows.
     let mut third = Viewer::open(link, &secret('3')).await;
@@ -212,8 +209,7 @@ async fn asks_until_it_may_not(page: &Embed<'_>, link: &str) {
     third.until("admitted", |_| true).await;
     let mut third = Viewer::open(link, &secret('3')).await;
     third.until("state", |_| true).await;
-    page.until("the notification", "document.body.textContent.includes('Continued elsewhere')")
-        .await;
+    page.until("the notification", REPLACED).await;
     // The number of requests is limited.
     for _ in 0..4 {
         let mut guest = Viewer::open(link, &secret('4')).await;
@@ -275,8 +271,7 @@ async fn consent_counts_only_from_the_viewer_that_was_asked() {
     let mut viewer = Viewer::open(&link, &own).await;
     let state = viewer.until("state", |state| state["prompt"]["kind"] == "consent").await;
     let number = state["prompt"]["number"].as_u64().unwrap();
-    page.until("the notification", "document.body.textContent.includes('Continued elsewhere')")
-        .await;
+    page.until("the notification", REPLACED).await;
     for wrong in (0..50).filter(|wrong| *wrong != number) {
         viewer.send(&json!({ "t": "share", "prompt": wrong, "share": true })).await;
     }

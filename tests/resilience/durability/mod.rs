@@ -173,17 +173,22 @@ async fn check(
             .filter(|(path, _)| owed.contains(&(session.clone(), endpoint.url(&path[1..]))));
         assert_eq!(told.count(), ENDPOINTS.len(), "{session} has a delivery for each webhook");
     }
-    let mut names: HashMap<(&str, &str), HashSet<&str>> = HashMap::new();
-    for attempt in &attempts {
-        let name = (attempt.path.as_str(), attempt.field("sessionId"));
-        names.entry(name).or_default().insert(attempt.header("webhook-id"));
-    }
-    assert!(names.values().all(|ids| ids.len() == 1), "retries keep the identifier");
+    assert_retries_keep_the_identifier(&attempts);
     println!(
         "{} deliveries, {} requests, {exhausted} exhausted after all attempts, {twice} delivered twice",
         rows.len(),
         attempts.len()
     );
+}
+
+/// Every attempt of one session's delivery to one webhook has the same identifier.
+fn assert_retries_keep_the_identifier(attempts: &[Attempt]) {
+    let mut names: HashMap<(&str, &str), HashSet<&str>> = HashMap::new();
+    for attempt in attempts {
+        let name = (attempt.path.as_str(), attempt.field("sessionId"));
+        names.entry(name).or_default().insert(attempt.header("webhook-id"));
+    }
+    assert!(names.values().all(|ids| ids.len() == 1), "retries keep the identifier");
 }
 
 /// Decides by the content of a request, so that its response can be determined again afterwards.
