@@ -1,23 +1,40 @@
-# Each recipe calls the same command as CI and the README.
+# Each recipe is one command of cargo, the same as in CI and the README.
 
-# The service with a demo partner
+# Lists the recipes
+default:
+    @just --list
+
+# Builds and serves with a demo partner, until Ctrl-C
 up:
     cargo xtask up
 
 # Every check and every test
-test:
-    cargo xtask test
+test *ARGS:
+    cargo xtask test {{ARGS}}
 
-# What must hold before a commit, quickly: all but the throwaway servers
+# The tests that need neither a server nor a browser
+test-unit:
+    cargo xtask test --unit
+
+# The tests of stores and other adapters, with throwaway servers
+test-db:
+    cargo xtask test --db
+
+# The tests of the remote browser and of sessions in it
+test-browser:
+    cargo xtask test --browser
+
+# What must hold before a commit: formatting, lints, unit tests, repository tests
 check:
-    cargo fmt --all --check
-    cargo clippy --workspace --all-targets -- -D warnings
-    cargo test -p domain -p ports -p testkit -p cdp
-    cargo test -p acceptance --test architecture --test tidy
+    cargo xtask check
 
-# The benchmarks
+# The benchmarks, or one of them
 bench *NAME:
     cargo xtask bench {{NAME}}
+
+# A fuzz target of a crate, until Ctrl-C: `just fuzz mosaic picture`; needs nightly and cargo-fuzz
+fuzz CRATE TARGET *ARGS:
+    cargo +nightly fuzz run --fuzz-dir crates/{{CRATE}}/fuzz {{TARGET}} {{ARGS}}
 
 # The README's picture, taken on the demo page of a running `just up`
 picture URL:

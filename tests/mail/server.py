@@ -1,7 +1,7 @@
-"""A mail server for tests: takes mails over STARTTLS from who signs in, and keeps each in a folder.
+"""A mail server for tests: accepts mails over STARTTLS from authenticated clients, and stores each as a file.
 
-What it does with a mail follows from the receiver's name: `grey` is put off once, `nobody` and
-`full` are refused for good, `slow` is answered late; everybody else is taken at once.
+The local part of the recipient decides the response: `grey` is deferred once, `nobody` and `full` are
+refused permanently, `slow` is accepted after 8 s; all others are accepted at once.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def signed_in(server, session, envelope, mechanism, data):
 
 
 def keep(mail):
-    """A file of its own for each mail, whole or not there."""
+    """Writes a mail to a file of its own, atomically."""
     name = os.path.join(inbox, uuid.uuid4().hex)
     with open(name, "w") as file:
         json.dump(mail, file)

@@ -1,9 +1,9 @@
-"""Both providers of short messages, for tests: each request is held against what the provider's
-client library makes of the same message, and what is taken is kept in a folder.
+"""The providers of SMS and WhatsApp messages, for tests: compares each request with the one that the
+provider's client library makes of the same message, and stores accepted messages in a folder.
 
-What becomes of a message follows from the last digits of the receiver's number: 0001 has no such
-account, 0002 does not want messages, 0003 is put off once, 0004 is answered late, 0005 hears of a
-fault of the sender's account; everybody else is taken at once.
+The last digits of the recipient's number decide the response: 0001 has no account, 0002 refuses
+messages, 0003 is deferred once, 0004 is answered late, 0005 gets an error about the sender's account;
+all others are accepted at once.
 """
 
 import base64
@@ -28,7 +28,7 @@ put_off = set()
 
 
 class Recorder(HttpClient):
-    """Takes the library's request instead of sending it."""
+    """Records the library's request instead of sending it."""
 
     def __init__(self):
         super().__init__(None, False, None)
@@ -57,12 +57,12 @@ def by_pywa(to, language, gaps, tracker):
         to=to, name=TEMPLATE, language=TemplateLanguage(language),
         params=[BodyText.params(*gaps)], tracker=tracker,
     )
-    # As JSON, which knows no enumerations.
+    # Through JSON, which has no enumerations.
     return json.loads(json.dumps(seen))
 
 
 def keep(message):
-    """A file of its own for each message, whole or not there."""
+    """Writes a message to a file of its own, atomically."""
     name = os.path.join(inbox, uuid.uuid4().hex)
     with open(name, "w") as file:
         json.dump(message, file)
@@ -113,7 +113,7 @@ class Providers(BaseHTTPRequestHandler):
         seen = by_pywa(to, language, gaps, tracker)
         given = seen["json"]
         assert self.path == "/v23.0" + seen["endpoint"], seen
-        # The library leaves two things out of which the interface knows defaults.
+        # The library leaves out two members for which the interface has defaults.
         for shape in (given, message):
             for component in shape["template"]["components"]:
                 component["type"] = component["type"].lower()

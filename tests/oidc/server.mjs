@@ -1,4 +1,4 @@
-// An OpenID Connect provider for tests, certified software: whoever signs in by a name is them.
+// An OpenID Connect provider for tests, by certified software: the name entered at the sign-in selects the user.
 //
 //   node server.mjs PORT CALLBACK
 
@@ -7,9 +7,9 @@ import { Provider } from "oidc-provider";
 const [port, callback] = process.argv.slice(2);
 const people = {
   ada: { email: "ada@lender.example", email_verified: true },
-  // Another person of the same address, as when it is given to somebody else.
+  // Another user with the same address, as after it was reassigned.
   successor: { email: "ada@lender.example", email_verified: true },
-  // Says that an address is theirs, which nobody has verified.
+  // Claims an address that is not verified.
   mallory: { email: "eve@lender.example", email_verified: false },
   nobody: { email: "nobody@lender.example", email_verified: true },
   eve: { email: "Eve@Lender.example", email_verified: true },

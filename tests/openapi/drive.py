@@ -1,4 +1,4 @@
-"""Drives one session through the client that was generated from the interface description."""
+"""Drives one session through the Python client generated from the interface description."""
 
 import os
 

@@ -1,6 +1,6 @@
-// The base of the browser benchmark: what a viewer of a remote browser is when nothing is done about
-// it. Each connection starts a Chromium, casts its page as JPEG of quality 75, and passes pictures and
-// input on as JSON, the way open live views do.
+// The baseline of the browser benchmark: a plain viewer of a remote browser. Each connection starts a
+// Chromium, captures a screencast of its page as JPEG of quality 75, and relays frames and input as JSON,
+// as open-source live views do.
 //
 // node relay.mjs PORT FOLDER; then ws://127.0.0.1:PORT/?url=…&width=…&height=…
 
@@ -15,7 +15,7 @@ const page = readFileSync(new URL('./viewer.html', import.meta.url));
 const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(page));
 let count = 0;
 
-/** A Chromium over its pipe. */
+/** Starts a Chromium that is controlled over its pipe. */
 function chromium(width, height) {
   const child = spawn('/usr/lib/chromium/chromium', [
     '--headless=new', '--no-sandbox', '--remote-debugging-pipe', '--disable-gpu', '--no-first-run', '--disable-quic',

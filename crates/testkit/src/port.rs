@@ -1,32 +1,61 @@
 //! Ports for servers that a test starts.
 
 use std::{
+    env,
     net::TcpListener,
     process,
-    sync::atomic::{AtomicU16, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 const FIRST: u16 = 10_000;
-/// Below what Linux (32,768 on) and others (49,152 on, RFC 6335 section 6) hand out to who binds
-/// port 0 and to each connection: none of these takes the port before the test's server has it.
+/// Stays below the ephemeral ports that Linux (from 32,768) and other systems (from 49,152, RFC 6335
+/// section 6) assign to a bind of port 0 and to each outgoing connection: neither takes the port
+/// before the test's server has bound it.
 const COUNT: u16 = 22_000;
+/// The ports of one test where nextest runs several at once, each in a process of its own.
+const PER_SLOT: u16 = 500;
 
-/// A port of this machine's loopback that nobody listens on, and that this process was not given
-/// before.
+/// Returns a port of this machine's loopback on which nothing listens, and that this process has not
+/// been given before.
 ///
 /// # Panics
 ///
 /// Where there is none.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
-    // Processes beside this one begin elsewhere.
-    let begin = process::id().wrapping_mul(7_919) % u32::from(COUNT);
-    for _ in 0..COUNT {
+    static RANGE: LazyLock<Range> = LazyLock::new(Range::of_this_process);
+    for _ in 0..RANGE.count {
         let given = u32::from(GIVEN.fetch_add(1, Ordering::Relaxed));
-        let port = FIRST + u16::try_from((begin + given) % u32::from(COUNT)).expect("below COUNT");
+        let at = (RANGE.begin + given) % u32::from(RANGE.count);
+        let port = RANGE.first + u16::try_from(at).expect("below the count");
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
     }
     panic!("no port is free");
+}
+
+/// The ports that a process chooses from, and where among them it begins.
+struct Range {
+    first: u16,
+    count: u16,
+    begin: u32,
+}
+
+impl Range {
+    /// Each process begins elsewhere, since a port that another one was given is still free until its
+    /// server binds it. Under nextest, tests that run at the same time have ranges of their own: their
+    /// slots differ.
+    fn of_this_process() -> Self {
+        let slot = env::var("NEXTEST_TEST_GLOBAL_SLOT");
+        let slot = slot.ok().and_then(|slot| slot.parse::<u16>().ok());
+        let (first, count) = match slot {
+            Some(slot) => (FIRST + slot % (COUNT / PER_SLOT) * PER_SLOT, PER_SLOT),
+            None => (FIRST, COUNT),
+        };
+        Self { first, count, begin: process::id().wrapping_mul(7_919) % u32::from(count) }
+    }
 }

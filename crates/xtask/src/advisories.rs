@@ -1,5 +1,5 @@
 //! Known vulnerabilities of dependencies: the `RustSec` advisory database as a dated file in
-//! `advisories/`, so that the check needs no network; and the command that renews it.
+//! `advisories/`, so that the check needs no network, and the command that renews it.
 
 use std::{
     fs,
@@ -12,18 +12,18 @@ use crate::{
     command::{output, root, run},
 };
 
-/// Where the database is published, and the name that `cargo deny` gives to its folder.
+/// The database's repository, and the name that `cargo deny` gives to the folder of its clone.
 const SOURCE: &str = "https://github.com/RustSec/advisory-db";
-const FOLDER: &str = "advisory-db-3157b0e258782691";
-/// What of it is kept.
-const KEPT: [&str; 4] = ["crates", "rust", "LICENSE.txt", "support.toml"];
+const CLONE_FOLDER: &str = "advisory-db-3157b0e258782691";
+/// The parts of the database that are kept.
+const KEPT_PATHS: [&str; 4] = ["crates", "rust", "LICENSE.txt", "support.toml"];
 
-/// The database, unpacked as the clone that `cargo deny` expects.
+/// Unpacks the database as the clone that `cargo deny` expects, and returns the folder.
 pub(crate) fn unpacked() -> Result<PathBuf, Failure> {
     let packed = root().join("advisories/rustsec.tar.gz");
     let date = fs::read_to_string(root().join("advisories/DATE"))?;
     let all = root().join("target/tools/advisories");
-    let (folder, stamp) = (all.join(FOLDER), all.join("DATE"));
+    let (folder, stamp) = (all.join(CLONE_FOLDER), all.join("DATE"));
     if fs::read_to_string(&stamp).ok().as_ref() == Some(&date) {
         return Ok(all);
     }
@@ -54,7 +54,7 @@ pub(crate) fn unpacked() -> Result<PathBuf, Failure> {
     Ok(all)
 }
 
-/// Replaces the file in `advisories/` by what a clone of the database holds now.
+/// Replaces the file in `advisories/` by the current content of a clone of the database.
 pub(crate) fn renew(clone: Option<&Path>) -> Result<(), Failure> {
     let fetched = root().join("target/tools/advisory-db");
     let clone = if let Some(clone) = clone {
@@ -74,7 +74,7 @@ pub(crate) fn renew(clone: Option<&Path>) -> Result<(), Failure> {
     let date = output(&mut git(&["log", "-1", "--format=%cI"]))?;
     let packed = root().join("advisories/rustsec.tar.gz");
     let archive = ["archive", "--format=tar.gz", "--prefix=db/", "--output"];
-    run(git(&archive).arg(&packed).arg("HEAD").args(KEPT))?;
+    run(git(&archive).arg(&packed).arg("HEAD").args(KEPT_PATHS))?;
     fs::write(root().join("advisories/DATE"), &date)?;
     println!("advisories of {}", date.trim());
     Ok(())

@@ -1,11 +1,12 @@
-//! `cargo xtask bench`: each figure beside a named base that was measured in the same run.
+//! `cargo xtask bench`: runs the benchmarks, each figure next to a baseline measured in the same run.
+
+use postgres_server::{Durability, PostgresServer};
 
 use crate::{
     Failure,
-    command::{cargo, root, run},
+    command::{cargo, free_port, root, run},
     packages::{self, BROWSER, NODE, POSTGRES, WRK},
-    postgres::{self, Durability, Postgres},
-    test::node_modules,
+    tools::node_modules,
 };
 
 /// The benchmarks, and the names of their targets.
@@ -26,10 +27,10 @@ pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
     node_modules(&root().join("tests/relay"))?;
     node_modules(&root().join("tests/peers/reclaim"))?;
     node_modules(&root().join("tests/peers/tlsnotary"))?;
-    // Of the whole workspace, so that nothing is built twice with other features.
+    // The whole workspace at once, so that no dependency is built twice with other features.
     run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--examples", "--benches"]))?;
-    let server = Postgres::start(Durability::Kept)?;
-    let pgbench = postgres::binaries().unwrap_or_default().join("pgbench");
+    let server = PostgresServer::start(free_port()?, Durability::Fsync)?;
+    let pgbench = postgres_server::binaries().unwrap_or_default().join("pgbench");
     let wanted = BENCHMARKS.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
     for target in wanted.flat_map(|(_, targets)| *targets) {
         let mut command = cargo(&["bench", "--workspace", "--bench", target]);

@@ -1,6 +1,7 @@
-//! Runs other programs, and says which one failed.
+//! Runs other programs and names the one that failed.
 
 use std::{
+    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,7 +13,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// `cargo`, as this was called with, in the root of the repository.
+/// Returns the `cargo` that runs this program, with the root of the repository as its folder.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -20,7 +21,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end; a failure names the command.
+/// Runs a command to its end; an error names the command.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let shown = show(command);
     println!("$ {shown}");
@@ -28,7 +29,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("`{shown}` failed: {status}").into()) }
 }
 
-/// Runs to the end and answers what it printed.
+/// Runs a command to its end and returns what it printed to standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
     let shown = show(command);
     let output = command.output().map_err(|error| format!("cannot run `{shown}`: {error}"))?;
@@ -45,7 +46,12 @@ fn show(command: &Command) -> String {
     [name].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a program of this name can be found.
+/// Returns a port of 127.0.0.1 on which nothing listens at this moment.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Returns whether a program of this name is on `PATH`.
 pub(crate) fn found(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

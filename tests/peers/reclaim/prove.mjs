@@ -1,5 +1,5 @@
-// Proves and verifies so many bytes under ChaCha20 with Reclaim's own package, its `stwo` backend (the
-// one whose circuit the package has in it), and prints what that took as JSON.
+// Proves and verifies this many bytes under ChaCha20 with Reclaim's own package and its `stwo` backend (the
+// one whose circuit the package contains), and prints the cost as JSON.
 //
 // node prove.mjs BYTES
 
@@ -9,8 +9,8 @@ import { webcryptoCrypto } from '@reclaimprotocol/tls/webcrypto';
 import { generateProof, verifyProof } from '@reclaimprotocol/zk-symmetric-crypto';
 import { makeStwoZkOperator } from '@reclaimprotocol/zk-symmetric-crypto/stwo';
 
-/** Bytes of one proof; more are several. */
-const MOST = 128;
+/** Bytes of one proof; more bytes take several proofs. */
+const MAX_BYTES = 128;
 
 setCryptoImplementation(webcryptoCrypto);
 const algorithm = 'chacha20';
@@ -33,10 +33,10 @@ async function prove(length) {
   total.proofs += 1;
 }
 
-// What the first call loads and compiles is not the proof's.
-await prove(MOST);
+// The first call loads and compiles code, which is not part of a proof's cost.
+await prove(MAX_BYTES);
 Object.assign(total, { proveSeconds: 0, verifySeconds: 0, proofBytes: 0, proofs: 0 });
-for (let at = 0; at < bytes; at += MOST) await prove(Math.min(MOST, bytes - at));
+for (let at = 0; at < bytes; at += MAX_BYTES) await prove(Math.min(MAX_BYTES, bytes - at));
 const memoryMiB = process.resourceUsage().maxRSS / 1024;
 console.log(JSON.stringify({ ...total, memoryMiB }));
 process.exit(0);

@@ -1,5 +1,5 @@
-// The prover or the verifier of TLSNotary, whichever the address says. In a worker, since the package waits
-// where a page may not.
+// The prover or the verifier of TLSNotary, as the address says. It runs in a worker, since the package blocks
+// its thread, which a page must not do.
 
 import open, { Prover, Verifier, initialize } from '/wasm/tlsn_wasm.js';
 

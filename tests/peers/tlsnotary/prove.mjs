@@ -1,6 +1,6 @@
 // Runs one request with a cookie under TLSNotary's own package, prover and verifier in a Chromium each, and
-// prints what that took as JSON. The package knows the roots of the public web alone and takes no other, so
-// that one of them is made ours in the copy it is served from.
+// prints the cost as JSON. The package trusts the roots of the public web only and accepts no other, so that
+// in the copy that is served the key of one of them is replaced by ours.
 //
 // node prove.mjs CHROMIUM COOKIE-BYTES RESPONSE-BYTES
 
@@ -20,16 +20,16 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const work = mkdtempSync(join(tmpdir(), 'avouch-tlsnotary-'));
 const openssl = (...args) => execFileSync('openssl', args, { cwd: work, stdio: ['ignore', 'pipe', 'ignore'] });
 
-/** A P-256 root of the public web: what the package holds of it is its name and its key. */
+/** A P-256 root of the public web; the package contains its name and its key. */
 const ROOT = tls.rootCertificates
   .map(pem => new X509Certificate(pem))
   .find(root => root.subject.includes('CN=Amazon Root CA 3'));
 
-/** A certificate for bench.test under a root with that one's name, and the package with our key in its place. */
+/** Issues a certificate for bench.test under a root of the same name, and puts our key into the package. */
 function authority() {
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
   const name = `/${ROOT.subject.split('\n').join('/')}`;
-  // Its name is written in PrintableStrings, and names are held against each other byte by byte.
+  // The name consists of PrintableStrings, and names are compared byte by byte.
   writeFileSync(join(work, 'root.cnf'), '[req]\nstring_mask = nombstr\ndistinguished_name = name\n'
     + 'x509_extensions = root\n[name]\n[root]\nbasicConstraints = critical,CA:TRUE\n');
   openssl('req', '-x509', '-config', 'root.cnf', ...curve, '-subj', name, '-keyout', 'root.key', '-out', 'root.pem');
@@ -39,7 +39,7 @@ function authority() {
     '-CAcreateserial', '-extfile', 'leaf.ext', '-out', 'leaf.pem');
   const key = certificate => certificate.publicKey.export({ type: 'spki', format: 'der' });
   const wasm = readFileSync(join(here, 'node_modules/tlsn-wasm/tlsn_wasm_bg.wasm'));
-  // Two bytes of the outer SEQUENCE are not kept.
+  // The package leaves out two bytes of the outer SEQUENCE.
   const at = wasm.indexOf(key(ROOT).subarray(2));
   if (at < 0) throw new Error('the package has no such root');
   key(new X509Certificate(readFileSync(join(work, 'root.pem')))).copy(wasm, at, 2);
@@ -49,7 +49,7 @@ function authority() {
 const wasm = authority();
 const file = name => readFileSync(join(work, name));
 
-// The platform: TLS 1.2, which is what TLSNotary speaks.
+// The platform's server: TLS 1.2, which is the version that TLSNotary supports.
 const body = 'x'.repeat(Number(responseBytes));
 const server = tls.createServer({
   key: file('leaf.key'),
@@ -67,7 +67,7 @@ let told;
 const both = new Promise(ready => { told = ready; });
 const pages = http.createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://host');
-  // A page has shared memory for threads only where it is isolated.
+  // A page has shared memory for threads only if it is cross-origin isolated.
   response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
   response.setHeader('Cross-Origin-Embedder-Policy', 'require-corp');
   if (request.method === 'POST') {
@@ -89,7 +89,7 @@ const pages = http.createServer((request, response) => {
   }
 });
 
-// The wire between the parties is counted; to the server go the bytes of TLS as they are.
+// The bytes between the parties are counted; TLS bytes are relayed to the server unchanged.
 let wireBytes = 0;
 let waiting;
 new WebSocketServer({ server: pages }).on('connection', (socket, request) => {
@@ -119,7 +119,7 @@ const browsers = ['verifier', 'prover'].map(role => spawn(chromium, [
   `http://127.0.0.1:${pages.address().port}/?${new URLSearchParams({ role, ...limits })}`,
 ], { stdio: 'ignore', detached: true }));
 
-/** MiB in use by the processes that one of them started and itself, what is shared counted in parts. */
+/** MiB in use by a party's process and its children, shared pages counted proportionally. */
 function memory({ pid }) {
   const parents = readdirSync('/proc').filter(name => /^\d+$/.test(name)).flatMap(name => {
     try {

@@ -1,0 +1,33 @@
+//! The checks that run no test: formatting, lints, types, licences and advisories.
+
+use std::process::Command;
+
+use crate::{
+    Failure, advisories,
+    command::{cargo, root, run},
+    tools::{deny, node_modules},
+};
+
+pub(super) fn formatting() -> Result<(), Failure> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+pub(super) fn lints() -> Result<(), Failure> {
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Checks the embed page's JavaScript, which has its types in comments.
+pub(super) fn types() -> Result<(), Failure> {
+    let folder = root().join("crates/embed");
+    node_modules(&folder)?;
+    run(Command::new("npx").args(["--no-install", "tsc"]).current_dir(&folder))
+}
+
+/// Checks which dependencies are allowed, where they come from, and what is known of their
+/// vulnerabilities.
+pub(super) fn licences() -> Result<(), Failure> {
+    run(&mut deny(&["check", "bans", "licenses", "sources"])?)?;
+    // The advisories are in the repository: nothing is fetched.
+    advisories::unpacked()?;
+    run(&mut deny(&["--offline", "check", "advisories"])?)
+}

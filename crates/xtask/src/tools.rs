@@ -1,0 +1,101 @@
+//! Programs and packages that checks and tests need beyond the system's: Node.js and Python packages,
+//! `cargo-nextest`, `cargo-deny` and an S3 server, installed into `target/tools` where they are
+//! missing.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    Failure,
+    command::{cargo, found, root, run},
+};
+
+fn tools() -> PathBuf {
+    root().join("target/tools")
+}
+
+/// Installs a program with `cargo install` unless it is on `PATH` or was installed before.
+fn installed(program: &str, arguments: &[&str]) -> Result<(), Failure> {
+    if found(program) || tools().join("bin").join(program).exists() {
+        return Ok(());
+    }
+    run(cargo(&["install", "--locked", "--quiet"]).args(arguments).arg("--root").arg(tools()))
+}
+
+/// `PATH` with the installed programs at its end.
+fn path() -> Result<OsString, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([tools().join("bin")]);
+    Ok(std::env::join_paths(folders)?)
+}
+
+/// `cargo nextest`, installed where it is missing.
+pub(crate) fn nextest(arguments: &[&str]) -> Result<Command, Failure> {
+    installed("cargo-nextest", &["cargo-nextest"])?;
+    let mut command = cargo(&[&["nextest"], arguments].concat());
+    command.env("PATH", path()?);
+    Ok(command)
+}
+
+/// `cargo-deny`, installed where it is missing.
+pub(crate) fn deny(arguments: &[&str]) -> Result<Command, Failure> {
+    installed("cargo-deny", &["cargo-deny"])?;
+    let mut command = cargo(&[&["deny"], arguments].concat());
+    command.env("PATH", path()?);
+    Ok(command)
+}
+
+/// An S3 server that checks signatures, in the newest version that this toolchain builds.
+pub(crate) fn bucket_server() -> Result<(), Failure> {
+    let version = ["s3s-fs", "--version", "0.13.0-alpha.3", "--features", "binary"];
+    // Unoptimised: it has little to do and is built in half the time.
+    installed("s3s-fs", &[&version[..], &["--debug"]].concat())
+}
+
+/// The generators of clients and requests that try the interface description out, and the providers
+/// that tests start.
+pub(crate) fn clients() -> Result<(), Failure> {
+    node_modules(&root().join("tests/openapi/typescript"))?;
+    node_modules(&root().join("crates/embed"))?;
+    node_modules(&root().join("tests/oidc"))?;
+    python_packages("tests/openapi/requirements.txt", "python")?;
+    python_packages("tests/mail/requirements.txt", "mail-python")?;
+    python_packages("tests/messages/requirements.txt", "messages-python")
+}
+
+/// The packages of the documentation's webhook endpoints and of its auditor.
+pub(crate) fn documented_programs() -> Result<(), Failure> {
+    node_modules(&root().join("docs/receivers/node"))?;
+    python_packages("docs/auditor/requirements.txt", "auditor-python")?;
+    python_packages("docs/receivers/python/requirements.txt", "receiver-python")
+}
+
+/// Creates a Python environment in `target/tools` with the packages of a requirements file.
+fn python_packages(wanted: &str, name: &str) -> Result<(), Failure> {
+    let wanted = root().join(wanted);
+    let python = tools().join(name);
+    let stamp = python.join("requirements.txt");
+    if fs::read(&stamp).ok() == Some(fs::read(&wanted)?) {
+        return Ok(());
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
+    run(Command::new(python.join("bin/pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&wanted))?;
+    fs::copy(wanted, stamp)?;
+    Ok(())
+}
+
+/// Installs the packages of a `package-lock.json` that is newer than its `node_modules`.
+pub(crate) fn node_modules(folder: &Path) -> Result<(), Failure> {
+    let changed =
+        |path: &str| fs::metadata(folder.join(path)).and_then(|file| file.modified()).ok();
+    if changed("node_modules/.package-lock.json") < changed("package-lock.json") {
+        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(folder))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! Messages that leave the service: webhooks, mail and text messages.
+
+mod documented_endpoints;
+mod list_unsubscribe;
+mod mail;
+mod text_messages;
+mod webhooks;

@@ -1,0 +1,138 @@
+//! An attestor in a process of its own, and the search for data that it must not see.
+
+use std::{
+    fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use acceptance::{eventually, free_port, service::Deployment};
+use serde_json::Value;
+
+use super::{TIMEOUT, tool};
+
+/// Data that neither the attestor nor any later party may see: the session's cookie and a second
+/// one, a cookie that the response sets, and members of the response that are not declared. A
+/// cookie's name only occurs before its value.
+pub(super) const CANARIES: [&str; 5] =
+    ["acme_sid=", "acme_consent=", "acme_seen=", "ada.example@mail.test", "4000 0566 5566 5556"];
+
+/// Searches the database and all files that the service and its attestor wrote.
+pub(super) async fn assert_found_nowhere(deployment: &Deployment) {
+    let dump = deployment.database.dump().await;
+    for canary in CANARIES {
+        assert!(!dump.contains(canary), "{canary} in the database");
+    }
+    let mut folders = vec![deployment.folder.path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file()
+                && let Ok(bytes) = fs::read(entry.path())
+            {
+                files += 1;
+                for canary in CANARIES {
+                    let holds = bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
+                    assert!(!holds, "{canary} in {}", entry.path().display());
+                }
+            }
+        }
+    }
+    assert!(files > 3, "only {files} files were searched");
+}
+
+/// An attestor in a process of its own.
+pub(super) struct AttestorProcess {
+    pub(super) process: Child,
+    pub(super) log: PathBuf,
+}
+
+impl Drop for AttestorProcess {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts an attestor for these platform definitions, whose hosts the sandbox's server stands for,
+/// and starts the deployment with it.
+pub(super) async fn with_attestor(
+    deployment: &mut Deployment,
+    definitions: &[PathBuf],
+) -> AttestorProcess {
+    // The sandbox's certificate is created at the first start.
+    let sandbox = format!("127.0.0.1:{}", free_port());
+    deployment.set("AVOUCH_SANDBOX_LISTEN", &sandbox);
+    deployment.run().await;
+    deployment.kill();
+    let folder = deployment.folder.path().join("witness");
+    fs::create_dir_all(folder.join("descriptors")).unwrap();
+    let root = deployment.data().join("sandbox/root.pem");
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\nname = \"AttestorProcess Ltd\"\nkeys = \"keys\"\nlog = \"log\"\n\
+         descriptors = \"descriptors\"\nroots = {:?}\n\n[hosts]\n\"sandbox.localhost\" = \"{sandbox}\"\n",
+        root.display().to_string()
+    );
+    let config_file = folder.join("attestor.toml");
+    fs::write(&config_file, config).unwrap();
+    for (at, definition) in definitions.iter().enumerate() {
+        let mut command = deployment.command();
+        let descriptor = command.args(["workflow", "descriptor"]).arg(definition).output().unwrap();
+        fs::write(folder.join(format!("descriptors/{at}.json")), descriptor.stdout).unwrap();
+    }
+    let attestor = |arguments: &[&str]| {
+        let mut command = Command::new(tool("avouch-attestor"));
+        command.arg("--config").arg(&config_file).args(arguments);
+        command
+    };
+    assert!(attestor(&["new-key"]).output().unwrap().status.success());
+    let issuers = attestor(&["issuers"]).output().unwrap();
+    let issuers: Value = serde_json::from_slice(&issuers.stdout).unwrap();
+    let key = issuers["issuers"][0]["publicKey"].as_str().unwrap();
+    deployment.set("AVOUCH_ATTESTOR_KEY", key);
+    let log = folder.join("stderr");
+    let process = attestor(&["--open-to-everyone"])
+        .env("AVOUCH_LOG", "trace")
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let listen = eventually("the attestor to serve", TIMEOUT, async || {
+        let said = fs::read_to_string(&log).ok()?;
+        let at = said.split("attesting on ").nth(1)?;
+        Some(at.split_once('\n')?.0.to_owned())
+    })
+    .await;
+    deployment.set("AVOUCH_ATTESTOR_URL", format!("tls://{listen}"));
+    deployment.run().await;
+    AttestorProcess { process, log }
+}
+
+/// Returns whether the memory of a process or of its children contains a text.
+pub(super) fn memory_contains(pid: u32, text: &str) -> bool {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of_tasks = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: String = of_tasks.chain(children.ok()).collect::<Vec<_>>().join(" ");
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let here = maps.lines().any(|line| {
+        let mut parts = line.split_whitespace();
+        let (range, rights) = (parts.next().unwrap(), parts.next().unwrap());
+        let (start, end) = range.split_once('-').unwrap();
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        let (start, end) = (number(start), number(end));
+        if !rights.starts_with("rw") || memory.seek(SeekFrom::Start(start)).is_err() {
+            return false;
+        }
+        let mut bytes = vec![];
+        let _ = memory.by_ref().take(end - start).read_to_end(&mut bytes);
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    });
+    let mut children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    here || children.any(|child| memory_contains(child, text))
+}

@@ -1,0 +1,134 @@
+//! The embed page, as a top-level page or in an iframe of a partner's page.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Applicant, TIMEOUT, evaluate, middle, number};
+use crate::{eventually, root};
+
+/// Holds when the remote page has the size of its stage, within its bounds.
+pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
+    return Number(c.dataset.width) === Math.max(320, m.clientWidth) && \
+    Math.abs(Number(c.dataset.height) - Math.max(320, m.clientHeight)) < 80; })()";
+
+/// The embed page as the applicant uses it.
+pub struct Embed<'a> {
+    pub applicant: &'a Applicant,
+    pub(super) frame: String,
+    /// The address of its iframe in a partner's page; `None` for a top-level page.
+    pub(super) framed: Option<Value>,
+}
+
+impl Embed<'_> {
+    pub async fn evaluate(&self, expression: &str) -> Value {
+        evaluate(&self.applicant.client, &self.frame, expression).await
+    }
+
+    /// Waits until a condition holds in the embed page.
+    pub async fn until(&self, what: &str, condition: &str) {
+        let ends = tokio::time::Instant::now() + TIMEOUT;
+        while self.evaluate(condition).await != true {
+            if tokio::time::Instant::now() > ends {
+                let shot = std::env::temp_dir().join(format!("seen-{}.png", std::process::id()));
+                std::fs::write(&shot, self.applicant.screenshot().await).expect("a frame");
+                panic!("waited {TIMEOUT:?} for {what}; the screenshot is {}", shot.display());
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    }
+
+    /// Returns the violations of WCAG 2.2, levels A and AA, that axe-core finds.
+    pub async fn accessibility_violations(&self) -> Value {
+        let axe = root().join("crates/embed/node_modules/axe-core/axe.min.js");
+        let axe = std::fs::read_to_string(axe).expect("`cargo xtask test` fetches axe-core");
+        self.evaluate(&format!("window.axe ? 1 : ({axe}\n, 1)")).await;
+        self.evaluate(&axe).await;
+        let run = "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }) \
+            .then((found) => found.violations.map((v) => `${v.impact}: ${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))";
+        self.evaluate(run).await
+    }
+
+    pub async fn until_prompted(&self, text: &str) {
+        let condition = format!("document.getElementById('prompt').textContent.includes({text:?})");
+        self.until(&format!("the prompt {text:?}"), &condition).await;
+    }
+
+    pub async fn until_outcome(&self) -> String {
+        let shown = "!document.querySelector('[data-testid=outcome]').hidden";
+        self.until("the outcome", shown).await;
+        let status = self.evaluate("document.querySelector('canvas').dataset.status").await;
+        status.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Clicks in the middle of a visible element, and scrolls to it first. The document may be
+    /// replaced meanwhile, and the new one then has to show the element.
+    pub async fn click(&self, selector: &str) {
+        let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
+        self.until(&format!("{selector} to be shown"), &shown).await;
+        let place = format!(
+            "(() => {{ const e = document.querySelector({selector:?}); \
+             if (!e?.getClientRects().length) return null; e.scrollIntoView({{ block: 'nearest' }}); \
+             return {}; }})()",
+            middle(selector)
+        );
+        let what = format!("{selector} to stay");
+        let inner = eventually(&what, TIMEOUT, async || {
+            Some(self.evaluate(&place).await).filter(Value::is_object)
+        })
+        .await;
+        let (x, y) = self.outside(number(&inner["x"]), number(&inner["y"])).await;
+        self.applicant.click_at(x, y).await;
+    }
+
+    /// Returns the position of a point of the remote page in the applicant's window.
+    pub async fn on_screen(&self, x: f64, y: f64) -> (f64, f64) {
+        let place = format!(
+            "(() => {{ const c = document.querySelector('canvas'), r = c.getBoundingClientRect(); \
+             return {{ x: r.left + {x} * r.width / c.dataset.width, y: r.top + {y} * r.height / c.dataset.height }}; }})()"
+        );
+        let inner = self.evaluate(&place).await;
+        self.outside(number(&inner["x"]), number(&inner["y"])).await
+    }
+
+    /// Returns the position of a point of the embed page in the applicant's window.
+    async fn outside(&self, x: f64, y: f64) -> (f64, f64) {
+        let Some(source) = &self.framed else { return (x, y) };
+        let outer = format!(
+            "(() => {{ const f = [...document.querySelectorAll('iframe')].find((f) => f.src === {source}); \
+             const r = f.getBoundingClientRect(); \
+             return {{ x: r.left + f.clientLeft, y: r.top + f.clientTop }}; }})()"
+        );
+        let outer = self.applicant.evaluate(&outer).await;
+        (x + number(&outer["x"]), y + number(&outer["y"]))
+    }
+
+    /// Signs in on the remote page by keyboard.
+    pub async fn sign_in(&self, user: &str, password: &str) {
+        // The prompt is in the language of the applicant's mail.
+        let asked = "/Sign in|anmelden/.test(document.getElementById('prompt').textContent)";
+        self.until("the sign-in to be asked for", asked).await;
+        self.sign_in_again(user, password).await;
+    }
+
+    /// Clicks on the remote page until it has the keyboard focus: on a busy machine a frame may be
+    /// shown a moment before a click reaches it.
+    pub async fn focus_remote_page(&self) {
+        eventually("the remote page to have the keyboard focus", TIMEOUT, async || {
+            self.click("[data-testid=screen]").await;
+            let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
+            (self.evaluate(ours).await == true).then_some(())
+        })
+        .await;
+    }
+
+    /// Signs in on a sign-in page that is shown already.
+    pub async fn sign_in_again(&self, user: &str, password: &str) {
+        self.focus_remote_page().await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(user).await;
+        self.applicant.press("Tab").await;
+        self.applicant.write(password).await;
+        self.applicant.press("Enter").await;
+    }
+}

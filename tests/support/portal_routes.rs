@@ -1,0 +1,35 @@
+//! The portal's routes, read from its source, so that a test of all routes leaves none out.
+
+use crate::root;
+
+/// Returns the paths with a handler for this method (in lower case); `{name}` stands for any
+/// segment.
+#[must_use]
+pub fn routes(method: &str) -> Vec<String> {
+    let handler = format!("web::{method}()");
+    let folder = root().join("crates/portal/src");
+    let files = std::fs::read_dir(folder).expect("its source").flatten();
+    let mut found = vec![];
+    for file in files {
+        let source = std::fs::read_to_string(file.path()).expect("a source file");
+        for route in source.split(".route(").skip(1) {
+            let (place, way) = route.split_once(',').expect("a path and a handler");
+            if !way.trim_start().starts_with(&handler) {
+                continue;
+            }
+            let named = format!("const {place}: &str = ");
+            let path = source.split_once(&named).map_or(place, |(_, value)| value);
+            found.push(path.split('"').nth(1).expect("a path").to_owned());
+        }
+    }
+    assert!(found.len() > 20, "{found:?}");
+    found
+}
+
+/// Returns whether a path matches a pattern such as `/a/{id}`.
+#[must_use]
+pub fn fits(pattern: &str, path: &str) -> bool {
+    let (parts, given) = (pattern.split('/'), path.split('/'));
+    parts.clone().count() == given.clone().count()
+        && parts.zip(given).all(|(part, given)| part.starts_with('{') || part == given)
+}

@@ -1,0 +1,100 @@
+//! A PostgreSQL server of a test's own: it crashes, hangs and changes to TLS when the test asks for it.
+
+use std::{
+    fs,
+    ops::Deref,
+    process::{Command, Stdio},
+};
+
+use postgres_server::{Durability, PostgresServer};
+use testkit::certificates::Certified;
+
+use crate::free_port;
+
+/// A running server; stopped when it is dropped.
+#[derive(Debug)]
+pub struct OwnPostgres(PostgresServer);
+
+impl Deref for OwnPostgres {
+    type Target = PostgresServer;
+
+    fn deref(&self) -> &PostgresServer {
+        &self.0
+    }
+}
+
+impl OwnPostgres {
+    /// Starts a server that keeps what was committed over a crash.
+    #[must_use]
+    pub fn start() -> Self {
+        let server = PostgresServer::start(free_port(), Durability::Fsync);
+        Self(server.expect("a PostgreSQL server"))
+    }
+
+    /// Stops the server without letting it finish anything, and starts it again.
+    pub fn crash(&self) {
+        self.0.stop().expect("the server stops");
+        self.0.run().expect("the server starts");
+    }
+
+    /// Accepts connections from now on as an access list (`pg_hba.conf`) says, over TLS with this
+    /// certificate; `authority` (PEM) issues the clients' certificates.
+    pub fn secure(&self, certified: &Certified, authority: &str, access: &str) {
+        let files = [
+            ("server.crt", certified.certificate.as_str()),
+            ("server.key", &certified.key),
+            ("root.crt", authority),
+            ("pg_hba.conf", access),
+            ("postgresql.auto.conf", "ssl = on\nssl_ca_file = 'root.crt'\n"),
+        ];
+        for (name, text) in files {
+            self.0.write(name, text).expect("a file of the server");
+        }
+        self.0.reload().expect("the server reloads");
+    }
+
+    /// Suspends the server's processes (SIGSTOP): it answers nothing, and its connections stay open.
+    pub fn pause(&self) {
+        signal("-STOP", &self.processes());
+    }
+
+    /// Resumes the suspended processes (SIGCONT).
+    pub fn resume(&self) {
+        signal("-CONT", &self.processes());
+    }
+
+    /// The ids of the server's processes, the postmaster before its children.
+    fn processes(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
+        let first = text.lines().next().and_then(|line| line.parse::<u32>().ok());
+        let parent = |entry: &fs::DirEntry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse::<u32>().ok()
+        };
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        let children = entries.filter(|entry| first.is_some() && parent(entry) == first);
+        let children = children.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        first.into_iter().chain(children).collect()
+    }
+
+    /// Everything that `pg_dump` writes of the database.
+    #[must_use]
+    pub fn dump(&self) -> Vec<u8> {
+        let mut dump = self.tool("pg_dump");
+        let output = dump.arg(&self.url).stdout(Stdio::piped()).output().expect("pg_dump runs");
+        assert!(output.status.success(), "pg_dump: {}", output.status);
+        output.stdout
+    }
+}
+
+impl Drop for OwnPostgres {
+    fn drop(&mut self) {
+        // Suspended processes would not stop.
+        self.resume();
+    }
+}
+
+fn signal(name: &str, processes: &[u32]) {
+    let processes = processes.iter().map(u32::to_string);
+    let _ = Command::new("kill").arg(name).args(processes).stderr(Stdio::null()).status();
+}
