@@ -256,8 +256,9 @@ impl Bench {
     /// The key with which the deployment encrypts its secrets.
     fn seal(&self) -> Arc<Seal> {
         let key = fs::read(self.deployment.data().join("secret.key")).expect("the key");
-        let digest = adapters::sha256(&[key.as_slice(), b":avouch:seal"].concat());
-        Arc::new(Seal::new(&digest))
+        let named = [key.as_slice(), b":avouch:seal"].concat();
+        let digest = ring::digest::digest(&ring::digest::SHA256, &named);
+        Arc::new(Seal::new(digest.as_ref().try_into().expect("32 bytes")))
     }
 }
 
