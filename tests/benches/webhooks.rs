@@ -27,7 +27,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use ports::delivery::{Ask, DeliveryQueue as _};
+use ports::delivery::{ClaimRequest, DeliveryQueue as _};
 use serde_json::{Value, json};
 use store::Store;
 use system::encryption::Seal;
@@ -214,7 +214,7 @@ impl Bench {
             self.database.batch_execute("VACUUM ANALYZE").await.expect("statistics");
             let mut times = vec![];
             for _ in 0..CLAIM_ROUNDS {
-                let ask = Ask {
+                let ask = ClaimRequest {
                     now: SystemTime::now().into(),
                     after: None,
                     limit: 20,

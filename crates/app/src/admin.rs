@@ -6,14 +6,14 @@ use chrono::TimeDelta;
 use clap::Subcommand;
 use domain::{
     account::{Email, Role},
-    ancestors::{self, Ancestor},
     api_key::{ApiKey, Environment},
+    frame_ancestors::{self, FrameAncestor},
     id::{ApiKeyId, SessionId, TeamId},
     workflow::{Definition, check},
 };
 use ports::{
     catalogue::Catalogue as _,
-    clock::{Chance as _, Clock as _},
+    clock::{Clock as _, RandomSource as _},
     key_store::KeyStore as _,
 };
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ use crate::{
     kept::{Kept, explain, open_store},
     secret_key::Keys,
 };
-use application::keys::ApiKeyText;
+use application::api_keys::ApiKeyText;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -53,7 +53,7 @@ pub(crate) enum Admin {
     SetFrameAncestors {
         #[arg(long)]
         team: TeamId,
-        origins: Vec<Ancestor>,
+        origins: Vec<FrameAncestor>,
     },
     /// Makes an API key; prints {"keyId","apiKey"}, the only time the key is shown
     CreateKey {
@@ -124,7 +124,7 @@ impl Admin {
     pub(crate) async fn run(self, config: &Config) -> Result<Value, Failure> {
         let Kept { store, keys, lasting } = open_store(config).await?;
         let now = SystemClock.now();
-        let id = || Uuid::from_u128(SystemChance.id());
+        let id = || Uuid::from_u128(SystemChance.new_id());
         match self {
             Self::CreateTeam { name } => {
                 let team = TeamId::from_uuid(id());
@@ -137,7 +137,7 @@ impl Admin {
             Self::CreateKey { team, environment, expires_in_days, label } => {
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
                 let days = expires_in_days.map(|days| days.parse::<i64>()).transpose()?;
-                let text = ApiKeyText::new(environment, SystemChance.bits());
+                let text = ApiKeyText::new(environment, SystemChance.random_bytes());
                 let key = ApiKey {
                     id: ApiKeyId::from_uuid(id()),
                     team,
@@ -157,7 +157,7 @@ impl Admin {
             Self::RotateKey { key_id } => {
                 let key = store.key(key_id).await.map_err(explain)?;
                 let key = key.ok_or_else(|| format!("there is no key {key_id}"))?;
-                let text = ApiKeyText::new(key.environment, SystemChance.bits());
+                let text = ApiKeyText::new(key.environment, SystemChance.random_bytes());
                 let rotated = store.rotate_key(key_id, &text.hash()).await.map_err(explain)?;
                 known(rotated, "key that is not revoked:", key_id)?;
                 Ok(json!({ "keyId": key_id, "apiKey": text.expose() }))
@@ -199,12 +199,14 @@ fn team_name(name: &str) -> Result<&str, Failure> {
 async fn set_ancestors(
     store: &Store,
     team: TeamId,
-    origins: &[Ancestor],
+    origins: &[FrameAncestor],
 ) -> Result<Value, Failure> {
-    if origins.len() > ancestors::MOST {
-        return Err(format!("a team has up to {} origins", ancestors::MOST).into());
+    if origins.len() > frame_ancestors::MAX_FRAME_ANCESTORS {
+        return Err(
+            format!("a team has up to {} origins", frame_ancestors::MAX_FRAME_ANCESTORS).into()
+        );
     }
-    known(store.set_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
+    known(store.set_frame_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
     let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(json!({ "teamId": team, "origins": origins }))
 }

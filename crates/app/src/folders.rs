@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use domain::id::NodeId;
-use ports::clock::Chance as _;
+use domain::id::InstanceId;
+use ports::clock::RandomSource as _;
 use rustix::process::geteuid;
 use system::clock::SystemChance;
 
@@ -53,7 +53,7 @@ pub(crate) fn replace_key(path: &Path, earlier: &Path, key: &[u8; 32]) -> Result
 }
 
 fn write_beside(path: &Path, key: &[u8; 32]) -> Result<PathBuf, Failure> {
-    let whole = path.with_extension(format!("{:x}", SystemChance.id()));
+    let whole = path.with_extension(format!("{:x}", SystemChance.new_id()));
     let failed = |error| format!("cannot make {}: {error}", whole.display());
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&whole);
     let mut file = made.map_err(failed)?;
@@ -83,7 +83,7 @@ pub(crate) fn private_file(path: &Path) -> Result<(), Failure> {
 /// A folder for this process's browsers, in the folder for temporary files: Chromium binds a socket
 /// in it, whose path must not pass 108 bytes (unix(7)), so `data_dir` might be too deep. Folders of
 /// processes that are gone are removed: each holds a lock for as long as it lives.
-pub(crate) fn browsers_folder(node: NodeId) -> io::Result<PathBuf> {
+pub(crate) fn browsers_folder(node: InstanceId) -> io::Result<PathBuf> {
     let all = std::env::temp_dir();
     for entry in fs::read_dir(&all)?.flatten() {
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with("avouch-"));

@@ -18,7 +18,7 @@ mod site;
 mod trial;
 mod witness;
 
-pub use application::keys::ApiKeyText;
+pub use application::api_keys::ApiKeyText;
 pub use attestor::EXAMINER_ARGUMENT;
 pub use prover::PROVER_ARGUMENT;
 

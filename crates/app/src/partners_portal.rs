@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ::identity::Provider;
 use ::passkeys::RelyingParty;
-use application::{advance::Core, portal::People, sessions::Partners, webhooks::Webhooks};
+use application::{
+    advance::Core, portal::People, sessions::SessionUseCases, webhooks::WebhookUseCases,
+};
 use calls::Caller;
 use credentials::{Argon2Passwords, TotpCodes};
 use notify::Wordings;
 use ports::{
-    driving::SessionService, identity::IdentityProvider, passkeys::Passkeys,
+    driving::SessionService, identity::IdentityProvider, passkeys::PasskeyVerifier,
     recording::RecordingVault,
 };
 use store::Store;
@@ -31,8 +33,8 @@ pub(crate) fn partners(
     store: &Arc<Store>,
     vault: Arc<dyn RecordingVault>,
     (limiter, _): &Limiters,
-) -> Partners {
-    Partners {
+) -> SessionUseCases {
+    SessionUseCases {
         core: core.clone(),
         recordings: store.clone(),
         notifications: store.clone(),
@@ -47,7 +49,7 @@ pub(crate) fn partners(
 }
 
 /// The party that passkeys are made for, where they can be.
-fn party(origin: &str) -> Option<Arc<dyn Passkeys>> {
+fn party(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
     let host = Url::parse(origin).ok()?.host_str()?.to_owned();
     let party = RelyingParty::new(&host, origin.to_owned()).ok()?;
     Some(Arc::new(party))
@@ -80,12 +82,12 @@ pub(crate) fn people(
         sessions: store.clone(),
         catalogue: store.clone(),
         partners,
-        webhooks: Webhooks {
+        webhooks: WebhookUseCases {
             store: store.clone(),
             log: store.clone(),
             keys: store.clone(),
             clock: core.clock.clone(),
-            chance: core.chance.clone(),
+            chance: core.random.clone(),
             egress: config.egress.clone(),
         },
         receivers: store.clone(),

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ports::clock::Chance as _;
+use ports::clock::RandomSource as _;
 use ports::encryption::Cipher as _;
 use sha2::{Digest as _, Sha256};
 use store::{DeploymentKey, Store};
@@ -41,7 +41,7 @@ impl Keys {
         let found = read_key(&folder.join(CURRENT))?;
         let earlier = read_key(&folder.join(EARLIER))?;
         let made = found.is_none();
-        let current = found.unwrap_or_else(|| SystemChance.bits());
+        let current = found.unwrap_or_else(|| SystemChance.random_bytes());
         Ok(Self { folder: folder.to_owned(), current, earlier, made })
     }
 
@@ -172,7 +172,7 @@ impl Keys {
             let earlier = earlier.display();
             return Err(format!("there is {earlier}: end that change before the next").into());
         }
-        let key = SystemChance.bits();
+        let key = SystemChance.random_bytes();
         replace_key(&self.folder.join(CURRENT), &earlier, &key)?;
         Ok((hex(&fingerprint(&key)), hex(&self.fingerprint())))
     }

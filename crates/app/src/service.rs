@@ -12,23 +12,23 @@ use std::{
 use ::webhooks::HyperWebhookSender;
 use actix_web::dev::{Server, ServerHandle};
 use application::{
-    advance::{Core, Witness},
+    advance::{Attestations, Core},
+    api_keys::KeyUses,
     delivery::WebhookDispatcher,
-    keys::KeyUses,
-    live::{Applicants, Rooms, Watchers},
-    mails::Mailboxes,
+    live::{Applicants, Observers, SessionHub},
+    mail_preferences::MailPreferences,
     portal::People,
-    sessions::{Gatekeeper, Offers, Partners},
+    sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
     workers::Workers,
 };
 use cdp::ChromiumPool;
 use cdp::JpegRedactor;
-use domain::{fairness::BrowserQueue, id::NodeId};
+use domain::{fairness::BrowserQueue, id::InstanceId};
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::{Ffmpeg, Films};
 use ports::{
     attestor::Attestor,
-    clock::{Chance, Clock},
+    clock::{Clock, RandomSource},
     rate_limiter::RateLimiter,
 };
 use prover::PackageReader;
@@ -70,7 +70,7 @@ impl Default for Parts {
 /// A running service.
 pub struct Service {
     pub address: SocketAddr,
-    pub(crate) partners: Arc<Partners>,
+    pub(crate) partners: Arc<SessionUseCases>,
     stop: CancellationToken,
     tasks: TaskTracker,
     pool: Arc<ChromiumPool>,
@@ -83,7 +83,7 @@ pub struct Service {
 struct Shared {
     core: Arc<Core>,
     store: Arc<Store>,
-    partners: Arc<Partners>,
+    partners: Arc<SessionUseCases>,
     people: Arc<People>,
     uses: Arc<KeyUses>,
     limiter: Arc<dyn RateLimiter>,
@@ -96,7 +96,7 @@ impl Shared {
     /// What one worker's handlers call. Single reads go over a connection of the worker's own.
     fn services(&self) -> Services {
         let store = Arc::new(self.store.with_lane());
-        let gate = Arc::new(Gatekeeper {
+        let gate = Arc::new(KeyAuthenticator {
             core: self.core.clone(),
             keys: store.clone(),
             sessions: store.clone(),
@@ -104,7 +104,7 @@ impl Shared {
             limits: self.config.limits,
             uses: self.uses.clone(),
         });
-        let offers = Arc::new(Offers {
+        let offers = Arc::new(LookupUseCases {
             catalogue: store.clone(),
             templates: store.clone(),
             places: self.partners.places.clone(),
@@ -115,7 +115,7 @@ impl Shared {
             brands: store.clone(),
             notifications: store.clone(),
         };
-        let mailboxes = Mailboxes {
+        let mailboxes = MailPreferences {
             core: self.core.clone(),
             brands: store.clone(),
             suppressions: store.clone(),
@@ -125,7 +125,7 @@ impl Shared {
             sessions: self.partners.clone(),
             lookups: offers,
             applicants: Arc::new(applicants),
-            watchers: Arc::new(Watchers { core: self.core.clone() }),
+            watchers: Arc::new(Observers { core: self.core.clone() }),
             mails: Arc::new(mailboxes),
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
@@ -141,7 +141,7 @@ impl Shared {
 fn core(
     config: &Config,
     parts: Parts,
-    node: NodeId,
+    node: InstanceId,
     tokens: KeyedTokens,
     store: Arc<Store>,
     attestor: Arc<dyn Attestor>,
@@ -152,7 +152,7 @@ fn core(
         addresses: config.addresses.clone(),
         sessions: store.clone(),
         devices: store.clone(),
-        witness: Witness {
+        attestations: Attestations {
             attestor,
             attestations: store.clone(),
             reader: Arc::new(PackageReader),
@@ -160,11 +160,11 @@ fn core(
         },
         catalogue: store,
         clock: parts.clock,
-        chance: Arc::new(SystemChance),
+        random: Arc::new(SystemChance),
         tokens: Arc::new(tokens),
         frames: Arc::new(JpegRedactor),
         refusals: Arc::new(ProcessRefusals),
-        rooms: Rooms::default(),
+        hub: SessionHub::default(),
         queue: Mutex::new(BrowserQueue::new(config.quotas)),
         effects: Notify::new(),
         deliveries: Notify::new(),
@@ -213,7 +213,7 @@ impl Service {
         let Kept { store, keys, lasting } = open_store(config).await?;
         let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = NodeId::from_uuid(Uuid::from_u128(SystemChance.id()));
+        let node = InstanceId::from_uuid(Uuid::from_u128(SystemChance.new_id()));
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);

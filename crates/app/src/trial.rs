@@ -16,7 +16,7 @@ use domain::{
 };
 use ports::{
     catalogue::Catalogue as _,
-    clock::{Chance as _, Clock as _},
+    clock::{Clock as _, RandomSource as _},
     driving::{Caller, SessionService as _},
     key_store::KeyStore as _,
 };
@@ -31,7 +31,7 @@ use crate::{
     kept::{explain, open_store},
     service::{Parts, Service},
 };
-use application::{keys::ApiKeyText, settings::Addresses};
+use application::{api_keys::ApiKeyText, settings::Addresses};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,7 +63,7 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
 async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), Failure> {
     let definition = read_definition(file)?;
     let store = open_store(config).await?.store;
-    let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemChance.id()));
+    let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemChance.new_id()));
     let (platform, _) = store.publish(&definition, now).await.map_err(explain)?;
     let team = TeamId::from_uuid(id());
     store.add_team(team, "Author", now).await.map_err(explain)?;
@@ -75,7 +75,7 @@ async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), F
         expires_at: None,
         revoked_at: None,
     };
-    let hash = ApiKeyText::new(environment, SystemChance.bits()).hash();
+    let hash = ApiKeyText::new(environment, SystemChance.random_bytes()).hash();
     store.add_key(&key, &hash, "Trial", now).await.map_err(explain)?;
     Ok((key, platform))
 }
@@ -109,7 +109,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Result<Self, Failure> {
-        let name = format!("avouch-trial-{:x}", SystemChance.id());
+        let name = format!("avouch-trial-{:x}", SystemChance.new_id());
         let folder = std::env::temp_dir().join(name);
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self(folder))

@@ -17,7 +17,7 @@ use domain::{
     fairness::{MAX_WAITING, Quotas},
 };
 use ports::{
-    attestor::{AttestError, AttestOrder, Attested, Attestor, Reached},
+    attestor::{AttestError, AttestationOrder, Attested, Attestor, OnProgress},
     clock::Clock,
 };
 use prover::{AttestorAddress, Prover, descriptor};
@@ -30,7 +30,7 @@ use crate::{
     kept::{Failure, explain},
     site::SandboxSite,
 };
-use application::turns::FairAttestor;
+use application::attestation_queue::FairAttestor;
 
 /// How long the embedded attestor's key may sign.
 const DAYS: u64 = 3650;
@@ -126,7 +126,11 @@ struct Nobody;
 
 #[async_trait]
 impl Attestor for Nobody {
-    async fn attest(&self, _: AttestOrder, _: Reached<'_>) -> Result<Attested, AttestError> {
+    async fn attest(
+        &self,
+        _: AttestationOrder,
+        _: OnProgress<'_>,
+    ) -> Result<Attested, AttestError> {
         Err(AttestError::None)
     }
 }

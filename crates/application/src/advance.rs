@@ -8,8 +8,8 @@ use std::{
 use chrono::{DateTime, TimeDelta};
 use domain::{
     fairness::BrowserQueue,
-    id::{BrowserId, NodeId, SessionId},
-    session::{Event, Rejected, Session, State},
+    id::{BrowserId, InstanceId, SessionId},
+    session::{Event, InvalidTransition, Session, State},
 };
 use ports::{
     StoreError,
@@ -17,30 +17,30 @@ use ports::{
     attestor::{AttestationStore, Attestor},
     browser::FrameRedactor,
     catalogue::Catalogue,
-    clock::{Chance, Clock, Tokens},
+    clock::{Clock, RandomSource, TokenIssuer},
     device_store::DeviceStore,
-    driving::{SessionError, SessionFace},
+    driving::{SessionError, SessionView},
     key_store::KeyStore,
     refusals::RefusalLog,
     session_store::{CommitError, SessionStore},
 };
 use tokio::{runtime::Handle, sync::Notify};
 
-use crate::{live::Rooms, settings::Addresses};
+use crate::{live::SessionHub, settings::Addresses};
 
 /// How often a move is tried when others move the same session.
-const ATTEMPTS: usize = 12;
+const MAX_COMMIT_ATTEMPTS: usize = 12;
 /// How long a browser counts as alive without being renewed.
-pub const ALIVE: TimeDelta = TimeDelta::seconds(20);
+pub const BROWSER_LEASE_TTL: TimeDelta = TimeDelta::seconds(20);
 /// A browser that is being started is given this long.
-pub const STARTING: TimeDelta = TimeDelta::seconds(60);
+pub const BROWSER_START_TTL: TimeDelta = TimeDelta::seconds(60);
 /// How long a pass to watch a session lets in, and a minute less at times.
-const PASS: TimeDelta = TimeDelta::minutes(5);
-pub const RENEW_EVERY: Duration = Duration::from_secs(5);
+const STREAM_TOKEN_TTL: TimeDelta = TimeDelta::minutes(5);
+pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What every use case works with.
 pub struct Core {
-    pub node: NodeId,
+    pub node: InstanceId,
     /// The runtime that use cases run on, whatever thread asks for them.
     pub runtime: Handle,
     pub addresses: Addresses,
@@ -48,14 +48,14 @@ pub struct Core {
     pub devices: Arc<dyn DeviceStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub clock: Arc<dyn Clock>,
-    pub chance: Arc<dyn Chance>,
-    pub tokens: Arc<dyn Tokens>,
+    pub random: Arc<dyn RandomSource>,
+    pub tokens: Arc<dyn TokenIssuer>,
     pub frames: Arc<dyn FrameRedactor>,
     pub refusals: Arc<dyn RefusalLog>,
-    pub rooms: Rooms,
+    pub hub: SessionHub,
     /// Sessions that have a browser of this process, or wait for one.
     pub queue: Mutex<BrowserQueue>,
-    pub witness: Witness,
+    pub attestations: Attestations,
     /// Rung when effects were saved.
     pub effects: Notify,
     /// Rung when deliveries may have been saved.
@@ -63,7 +63,7 @@ pub struct Core {
 }
 
 /// Who attests, and where that is kept.
-pub struct Witness {
+pub struct Attestations {
     pub attestor: Arc<dyn Attestor>,
     pub attestations: Arc<dyn AttestationStore>,
     pub reader: Arc<dyn AttestationReader>,
@@ -73,23 +73,23 @@ pub struct Witness {
 
 /// Why a session did not move.
 #[derive(Debug, thiserror::Error)]
-pub enum Stuck {
+pub enum AdvanceError {
     #[error("there is no such session")]
     NotFound,
     #[error("too many move the session at once")]
     Busy,
     #[error(transparent)]
-    Rejected(#[from] Rejected),
+    Rejected(#[from] InvalidTransition),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl From<Stuck> for SessionError {
-    fn from(stuck: Stuck) -> Self {
+impl From<AdvanceError> for SessionError {
+    fn from(stuck: AdvanceError) -> Self {
         match stuck {
-            Stuck::NotFound => Self::NotFound,
-            Stuck::Store(error) => Self::Store(error),
-            Stuck::Busy | Stuck::Rejected(_) => Self::Busy,
+            AdvanceError::NotFound => Self::NotFound,
+            AdvanceError::Store(error) => Self::Store(error),
+            AdvanceError::Busy | AdvanceError::Rejected(_) => Self::Busy,
         }
     }
 }
@@ -105,16 +105,16 @@ impl Core {
         id: SessionId,
         from: Option<BrowserId>,
         event: Event,
-    ) -> Result<Session, Stuck> {
-        for _ in 0..ATTEMPTS {
-            let session = self.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+    ) -> Result<Session, AdvanceError> {
+        for _ in 0..MAX_COMMIT_ATTEMPTS {
+            let session = self.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
             let now = self.clock.now();
             let change = match from {
                 Some(browser) => session.apply_from(browser, event.clone(), now)?,
                 None => session.apply(event.clone(), now)?,
             };
             let Some(change) = change else { return Ok(session) };
-            match self.sessions.commit(&change, now + STARTING).await {
+            match self.sessions.commit(&change, now + BROWSER_START_TTL).await {
                 Ok(()) => {
                     tracing::info!(
                         session.id = %id, session.status = %change.session.status(),
@@ -127,20 +127,20 @@ impl Core {
                     }
                     self.effects.notify_one();
                     self.deliveries.notify_one();
-                    self.rooms.tell(&change.session);
+                    self.hub.tell(&change.session);
                     return Ok(change.session);
                 }
                 Err(CommitError::Stale) => (),
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }
         }
-        Err(Stuck::Busy)
+        Err(AdvanceError::Busy)
     }
 
     /// Erases a closed session; the session as it is then.
-    pub async fn erase(&self, id: SessionId) -> Result<Session, Stuck> {
-        for _ in 0..ATTEMPTS {
-            let session = self.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+    pub async fn erase(&self, id: SessionId) -> Result<Session, AdvanceError> {
+        for _ in 0..MAX_COMMIT_ATTEMPTS {
+            let session = self.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
             let now = self.clock.now();
             let Some(change) = session.erase(now) else { return Ok(session) };
             match self.sessions.commit(&change, now).await {
@@ -152,12 +152,12 @@ impl Core {
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }
         }
-        Err(Stuck::Busy)
+        Err(AdvanceError::Busy)
     }
 
     /// A session with the addresses that belong to it.
-    pub fn face(&self, session: Session) -> SessionFace {
-        SessionFace {
+    pub fn with_urls(&self, session: Session) -> SessionView {
+        SessionView {
             embed_url: self.embed_url(&session),
             stream_url: self.stream_url(&session),
             session,
@@ -170,14 +170,18 @@ impl Core {
             return None;
         }
         let now = self.clock.now().timestamp();
-        let until = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + PASS;
-        let (id, pass) = (session.id, self.tokens.pass(session.id, until));
-        let there = self.addresses.of(session.order.worker_region);
+        let until = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + STREAM_TOKEN_TTL;
+        let (id, pass) = (session.id, self.tokens.stream_token(session.id, until));
+        let there = self.addresses.of(session.terms.worker_region);
         Some(format!("{there}/watch/{id}?pass={}", pass.expose()))
     }
 
     pub fn embed_url(&self, session: &Session) -> String {
-        let there = self.addresses.of(session.order.worker_region);
-        format!("{there}/embed/{}?token={}", session.id, self.tokens.of(session.id).expose())
+        let there = self.addresses.of(session.terms.worker_region);
+        format!(
+            "{there}/embed/{}?token={}",
+            session.id,
+            self.tokens.embed_token(session.id).expose()
+        )
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::id::{SessionId, TeamId};
 use ports::{
     attestation_reader::{AttestationReader, ReadError},
-    attestor::Package,
+    attestor::AttestationPackage,
     browser::{Cover, Frame, FrameRedactor},
 };
 
@@ -27,7 +27,7 @@ impl FrameRedactor for NamingRedactor {
 pub(crate) struct TextReader;
 
 impl AttestationReader for TextReader {
-    fn claims(&self, package: &Package) -> Result<BTreeMap<String, String>, ReadError> {
+    fn claims(&self, package: &AttestationPackage) -> Result<BTreeMap<String, String>, ReadError> {
         let claims: BTreeMap<String, serde_json::Value> =
             serde_json::from_slice(&package.disclosure)
                 .map_err(|error| ReadError::Damaged(error.into()))?;
@@ -38,7 +38,12 @@ impl AttestationReader for TextReader {
         one == other
     }
 
-    fn portable(&self, _: SessionId, _: TeamId, package: Package) -> Result<Vec<u8>, ReadError> {
+    fn portable(
+        &self,
+        _: SessionId,
+        _: TeamId,
+        package: AttestationPackage,
+    ) -> Result<Vec<u8>, ReadError> {
         Ok(package.attestation)
     }
 }

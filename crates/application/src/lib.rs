@@ -4,17 +4,17 @@
 //! framework and no browser.
 
 pub mod advance;
+pub mod api_keys;
+pub mod attestation_queue;
+pub mod contacts;
 pub mod delivery;
 pub mod detached;
-pub mod keys;
 pub mod live;
-pub mod mails;
+pub mod mail_preferences;
 pub mod portal;
-pub mod receivers;
 pub mod sessions;
 pub mod settings;
-pub mod templates;
-pub mod turns;
+pub mod template_review;
 pub mod webhooks;
 pub mod workers;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use domain::{rate::Limit, worker_region::WorkerRegion};
+use domain::{rate::RateLimit, worker_region::WorkerRegion};
 
 /// The public addresses of a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Addresses {
 
 /// The rules for sign-ins to the portal.
 #[derive(Debug, Clone, Copy)]
-pub struct SignIns {
+pub struct SignInPolicy {
     /// A sign-in ends after this time without a request.
     pub idle: TimeDelta,
     /// A sign-in ends this long after it began, whatever happens in it.
@@ -45,10 +45,10 @@ pub struct SignIns {
 /// Rate limits of the partner API; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    pub requests: Option<Limit>,
-    pub creations: Option<Limit>,
+    pub requests: Option<RateLimit>,
+    pub creations: Option<RateLimit>,
     /// For all of a team's keys together.
-    pub team_creations: Option<Limit>,
+    pub team_creations: Option<RateLimit>,
     /// For links that a team sends to one address or number.
-    pub recipient: Option<Limit>,
+    pub recipient: Option<RateLimit>,
 }

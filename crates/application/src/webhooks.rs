@@ -9,30 +9,30 @@ use domain::{
     egress::Egress,
     id::{ApiKeyId, DeliveryId, SessionId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Header, Health, Retiring, Webhook, test_payload},
+    webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader, test_payload},
 };
 use ports::{
-    clock::{Chance, Clock},
-    delivery_log::{DeliveryLog, Find, KeptDelivery, Span, WholeDelivery},
+    clock::{Clock, RandomSource},
+    delivery_log::{DeliveryFilter, DeliveryLog, DeliveryWithAttempts, StoredDelivery, TimeRange},
     driving::{NewWebhook, Rotated, WebhookError, WebhookService},
     key_store::KeyStore,
-    webhook_store::{HeaderChange, KeptWebhook, WebhookChange, WebhookStore},
+    webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
 use url::Url;
 use uuid::Uuid;
 
 /// The longest that two secrets are valid at once.
-const LONGEST_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
-const LONGEST_URL: usize = 2000;
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
+const MAX_SECRET_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_URL_CHARS: usize = 2000;
+const MAX_TIMEOUT: Duration = Duration::from_secs(120);
 /// Deliveries that are sent again in one transaction, and in one call.
-const AGAIN_AT_ONCE: u16 = 500;
-const AGAIN: usize = 100_000;
+const RESEND_BATCH: u16 = 500;
+const MAX_RESENT: usize = 100_000;
 /// The most of a list.
-const LONGEST_LIST: u16 = 1000;
+const MAX_LISTED_DELIVERIES: u16 = 1000;
 
 /// Names a webhook's own header must not take: they are ours, or HTTP's.
-const TAKEN: &[&str] = &[
+const RESERVED_HEADERS: &[&str] = &[
     "connection",
     "content-encoding",
     "content-length",
@@ -51,18 +51,18 @@ const TAKEN: &[&str] = &[
     "x-webhook-signature",
 ];
 
-pub struct Webhooks {
+pub struct WebhookUseCases {
     pub store: Arc<dyn WebhookStore>,
     pub log: Arc<dyn DeliveryLog>,
     pub keys: Arc<dyn KeyStore>,
     pub clock: Arc<dyn Clock>,
-    pub chance: Arc<dyn Chance>,
+    pub chance: Arc<dyn RandomSource>,
     pub egress: Egress,
 }
 
 #[async_trait]
-impl WebhookService for Webhooks {
-    async fn create(&self, order: NewWebhook) -> Result<KeptWebhook, WebhookError> {
+impl WebhookService for WebhookUseCases {
+    async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError> {
         if !self.keys.has_team(order.team).await? {
             return Err(WebhookError::NotFound("team"));
         }
@@ -70,7 +70,7 @@ impl WebhookService for Webhooks {
         let url = check_url(&self.egress, &order.url)?;
         check_effort(order.timeout, order.retries)?;
         let webhook = Webhook {
-            id: WebhookId::from_uuid(Uuid::from_u128(self.chance.id())),
+            id: WebhookId::from_uuid(Uuid::from_u128(self.chance.new_id())),
             team: order.team,
             url,
             header: order.header.as_ref().map(check_header).transpose()?,
@@ -82,10 +82,15 @@ impl WebhookService for Webhooks {
         };
         let created_at = self.clock.now();
         self.store.add_webhook(&webhook, &order.keys, created_at).await?;
-        Ok(KeptWebhook { webhook, keys: order.keys, health: Health::default(), created_at })
+        Ok(StoredWebhook {
+            webhook,
+            keys: order.keys,
+            health: EndpointHealth::default(),
+            created_at,
+        })
     }
 
-    async fn list(&self, team: TeamId) -> Result<Vec<KeptWebhook>, WebhookError> {
+    async fn list(&self, team: TeamId) -> Result<Vec<StoredWebhook>, WebhookError> {
         Ok(self.store.webhooks(team).await?)
     }
 
@@ -117,13 +122,13 @@ impl WebhookService for Webhooks {
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, WebhookError> {
-        if overlap > LONGEST_OVERLAP {
+        if overlap > MAX_SECRET_OVERLAP {
             return invalid("two secrets are valid at once for a week at most");
         }
         let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         let overlap = TimeDelta::from_std(overlap).unwrap_or_default();
         let (secret, old_until) = (self.secret(), self.clock.now() + overlap);
-        let retiring = Retiring { secret: kept.webhook.secret, until: old_until };
+        let retiring = RetiringSecret { secret: kept.webhook.secret, until: old_until };
         found(self.store.rotate_secret(id, &secret, &retiring).await?, "webhook")?;
         Ok(Rotated { secret, old_until })
     }
@@ -133,18 +138,18 @@ impl WebhookService for Webhooks {
         if !kept.webhook.active {
             return invalid("the webhook is not active");
         }
-        let session = SessionId::from_uuid(Uuid::from_u128(self.chance.id()));
+        let session = SessionId::from_uuid(Uuid::from_u128(self.chance.new_id()));
         let now = self.clock.now();
         let body = test_payload(session, now).to_string();
-        Ok(self.log.owe_test(id, session, &body, now).await?)
+        Ok(self.log.enqueue_test(id, session, &body, now).await?)
     }
 
-    async fn deliveries(&self, find: Find) -> Result<Vec<KeptDelivery>, WebhookError> {
-        let find = Find { limit: find.limit.min(LONGEST_LIST), ..find };
+    async fn deliveries(&self, find: DeliveryFilter) -> Result<Vec<StoredDelivery>, WebhookError> {
+        let find = DeliveryFilter { limit: find.limit.min(MAX_LISTED_DELIVERIES), ..find };
         Ok(self.log.find_deliveries(&find).await?)
     }
 
-    async fn delivery(&self, id: DeliveryId) -> Result<WholeDelivery, WebhookError> {
+    async fn delivery(&self, id: DeliveryId) -> Result<DeliveryWithAttempts, WebhookError> {
         self.log.delivery(id).await?.ok_or(WebhookError::NotFound("delivery"))
     }
 
@@ -152,17 +157,21 @@ impl WebhookService for Webhooks {
         found(self.log.send_again(id, self.clock.now()).await?, "delivery")
     }
 
-    async fn send_exhausted_again(&self, id: WebhookId, span: Span) -> Result<usize, WebhookError> {
+    async fn send_exhausted_again(
+        &self,
+        id: WebhookId,
+        span: TimeRange,
+    ) -> Result<usize, WebhookError> {
         if span.from >= span.to {
             return invalid("the time has to begin before it ends");
         }
         self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         let mut sent = 0;
-        while sent < AGAIN {
+        while sent < MAX_RESENT {
             let now = self.clock.now();
-            let more = self.log.send_exhausted_again(id, span, now, AGAIN_AT_ONCE).await?;
+            let more = self.log.send_exhausted_again(id, span, now, RESEND_BATCH).await?;
             sent += more;
-            if more < usize::from(AGAIN_AT_ONCE) {
+            if more < usize::from(RESEND_BATCH) {
                 break;
             }
         }
@@ -170,13 +179,13 @@ impl WebhookService for Webhooks {
     }
 }
 
-impl Webhooks {
+impl WebhookUseCases {
     fn secret(&self) -> Secret {
-        Secret::new(format!("whsec_{}", STANDARD.encode(self.chance.bits())))
+        Secret::new(format!("whsec_{}", STANDARD.encode(self.chance.random_bytes())))
     }
 
     async fn check_keys(&self, team: TeamId, keys: &[ApiKeyId]) -> Result<(), WebhookError> {
-        if keys.len() > Webhook::MOST_KEYS {
+        if keys.len() > Webhook::MAX_KEYS {
             return invalid("a webhook is for up to 100 keys, or for all");
         }
         for id in keys {
@@ -199,7 +208,7 @@ fn found(found: bool, what: &'static str) -> Result<(), WebhookError> {
 
 /// The URL in the form that it is called in: what stands there is what every reader sees.
 fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
-    if text.len() > LONGEST_URL {
+    if text.len() > MAX_URL_CHARS {
         return invalid("a webhook's URL has up to 2000 characters");
     }
     let url = Url::parse(text)
@@ -227,27 +236,27 @@ pub fn origin(url: &str) -> String {
 }
 
 fn check_effort(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
-    if !(Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(&timeout) {
+    if !(Duration::from_secs(1)..=MAX_TIMEOUT).contains(&timeout) {
         return invalid("a webhook's timeout is 1 to 120 seconds");
     }
-    if retries > Webhook::MOST_RETRIES {
+    if retries > Webhook::MAX_RETRIES {
         return invalid("a webhook has 0 to 10 retries");
     }
     Ok(())
 }
 
-fn check_header(header: &Header) -> Result<Header, WebhookError> {
+fn check_header(header: &WebhookHeader) -> Result<WebhookHeader, WebhookError> {
     let name = header.name.trim().to_ascii_lowercase();
     let value = header.value.expose().trim().to_owned();
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {
         return invalid("a header's name has 1 to 100 letters, digits and hyphens");
     }
-    if TAKEN.contains(&name.as_str()) {
+    if RESERVED_HEADERS.contains(&name.as_str()) {
         return Err(WebhookError::Invalid(format!("the header {name} cannot be set")));
     }
     if value.is_empty() || value.len() > 2000 || !value.bytes().all(|b| (32..127).contains(&b)) {
         return invalid("a header's value has 1 to 2000 printable ASCII characters");
     }
-    Ok(Header { name, value: Secret::new(value) })
+    Ok(WebhookHeader { name, value: Secret::new(value) })
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use domain::{egress::Egress, exit::Exits, id::BrowserId};
+use domain::{egress::Egress, egress_proxy::EgressProxies, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
@@ -33,7 +33,7 @@ pub struct PoolOptions {
     /// How many wait for a session that needs one.
     pub warm: usize,
     pub egress: Egress,
-    pub exits: Exits,
+    pub exits: EgressProxies,
     /// Answers the country that a request came from; where there is none, an exit is believed.
     pub exit_check: Option<String>,
     /// Hosts that the service serves itself, and where.

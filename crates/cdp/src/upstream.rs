@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use domain::exit::{Exit, Scheme};
+use domain::egress_proxy::{EgressProxy, Scheme};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LONGEST_HEAD: usize = 8 * 1024;
 
 /// A connection to `host` that leaves at the exit, where the name is resolved.
-pub(crate) async fn tunnel(exit: &Exit, host: &str, port: u16) -> io::Result<TcpStream> {
+pub(crate) async fn tunnel(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
     let dialled = async {
         match exit.scheme {
             Scheme::Http => connect(exit, host, port).await,
@@ -25,7 +25,7 @@ pub(crate) async fn tunnel(exit: &Exit, host: &str, port: u16) -> io::Result<Tcp
     tokio::time::timeout(PATIENCE, dialled).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn connect(exit: &Exit, host: &str, port: u16) -> io::Result<TcpStream> {
+async fn connect(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect((exit.host.as_str(), exit.port)).await?;
     stream.set_nodelay(true)?;
     let authority =
@@ -53,7 +53,7 @@ async fn connect(exit: &Exit, host: &str, port: u16) -> io::Result<TcpStream> {
     }
 }
 
-async fn socks(exit: &Exit, host: &str, port: u16) -> io::Result<TcpStream> {
+async fn socks(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
     let proxy = (exit.host.as_str(), exit.port);
     let stream = match &exit.credentials {
         Some((user, password)) => {
@@ -71,7 +71,7 @@ async fn socks(exit: &Exit, host: &str, port: u16) -> io::Result<TcpStream> {
 mod tests {
     use std::process::{Child, Command, Stdio};
 
-    use domain::{exit::Exits, request::Location};
+    use domain::{egress_proxy::EgressProxies, request::Location};
     use testkit::port::free_port;
     use tokio::net::TcpListener;
 
@@ -119,9 +119,9 @@ mod tests {
         }
     }
 
-    fn exit(url: &str) -> Exit {
+    fn exit(url: &str) -> EgressProxy {
         let place = Location { country: "DE".into(), region: None, city: None };
-        url.parse::<Exits>().unwrap().at(&place, "1").pop().unwrap()
+        url.parse::<EgressProxies>().unwrap().at(&place, "1").pop().unwrap()
     }
 
     async fn echo() -> u16 {

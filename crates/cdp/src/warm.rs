@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domain::{egress::Egress, exit::Exits, request::Location};
+use domain::{egress::Egress, egress_proxy::EgressProxies, request::Location};
 use ports::browser::{BrowserSpec, Scale, StartError};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -27,7 +27,7 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 /// Where browsers may go, and from where they leave.
 struct Where {
     egress: Egress,
-    exits: Exits,
+    exits: EgressProxies,
     exit_check: Option<String>,
     routes: HashMap<String, SocketAddr>,
 }

@@ -9,7 +9,7 @@ use std::{
 
 use domain::{
     egress::{Egress, may_be_public},
-    exit::Exit,
+    egress_proxy::EgressProxy,
 };
 use tokio::net::TcpStream;
 
@@ -26,7 +26,7 @@ pub(crate) struct Ways {
     pub(crate) routes: HashMap<String, SocketAddr>,
     /// Whether everything else leaves through an exit, or not at all.
     pub(crate) by_exit: bool,
-    pub(crate) exit: Mutex<Option<Exit>>,
+    pub(crate) exit: Mutex<Option<EgressProxy>>,
 }
 
 impl Ways {
@@ -34,7 +34,7 @@ impl Ways {
         Self { by_exit: true, ..Self::default() }
     }
 
-    fn exit(&self) -> Option<Exit> {
+    fn exit(&self) -> Option<EgressProxy> {
         self.exit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -44,7 +44,7 @@ impl Ways {
     }
 
     /// From now on new connections leave there.
-    pub(crate) fn leave_by(&self, exit: Exit) {
+    pub(crate) fn leave_by(&self, exit: EgressProxy) {
         *self.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
     }
 

@@ -10,13 +10,13 @@ use crate::secret::Secret;
 const LONGEST_EMAIL: usize = 254;
 /// A password that is all that is asked for has so many characters at least (NIST SP 800-63B-4,
 /// section 3.1.1.2).
-pub const SHORTEST_PASSWORD: usize = 15;
+pub const MIN_PASSWORD_CHARS: usize = 15;
 /// More would only cost us time.
-pub const LONGEST_PASSWORD: usize = 200;
+pub const MAX_PASSWORD_CHARS: usize = 200;
 /// How long a password opens something that was made for somebody, until they choose their own.
-pub const INITIAL_PASSWORD_LASTS: TimeDelta = TimeDelta::hours(72);
+pub const INITIAL_PASSWORD_TTL: TimeDelta = TimeDelta::hours(72);
 /// Characters of the name that a key is told apart by.
-pub const LONGEST_LABEL: usize = 60;
+pub const MAX_LABEL_CHARS: usize = 60;
 
 /// What a person is in their team; each may all that those before it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ pub enum Role {
 
 /// What an action asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Right {
+pub enum Permission {
     /// To see what the team has, without secrets.
     Look,
     /// To change keys and webhooks, and to end sessions.
@@ -58,19 +58,19 @@ impl Role {
     }
 
     #[must_use]
-    pub fn may(self, right: Right) -> bool {
+    pub fn may(self, right: Permission) -> bool {
         self >= match right {
-            Right::Look => Self::Viewer,
-            Right::Work => Self::Member,
-            Right::Govern => Self::Owner,
-            Right::Operate => Self::Operator,
+            Permission::Look => Self::Viewer,
+            Permission::Work => Self::Member,
+            Permission::Govern => Self::Owner,
+            Permission::Operate => Self::Operator,
         }
     }
 
     /// Nobody makes somebody mightier than themselves.
     #[must_use]
     pub fn may_appoint(self, other: Self) -> bool {
-        self.may(Right::Govern) && other <= self
+        self.may(Permission::Govern) && other <= self
     }
 }
 
@@ -88,14 +88,14 @@ pub struct UnknownRole;
 
 /// What a link is for that a person was mailed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum LinkPurpose {
     /// To come into a team.
     Invitation,
     /// To choose a password in the place of one that they no longer know.
     Reset,
 }
 
-impl Purpose {
+impl LinkPurpose {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -106,7 +106,7 @@ impl Purpose {
 
     /// For how long such a link opens something.
     #[must_use]
-    pub const fn lasts(self) -> TimeDelta {
+    pub const fn ttl(self) -> TimeDelta {
         match self {
             Self::Invitation => TimeDelta::days(7),
             Self::Reset => TimeDelta::minutes(30),
@@ -114,18 +114,18 @@ impl Purpose {
     }
 }
 
-impl FromStr for Purpose {
-    type Err = UnknownPurpose;
+impl FromStr for LinkPurpose {
+    type Err = UnknownLinkPurpose;
 
-    fn from_str(text: &str) -> Result<Self, UnknownPurpose> {
+    fn from_str(text: &str) -> Result<Self, UnknownLinkPurpose> {
         let all = [Self::Invitation, Self::Reset];
-        all.into_iter().find(|purpose| purpose.as_str() == text).ok_or(UnknownPurpose)
+        all.into_iter().find(|purpose| purpose.as_str() == text).ok_or(UnknownLinkPurpose)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a link is an `invitation` or a `reset`")]
-pub struct UnknownPurpose;
+pub struct UnknownLinkPurpose;
 
 /// The address that a person signs in with, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -145,12 +145,12 @@ impl fmt::Display for Email {
 }
 
 impl FromStr for Email {
-    type Err = BadEmail;
+    type Err = InvalidEmail;
 
-    fn from_str(text: &str) -> Result<Self, BadEmail> {
+    fn from_str(text: &str) -> Result<Self, InvalidEmail> {
         let text = text.trim().to_lowercase();
         let plain = |c: char| c.is_ascii_graphic() && !"\"(),:;<>[\\]".contains(c);
-        let (local, domain) = text.rsplit_once('@').ok_or(BadEmail)?;
+        let (local, domain) = text.rsplit_once('@').ok_or(InvalidEmail)?;
         let labels = || domain.split('.');
         let fine = (1..=64).contains(&local.len())
             && text.len() <= LONGEST_EMAIL
@@ -158,31 +158,31 @@ impl FromStr for Email {
             && !local.contains('@')
             && labels().count() >= 2
             && labels().all(|label| !label.is_empty());
-        if fine { Ok(Self(text)) } else { Err(BadEmail) }
+        if fine { Ok(Self(text)) } else { Err(InvalidEmail) }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address")]
-pub struct BadEmail;
+pub struct InvalidEmail;
 
 /// Whether a password may be chosen, as far as its length tells.
 ///
 /// # Errors
 /// It is too short or too long.
-pub fn check_password(password: &Secret) -> Result<(), BadPassword> {
+pub fn check_password(password: &Secret) -> Result<(), PasswordRejected> {
     match password.expose().chars().count() {
-        0..SHORTEST_PASSWORD => Err(BadPassword::Short),
-        SHORTEST_PASSWORD..=LONGEST_PASSWORD => Ok(()),
-        _ => Err(BadPassword::Long),
+        0..MIN_PASSWORD_CHARS => Err(PasswordRejected::Short),
+        MIN_PASSWORD_CHARS..=MAX_PASSWORD_CHARS => Ok(()),
+        _ => Err(PasswordRejected::Long),
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadPassword {
-    #[error("a password has at least {SHORTEST_PASSWORD} characters")]
+pub enum PasswordRejected {
+    #[error("a password has at least {MIN_PASSWORD_CHARS} characters")]
     Short,
-    #[error("a password has at most {LONGEST_PASSWORD} characters")]
+    #[error("a password has at most {MAX_PASSWORD_CHARS} characters")]
     Long,
     /// It is on a list.
     #[error(
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn roles_and_what_they_may() {
-        let rights = [Right::Look, Right::Work, Right::Govern];
+        let rights = [Permission::Look, Permission::Work, Permission::Govern];
         let table = Role::ALL.map(|role| (role.as_str(), rights.map(|right| role.may(right))));
         assert_eq!(
             table,
@@ -230,16 +230,16 @@ mod tests {
         for odd in
             ["", "ada", "@x.y", "ada@", "a@b", "a b@c.d", "a@b..c", "a@b@c.d", "a@b.c\r\nx", &long]
         {
-            assert_eq!(read(odd), Err(BadEmail), "{odd}");
+            assert_eq!(read(odd), Err(InvalidEmail), "{odd}");
         }
     }
 
     #[test]
     fn passwords_have_a_length() {
         let check = |length| check_password(&Secret::new("ä".repeat(length)));
-        assert_eq!(check(14), Err(BadPassword::Short));
+        assert_eq!(check(14), Err(PasswordRejected::Short));
         assert_eq!(check(15), Ok(()));
         assert_eq!(check(200), Ok(()));
-        assert_eq!(check(201), Err(BadPassword::Long));
+        assert_eq!(check(201), Err(PasswordRejected::Long));
     }
 }

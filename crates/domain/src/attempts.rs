@@ -17,16 +17,17 @@ pub struct Delays {
 }
 
 /// For one account from one network: at most 125 attempts a day.
-pub const FROM_A_NETWORK: Delays =
+pub const DELAYS_PER_ACCOUNT_AND_NETWORK: Delays =
     Delays { free: 5, first: 15, longest: 900, forgotten_after: 7200 };
 /// For one account from all browsers that it does not know: at most 360 attempts a day, from however
 /// many networks.
-pub const FROM_EVERYWHERE: Delays =
+pub const DELAYS_PER_ACCOUNT: Delays =
     Delays { free: 20, first: 1, longest: 300, forgotten_after: 7200 };
 /// For one account from one browser that it knows, or in one sign-in: at most 125 attempts a day.
-pub const FROM_A_KNOWN_BROWSER: Delays = FROM_A_NETWORK;
+pub const DELAYS_PER_KNOWN_BROWSER: Delays = DELAYS_PER_ACCOUNT_AND_NETWORK;
 /// For all accounts from one network: at most 1,800 attempts a day.
-pub const OF_A_NETWORK: Delays = Delays { free: 50, first: 1, longest: 60, forgotten_after: 7200 };
+pub const DELAYS_PER_NETWORK: Delays =
+    Delays { free: 50, first: 1, longest: 60, forgotten_after: 7200 };
 
 /// Attempts that were counted, and what follows from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn delays_grow_up_to_a_bound() {
-        let delays = |count| FROM_A_NETWORK.after(count).num_seconds();
+        let delays = |count| DELAYS_PER_ACCOUNT_AND_NETWORK.after(count).num_seconds();
         let grown: Vec<_> = (4..14).map(delays).collect();
         assert_eq!(grown, [0, 0, 15, 30, 60, 120, 240, 480, 900, 900]);
         assert_eq!(delays(u32::MAX), 900);
@@ -120,10 +121,10 @@ mod tests {
     #[test]
     fn guesses_in_a_day_are_bounded_however_they_are_spread() {
         for (delays, most) in [
-            (FROM_A_NETWORK, 125),
-            (FROM_EVERYWHERE, 360),
-            (FROM_A_KNOWN_BROWSER, 125),
-            (OF_A_NETWORK, 1800),
+            (DELAYS_PER_ACCOUNT_AND_NETWORK, 125),
+            (DELAYS_PER_ACCOUNT, 360),
+            (DELAYS_PER_KNOWN_BROWSER, 125),
+            (DELAYS_PER_NETWORK, 1800),
         ] {
             let rounds = (1..100).chain([u32::MAX]);
             let made = rounds.map(|round| in_a_day(delays, round)).max().unwrap();
@@ -135,13 +136,13 @@ mod tests {
     fn who_waits_is_let_in_and_who_was_right_is_not_counted() {
         let mut attempts = None;
         for _ in 0..6 {
-            attempts = Some(FROM_A_NETWORK.count(attempts, start()).unwrap());
+            attempts = Some(DELAYS_PER_ACCOUNT_AND_NETWORK.count(attempts, start()).unwrap());
         }
         let next = start() + TimeDelta::seconds(15);
-        assert_eq!(FROM_A_NETWORK.count(attempts, start()), Err(next));
-        let right = FROM_A_NETWORK.count(attempts, next).unwrap().forgiven(next);
+        assert_eq!(DELAYS_PER_ACCOUNT_AND_NETWORK.count(attempts, start()), Err(next));
+        let right = DELAYS_PER_ACCOUNT_AND_NETWORK.count(attempts, next).unwrap().forgiven(next);
         assert_eq!((right.count, right.next_at), (6, next));
         let late = right.forgotten_at;
-        assert_eq!(FROM_A_NETWORK.count(Some(right), late).unwrap().count, 1);
+        assert_eq!(DELAYS_PER_ACCOUNT_AND_NETWORK.count(Some(right), late).unwrap().count, 1);
     }
 }

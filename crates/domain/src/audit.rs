@@ -11,7 +11,7 @@ const LONGEST_SUBJECT: usize = 300;
 
 /// What somebody did, or was about to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct AuditEvent {
     pub at: DateTime<Utc>,
     /// Their e-mail address.
     pub actor: String,
@@ -27,7 +27,7 @@ pub struct Deed {
 pub struct AuditEntry {
     /// Counts a team's entries from 1.
     pub number: i64,
-    pub deed: Deed,
+    pub event: AuditEvent,
     /// SHA-256 over the hash of the entry before it and [`Deed::text`].
     pub hash: [u8; 32],
 }
@@ -44,7 +44,7 @@ impl AuditEntry {
     }
 }
 
-impl Deed {
+impl AuditEvent {
     #[must_use]
     pub fn new(at: DateTime<Utc>, actor: &str, action: &str, subject: &str) -> Self {
         let subject = subject.chars().take(LONGEST_SUBJECT).collect();
@@ -84,7 +84,8 @@ mod tests {
     fn no_two_deeds_have_one_text() {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
         let team = TeamId::from_uuid(Uuid::nil());
-        let text = |actor, action, subject| Deed::new(at, actor, action, subject).text(team, 7);
+        let text =
+            |actor, action, subject| AuditEvent::new(at, actor, action, subject).text(team, 7);
         assert_eq!(
             text("a@b.c", "key.make", "k"),
             "36:00000000-0000-0000-0000-000000000000,1:7,27:2027-01-15T08:00:00.000000Z,5:a@b.c,0:,8:key.make,1:k,"

@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-pub const LONGEST_NAME: usize = 60;
+pub const MAX_BRAND_NAME_CHARS: usize = 60;
 /// Bytes of a logo: the embed page and it are fetched over phones' networks.
-pub const LARGEST_LOGO: usize = 8000;
+pub const MAX_LOGO_BYTES: usize = 8000;
 /// Pixels of a logo, each way: a small file can be a picture that fills a memory.
-pub const WIDEST_LOGO: u32 = 1024;
+pub const MAX_LOGO_PIXELS: u32 = 1024;
 /// White text on a colour can be read from here on (WCAG 2.2, success criterion 1.4.3).
 const LEGIBLE: f64 = 4.5;
 
@@ -30,15 +30,15 @@ impl BrandName {
 }
 
 impl FromStr for BrandName {
-    type Err = BadBrand;
+    type Err = InvalidBrand;
 
-    fn from_str(text: &str) -> Result<Self, BadBrand> {
+    fn from_str(text: &str) -> Result<Self, InvalidBrand> {
         let text = text.trim();
-        let fits = (1..=LONGEST_NAME).contains(&text.chars().count());
+        let fits = (1..=MAX_BRAND_NAME_CHARS).contains(&text.chars().count());
         if fits && !text.contains(char::is_control) {
             return Ok(Self(text.to_owned()));
         }
-        Err(BadBrand::Name)
+        Err(InvalidBrand::Name)
     }
 }
 
@@ -66,17 +66,17 @@ impl fmt::Display for Colour {
 }
 
 impl FromStr for Colour {
-    type Err = BadBrand;
+    type Err = InvalidBrand;
 
-    fn from_str(text: &str) -> Result<Self, BadBrand> {
-        let digits = text.trim().strip_prefix('#').ok_or(BadBrand::Colour)?;
+    fn from_str(text: &str) -> Result<Self, InvalidBrand> {
+        let digits = text.trim().strip_prefix('#').ok_or(InvalidBrand::Colour)?;
         if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(BadBrand::Colour);
+            return Err(InvalidBrand::Colour);
         }
-        let number = u32::from_str_radix(digits, 16).map_err(|_| BadBrand::Colour)?;
+        let number = u32::from_str_radix(digits, 16).map_err(|_| InvalidBrand::Colour)?;
         let [_, red, green, blue] = number.to_be_bytes();
         let colour = Self([red, green, blue]);
-        if colour.contrast() < LEGIBLE { Err(BadBrand::Faint) } else { Ok(colour) }
+        if colour.contrast() < LEGIBLE { Err(InvalidBrand::Faint) } else { Ok(colour) }
     }
 }
 
@@ -89,17 +89,17 @@ impl Logo {
     ///
     /// # Errors
     /// It is no PNG (W3C, Portable Network Graphics, sections 5.2 and 11.2.1), or too large.
-    pub fn read(file: &[u8]) -> Result<Self, BadBrand> {
+    pub fn read(file: &[u8]) -> Result<Self, InvalidBrand> {
         const BEGINS: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-        if file.len() > LARGEST_LOGO {
-            return Err(BadBrand::LargeLogo);
+        if file.len() > MAX_LOGO_BYTES {
+            return Err(InvalidBrand::LargeLogo);
         }
-        let rest = file.strip_prefix(BEGINS).ok_or(BadBrand::Logo)?;
-        let (wide, rest) = rest.split_first_chunk().ok_or(BadBrand::Logo)?;
-        let tall = rest.first_chunk().ok_or(BadBrand::Logo)?;
-        let fits = |side: &[u8; 4]| (1..=WIDEST_LOGO).contains(&u32::from_be_bytes(*side));
+        let rest = file.strip_prefix(BEGINS).ok_or(InvalidBrand::Logo)?;
+        let (wide, rest) = rest.split_first_chunk().ok_or(InvalidBrand::Logo)?;
+        let tall = rest.first_chunk().ok_or(InvalidBrand::Logo)?;
+        let fits = |side: &[u8; 4]| (1..=MAX_LOGO_PIXELS).contains(&u32::from_be_bytes(*side));
         if !fits(wide) || !fits(tall) {
-            return Err(BadBrand::LargeLogo);
+            return Err(InvalidBrand::LargeLogo);
         }
         Ok(Self(file.into()))
     }
@@ -111,8 +111,8 @@ impl Logo {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadBrand {
-    #[error("a name has 1 to {LONGEST_NAME} characters in one line")]
+pub enum InvalidBrand {
+    #[error("a name has 1 to {MAX_BRAND_NAME_CHARS} characters in one line")]
     Name,
     #[error("a colour is written as #1f4fd8")]
     Colour,
@@ -120,7 +120,7 @@ pub enum BadBrand {
     Faint,
     #[error("a logo is a PNG picture")]
     Logo,
-    #[error("a logo has up to {LARGEST_LOGO} bytes, and {WIDEST_LOGO} pixels each way")]
+    #[error("a logo has up to {MAX_LOGO_BYTES} bytes, and {MAX_LOGO_PIXELS} pixels each way")]
     LargeLogo,
 }
 
@@ -133,9 +133,9 @@ mod tests {
         assert_eq!("#1F4fd8".parse::<Colour>().unwrap().to_string(), "#1f4fd8");
         // The lightest grey that does, and the next.
         assert!("#767676".parse::<Colour>().is_ok());
-        assert_eq!("#777777".parse::<Colour>(), Err(BadBrand::Faint));
+        assert_eq!("#777777".parse::<Colour>(), Err(InvalidBrand::Faint));
         for odd in ["", "red", "#12345", "#1234567", "#+12345", "1f4fd8", "#1f4fd8;x"] {
-            assert_eq!(odd.parse::<Colour>(), Err(BadBrand::Colour), "{odd}");
+            assert_eq!(odd.parse::<Colour>(), Err(InvalidBrand::Colour), "{odd}");
         }
     }
 
@@ -147,11 +147,14 @@ mod tests {
         };
         assert_eq!(Logo::read(&png(1, 1024)).unwrap().bytes(), png(1, 1024));
         for (wide, tall) in [(0, 1), (1, 0), (1025, 1), (1, u32::MAX)] {
-            assert_eq!(Logo::read(&png(wide, tall)), Err(BadBrand::LargeLogo), "{wide} {tall}");
+            assert_eq!(Logo::read(&png(wide, tall)), Err(InvalidBrand::LargeLogo), "{wide} {tall}");
         }
-        assert_eq!(Logo::read(&[png(1, 1), vec![0; 10_000]].concat()), Err(BadBrand::LargeLogo));
+        assert_eq!(
+            Logo::read(&[png(1, 1), vec![0; 10_000]].concat()),
+            Err(InvalidBrand::LargeLogo)
+        );
         for odd in [&b""[..], b"GIF89a", b"<svg onload='x'>", &png(1, 1)[..20]] {
-            assert_eq!(Logo::read(odd), Err(BadBrand::Logo));
+            assert_eq!(Logo::read(odd), Err(InvalidBrand::Logo));
         }
     }
 
@@ -159,7 +162,7 @@ mod tests {
     fn a_name_is_one_line() {
         assert_eq!(" Lender ".parse::<BrandName>().unwrap().as_str(), "Lender");
         for odd in ["", " ", "a\r\nBcc: b", &"é".repeat(61)] {
-            assert_eq!(odd.parse::<BrandName>(), Err(BadBrand::Name), "{odd}");
+            assert_eq!(odd.parse::<BrandName>(), Err(InvalidBrand::Name), "{odd}");
         }
     }
 }

@@ -22,14 +22,14 @@ enum Exception {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is neither HOST:PORT nor ADDRESS/BITS")]
-pub struct BadException(String);
+pub struct InvalidException(String);
 
 impl Egress {
     /// Reads a comma-separated list of `HOST:PORT` and CIDR blocks.
     ///
     /// # Errors
     /// The first item that is neither.
-    pub fn allowing(list: &str) -> Result<Self, BadException> {
+    pub fn allowing(list: &str) -> Result<Self, InvalidException> {
         let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
         let exceptions = items.map(exception).collect::<Result<_, _>>()?;
         Ok(Self { exceptions })
@@ -120,18 +120,19 @@ impl Networks {
 
 /// A comma-separated list of `ADDRESS/BITS`; an address alone is a network of one.
 impl FromStr for Networks {
-    type Err = BadNetwork;
+    type Err = InvalidNetwork;
 
-    fn from_str(list: &str) -> Result<Self, BadNetwork> {
+    fn from_str(list: &str) -> Result<Self, InvalidNetwork> {
         let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
-        let networks = items.map(|item| network(item).ok_or_else(|| BadNetwork(item.to_owned())));
+        let networks =
+            items.map(|item| network(item).ok_or_else(|| InvalidNetwork(item.to_owned())));
         Ok(Self(networks.collect::<Result<_, _>>()?))
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not ADDRESS/BITS")]
-pub struct BadNetwork(String);
+pub struct InvalidNetwork(String);
 
 fn network(item: &str) -> Option<(IpAddr, u8)> {
     let (base, bits) = item.split_once('/').unwrap_or((item, ""));
@@ -141,8 +142,8 @@ fn network(item: &str) -> Option<(IpAddr, u8)> {
     (bits <= width).then_some((base, bits))
 }
 
-fn exception(item: &str) -> Result<Exception, BadException> {
-    let bad = || BadException(item.to_owned());
+fn exception(item: &str) -> Result<Exception, InvalidException> {
+    let bad = || InvalidException(item.to_owned());
     if item.contains('/') {
         let (base, bits) = network(item).ok_or_else(bad)?;
         return Ok(Exception::Network { base, bits });

@@ -42,7 +42,7 @@ ids! {
     /// One remote browser. Named before it is started.
     BrowserId;
     /// One running process of the service, new at each start.
-    NodeId;
+    InstanceId;
     /// A webhook a team has configured.
     WebhookId;
     /// What one webhook is told about one session; the `webhook-id` on the wire.
@@ -50,7 +50,7 @@ ids! {
     /// One sending of a session's link to the applicant.
     NotificationId;
     /// Somebody whom a team has registered to be verified.
-    ReceiverId;
+    ContactId;
     /// A person who uses the portal.
     UserId;
     /// One time that a person signed in to the portal, until they sign out.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use chrono::TimeDelta;
 
 /// How long such a mail is tried; what is older says nothing new.
-pub const TOLD_WITHIN: TimeDelta = TimeDelta::days(2);
+pub const MAX_NOTICE_AGE: TimeDelta = TimeDelta::days(2);
 
 /// What happened to somebody's account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

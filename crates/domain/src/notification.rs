@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::{TeamId, TemplateId},
-    request::Receiver,
+    request::Contact,
 };
 
 /// How often a session's link is sent at most, the first time included.
-pub const MOST_SENT: i32 = 5;
+pub const MAX_NOTIFICATIONS: i32 = 5;
 /// How long one sending has to lie behind the next.
-pub const APART: TimeDelta = TimeDelta::minutes(1);
+pub const MIN_NOTIFICATION_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 /// How often one sending is tried at most.
-pub const MOST_TRIES: i32 = 7;
+pub const MAX_NOTIFICATION_ATTEMPTS: i32 = 7;
 
 /// A way to an applicant. Partners know it as a number, which stays what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Channel {
 
     /// Where this receiver is reached over it.
     #[must_use]
-    pub fn address(self, receiver: &Receiver) -> Option<&str> {
+    pub fn address(self, receiver: &Contact) -> Option<&str> {
         match self {
             Self::Email => receiver.email.as_deref(),
             Self::Whatsapp | Self::Sms => receiver.phone.as_deref(),
@@ -63,7 +63,7 @@ impl Channel {
 
     /// The member of `receiverData` that it needs.
     #[must_use]
-    pub const fn needs(self) -> &'static str {
+    pub const fn required_field(self) -> &'static str {
         match self {
             Self::Email => "email",
             Self::Whatsapp | Self::Sms => "phone",
@@ -92,7 +92,7 @@ pub struct Mailbox {
 
 /// Why a link did not reach the applicant, in one word for partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undelivered {
+pub enum NotificationFailure {
     /// There is no such mailbox or number.
     UnknownReceiver,
     MailboxFull,
@@ -106,7 +106,7 @@ pub enum Undelivered {
     Unsubscribed,
 }
 
-impl Undelivered {
+impl NotificationFailure {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Undelivered {
     }
 }
 
-impl fmt::Display for Undelivered {
+impl fmt::Display for NotificationFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }

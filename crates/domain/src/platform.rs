@@ -23,7 +23,7 @@ pub struct Platform {
 
 /// A platform as it stands beside a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Card {
+pub struct PlatformSummary {
     pub id: PlatformId,
     pub name: String,
     pub display_name: String,

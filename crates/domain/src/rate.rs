@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 /// At most `count` requests in `seconds`, counted from the first one on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
+pub struct RateLimit {
     pub count: u32,
     pub seconds: u32,
 }
 
-impl Limit {
+impl RateLimit {
     #[must_use]
     pub fn span(self) -> TimeDelta {
         TimeDelta::seconds(self.seconds.into())
@@ -22,32 +22,32 @@ impl Limit {
 }
 
 /// `COUNT/SECONDS`: 1 to 1,000,000 requests in 1 to 86,400 seconds.
-impl FromStr for Limit {
-    type Err = BadLimit;
+impl FromStr for RateLimit {
+    type Err = InvalidLimit;
 
-    fn from_str(text: &str) -> Result<Self, BadLimit> {
-        let (count, seconds) = text.split_once('/').ok_or(BadLimit)?;
-        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| BadLimit);
+    fn from_str(text: &str) -> Result<Self, InvalidLimit> {
+        let (count, seconds) = text.split_once('/').ok_or(InvalidLimit)?;
+        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| InvalidLimit);
         let (count, seconds) = (read(count)?, read(seconds)?);
         let sane = (1..=1_000_000).contains(&count) && (1..=86_400).contains(&seconds);
-        if sane { Ok(Self { count, seconds }) } else { Err(BadLimit) }
+        if sane { Ok(Self { count, seconds }) } else { Err(InvalidLimit) }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be COUNT/SECONDS such as 120/60, or `off`")]
-pub struct BadLimit;
+pub struct InvalidLimit;
 
 /// A subject's window, the request that asks included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub limit: Limit,
+pub struct RateWindow {
+    pub limit: RateLimit,
     /// Requests so far, refused ones included.
     pub used: u32,
     pub resets_at: DateTime<Utc>,
 }
 
-impl Window {
+impl RateWindow {
     /// Whether the request that was counted last is within the limit.
     #[must_use]
     pub const fn admits(&self) -> bool {
@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_bounded() {
-        assert_eq!("120/60".parse(), Ok(Limit { count: 120, seconds: 60 }));
+        assert_eq!("120/60".parse(), Ok(RateLimit { count: 120, seconds: 60 }));
         for bad in ["", "120", "0/60", "1/0", "1/86401", "1000001/1", "-1/60", "a/b"] {
-            assert_eq!(bad.parse::<Limit>(), Err(BadLimit), "{bad}");
+            assert_eq!(bad.parse::<RateLimit>(), Err(InvalidLimit), "{bad}");
         }
     }
 
     #[test]
     fn the_last_request_of_a_window_is_within_it() {
-        let limit = Limit { count: 2, seconds: 60 };
+        let limit = RateLimit { count: 2, seconds: 60 };
         let start = DateTime::from_timestamp_millis(1_700_000_000_001).unwrap();
-        let window = |used| Window { limit, used, resets_at: start + limit.span() };
+        let window = |used| RateWindow { limit, used, resets_at: start + limit.span() };
         assert!(window(2).admits() && !window(3).admits());
         assert_eq!((window(1).remaining(), window(3).remaining()), (1, 0));
         assert_eq!(window(1).reset(), 1_700_000_061);

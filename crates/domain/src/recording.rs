@@ -9,13 +9,13 @@ const TAIL: Duration = Duration::from_millis(500);
 
 /// Something that was seen, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shot {
+pub struct RecordedItem {
     pub at: DateTime<Utc>,
-    pub what: Take,
+    pub what: RecordedContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Take {
+pub enum RecordedContent {
     /// A picture as JPEG, with what is secret covered.
     Picture(Vec<u8>),
     /// The workflow came to the node of this name.
@@ -26,7 +26,7 @@ pub enum Take {
 
 /// Pictures with their places in time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Film {
+pub struct Recording {
     /// From when each picture is shown, in order; the first from the beginning.
     pub pictures: Vec<(Duration, Vec<u8>)>,
     /// In order, one after the other, none of no length.
@@ -41,11 +41,11 @@ pub struct Chapter {
     pub name: String,
 }
 
-impl Film {
+impl Recording {
     /// Puts reels together, one for each browser in their order: time between two browsers is left
     /// out. `None` where there is no picture.
     #[must_use]
-    pub fn of(reels: Vec<Vec<Shot>>) -> Option<Self> {
+    pub fn of(reels: Vec<Vec<RecordedItem>>) -> Option<Self> {
         let mut film = Self::default();
         for reel in reels {
             film.append(reel);
@@ -54,19 +54,19 @@ impl Film {
         Some(film)
     }
 
-    fn append(&mut self, reel: Vec<Shot>) {
+    fn append(&mut self, reel: Vec<RecordedItem>) {
         let Some(begins) = reel.iter().map(|shot| shot.at).min() else { return };
         let offset = self.length;
         let mut last = Duration::ZERO;
         let mut ended = None;
         let mut nodes = vec![];
-        for Shot { at, what } in reel {
+        for RecordedItem { at, what } in reel {
             // A clock that was set back moves nothing back.
             last = last.max((at - begins).to_std().unwrap_or_default());
             match what {
-                Take::Picture(jpeg) => self.pictures.push((offset + last, jpeg)),
-                Take::Node(name) => nodes.push((offset + last, name)),
-                Take::End => ended = Some(offset + last),
+                RecordedContent::Picture(jpeg) => self.pictures.push((offset + last, jpeg)),
+                RecordedContent::Node(name) => nodes.push((offset + last, name)),
+                RecordedContent::End => ended = Some(offset + last),
             }
         }
         self.length = ended.unwrap_or(offset + last + TAIL);
@@ -84,17 +84,17 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: i64, what: Take) -> Shot {
+    fn at(millis: i64, what: RecordedContent) -> RecordedItem {
         let noon = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
-        Shot { at: noon + TimeDelta::milliseconds(millis), what }
+        RecordedItem { at: noon + TimeDelta::milliseconds(millis), what }
     }
 
-    fn picture(name: u8) -> Take {
-        Take::Picture(vec![name])
+    fn picture(name: u8) -> RecordedContent {
+        RecordedContent::Picture(vec![name])
     }
 
-    fn node(name: &str) -> Take {
-        Take::Node(name.into())
+    fn node(name: &str) -> RecordedContent {
+        RecordedContent::Node(name.into())
     }
 
     fn ms(millis: u64) -> Duration {
@@ -109,9 +109,9 @@ mod tests {
             at(800, node("route")),
             at(800, node("login")),
             at(900, picture(2)),
-            at(4000, Take::End),
+            at(4000, RecordedContent::End),
         ];
-        let film = Film::of(vec![reel]).unwrap();
+        let film = Recording::of(vec![reel]).unwrap();
         assert_eq!(film.pictures, [(ms(0), vec![1]), (ms(900), vec![2])]);
         assert_eq!(film.length, ms(4000));
         let chapters: Vec<_> =
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn the_reels_of_two_browsers_follow_one_another() {
         let first = vec![at(0, picture(1)), at(1000, node("open"))];
-        let second = vec![at(90_000, picture(2)), at(92_000, Take::End)];
-        let film = Film::of(vec![first, vec![], second]).unwrap();
+        let second = vec![at(90_000, picture(2)), at(92_000, RecordedContent::End)];
+        let film = Recording::of(vec![first, vec![], second]).unwrap();
         assert_eq!(film.pictures, [(ms(0), vec![1]), (ms(1500), vec![2])]);
         assert_eq!(film.length, ms(3500));
         assert_eq!(film.chapters.len(), 1);
@@ -131,9 +131,12 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_no_film_and_time_never_runs_back() {
-        assert_eq!(Film::of(vec![]), None);
-        assert_eq!(Film::of(vec![vec![at(0, node("open")), at(9, Take::End)]]), None);
-        let film = Film::of(vec![vec![at(500, picture(1)), at(0, picture(2))]]).unwrap();
+        assert_eq!(Recording::of(vec![]), None);
+        assert_eq!(
+            Recording::of(vec![vec![at(0, node("open")), at(9, RecordedContent::End)]]),
+            None
+        );
+        let film = Recording::of(vec![vec![at(500, picture(1)), at(0, picture(2))]]).unwrap();
         assert!(film.pictures.is_sorted_by_key(|(from, _)| *from));
     }
 }

@@ -5,18 +5,18 @@ use std::{fmt, str::FromStr};
 use crate::language::Language;
 
 /// Templates of one team.
-pub const MOST: usize = 100;
-pub const LONGEST_NAME: usize = 60;
-pub const LONGEST_SUBJECT: usize = 150;
-pub const LONGEST_BODY: usize = 10_000;
+pub const MAX_TEMPLATES: usize = 100;
+pub const MAX_TEMPLATE_NAME_CHARS: usize = 60;
+pub const MAX_SUBJECT_CHARS: usize = 150;
+pub const MAX_BODY_CHARS: usize = 10_000;
 /// Of the words in which one is rejected.
-pub const LONGEST_REASON: usize = 500;
+pub const MAX_REASON_CHARS: usize = 500;
 /// What each of them is for; partners see it as `type`.
 pub const KIND: &str = "SESSION_LINK";
 
 /// What a mail says, in the template language.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wording {
+pub struct TemplateText {
     pub language: Language,
     pub subject: String,
     /// In Markdown.
@@ -27,7 +27,7 @@ pub struct Wording {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub name: String,
-    pub wording: Wording,
+    pub wording: TemplateText,
 }
 
 impl Draft {
@@ -38,33 +38,34 @@ impl Draft {
         language: Language,
         subject: &str,
         body: &str,
-    ) -> Result<Self, BadDraft> {
+    ) -> Result<Self, InvalidDraft> {
         let (name, subject) = (name.trim(), subject.trim());
         // As forms send them (HTML, section 4.10.22.4).
         let body = body.replace("\r\n", "\n");
         let fits = |text: &str, longest| (1..=longest).contains(&text.chars().count());
-        if !fits(name, LONGEST_NAME) || name.contains(char::is_control) {
-            return Err(BadDraft::Name);
+        if !fits(name, MAX_TEMPLATE_NAME_CHARS) || name.contains(char::is_control) {
+            return Err(InvalidDraft::Name);
         }
-        if !fits(subject, LONGEST_SUBJECT) || subject.contains(char::is_control) {
-            return Err(BadDraft::Subject);
+        if !fits(subject, MAX_SUBJECT_CHARS) || subject.contains(char::is_control) {
+            return Err(InvalidDraft::Subject);
         }
-        if !fits(body.trim(), LONGEST_BODY) || body.contains(|c: char| c.is_control() && c != '\n')
+        if !fits(body.trim(), MAX_BODY_CHARS)
+            || body.contains(|c: char| c.is_control() && c != '\n')
         {
-            return Err(BadDraft::Body);
+            return Err(InvalidDraft::Body);
         }
-        let wording = Wording { language, subject: subject.into(), body: body.trim().into() };
+        let wording = TemplateText { language, subject: subject.into(), body: body.trim().into() };
         Ok(Self { name: name.to_owned(), wording })
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadDraft {
-    #[error("a template's name has 1 to {LONGEST_NAME} characters in one line")]
+pub enum InvalidDraft {
+    #[error("a template's name has 1 to {MAX_TEMPLATE_NAME_CHARS} characters in one line")]
     Name,
-    #[error("a subject has 1 to {LONGEST_SUBJECT} characters in one line")]
+    #[error("a subject has 1 to {MAX_SUBJECT_CHARS} characters in one line")]
     Subject,
-    #[error("a text has 1 to {LONGEST_BODY} characters, and no control characters")]
+    #[error("a text has 1 to {MAX_BODY_CHARS} characters, and no control characters")]
     Body,
 }
 
@@ -108,20 +109,20 @@ impl fmt::Display for TemplateStatus {
 }
 
 impl FromStr for TemplateStatus {
-    type Err = UnknownStatus;
+    type Err = UnknownTemplateStatus;
 
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
+    fn from_str(text: &str) -> Result<Self, UnknownTemplateStatus> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownTemplateStatus)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a template is DRAFT, SUBMITTED, APPROVED or REJECTED")]
-pub struct UnknownStatus;
+pub struct UnknownTemplateStatus;
 
 /// What is done with a template as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ReviewStep {
     Submit,
     /// Its team takes it back before it was read.
     Withdraw,
@@ -129,7 +130,7 @@ pub enum Step {
     Reject,
 }
 
-impl Step {
+impl ReviewStep {
     /// From which status it can be done.
     #[must_use]
     pub const fn from(self) -> &'static [TemplateStatus] {
@@ -172,13 +173,13 @@ mod tests {
         };
         assert_eq!(new(" A ", "B", "one\r\n\r\ntwo\n"), Ok("one\n\ntwo".into()));
         for (name, subject, body, error) in [
-            ("", "B", "C", BadDraft::Name),
-            (&"é".repeat(61), "B", "C", BadDraft::Name),
-            ("A", "B\nBcc: all@example.org", "C", BadDraft::Subject),
-            ("A", &"é".repeat(151), "C", BadDraft::Subject),
-            ("A", "B", " \n", BadDraft::Body),
-            ("A", "B", "\0", BadDraft::Body),
-            ("A", "B", &"é".repeat(10_001), BadDraft::Body),
+            ("", "B", "C", InvalidDraft::Name),
+            (&"é".repeat(61), "B", "C", InvalidDraft::Name),
+            ("A", "B\nBcc: all@example.org", "C", InvalidDraft::Subject),
+            ("A", &"é".repeat(151), "C", InvalidDraft::Subject),
+            ("A", "B", " \n", InvalidDraft::Body),
+            ("A", "B", "\0", InvalidDraft::Body),
+            ("A", "B", &"é".repeat(10_001), InvalidDraft::Body),
         ] {
             assert_eq!(new(name, subject, body), Err(error));
         }
@@ -186,7 +187,9 @@ mod tests {
 
     #[test]
     fn what_is_approved_stays_as_it_is() {
-        for step in [Step::Submit, Step::Withdraw, Step::Approve, Step::Reject] {
+        for step in
+            [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject]
+        {
             assert!(!step.from().contains(&TemplateStatus::Approved), "{step:?}");
         }
         assert!(!TemplateStatus::Approved.is_open() && !TemplateStatus::Submitted.is_open());

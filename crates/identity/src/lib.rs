@@ -19,7 +19,10 @@ use openidconnect::{
         CoreUserInfoClaims,
     },
 };
-use ports::identity::{Arrival, Departure, Identity, IdentityProvider, Prompt, Unidentified};
+use ports::identity::{
+    AuthorizationCallback, AuthorizationPrompt, AuthorizationRequest, Identity, IdentityError,
+    IdentityProvider,
+};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of what a browser comes back with that are looked at.
@@ -100,9 +103,9 @@ impl Provider {
         Ok(Self { account, back, http: Http(caller) })
     }
 
-    async fn metadata(&self) -> Result<CoreProviderMetadata, Unidentified> {
+    async fn metadata(&self) -> Result<CoreProviderMetadata, IdentityError> {
         let found = CoreProviderMetadata::discover_async(self.account.issuer.clone(), &self.http);
-        found.await.map_err(|error| Unidentified::Unreachable(chain(&error)))
+        found.await.map_err(|error| IdentityError::Unreachable(chain(&error)))
     }
 }
 
@@ -120,7 +123,10 @@ impl IdentityProvider for Provider {
         &self.account.name
     }
 
-    async fn depart(&self, prompt: Prompt) -> Result<Departure, Unidentified> {
+    async fn authorization_request(
+        &self,
+        prompt: AuthorizationPrompt,
+    ) -> Result<AuthorizationRequest, IdentityError> {
         let Account { client, secret, .. } = self.account.clone();
         let client =
             CoreClient::from_provider_metadata(self.metadata().await?, client, Some(secret))
@@ -132,19 +138,25 @@ impl IdentityProvider for Provider {
             .add_scope(Scope::new("email".to_owned()))
             .set_pkce_challenge(challenge);
         let asked = match prompt {
-            Prompt::Any => asked,
+            AuthorizationPrompt::Any => asked,
             // With `max_age` the ID token has to say when they were asked (section 2).
-            Prompt::Login => asked.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO),
+            AuthorizationPrompt::Login => {
+                asked.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO)
+            }
         };
         let (url, state, nonce) = asked.url();
         let kept = serde_json::to_string(&Kept { state, nonce, verifier });
-        let kept = kept.map_err(|error| Unidentified::Refused(error.to_string()))?;
-        Ok(Departure { url: url.into(), kept: Secret::new(kept) })
+        let kept = kept.map_err(|error| IdentityError::Refused(error.to_string()))?;
+        Ok(AuthorizationRequest { url: url.into(), kept: Secret::new(kept) })
     }
 
-    async fn arrive(&self, kept: &Secret, arrival: &Arrival) -> Result<Identity, Unidentified> {
-        let refused = |why: &str| Unidentified::Refused(why.to_owned());
-        let wrong = |error: &dyn std::error::Error| Unidentified::Refused(chain(error));
+    async fn exchange_code(
+        &self,
+        kept: &Secret,
+        arrival: &AuthorizationCallback,
+    ) -> Result<Identity, IdentityError> {
+        let refused = |why: &str| IdentityError::Refused(why.to_owned());
+        let wrong = |error: &dyn std::error::Error| IdentityError::Refused(chain(error));
         let kept: Kept =
             serde_json::from_str(kept.expose()).map_err(|_| refused("nothing was asked"))?;
         if arrival.state != *kept.state.secret() {
@@ -181,8 +193,8 @@ impl IdentityProvider for Provider {
             let info: CoreUserInfoClaims = info.map_err(|error| wrong(&error))?;
             known = (info.email().cloned(), info.email_verified());
         }
-        let (Some(email), Some(true)) = known else { return Err(Unidentified::NoAddress) };
-        let email: Email = email.parse().map_err(|_| Unidentified::NoAddress)?;
+        let (Some(email), Some(true)) = known else { return Err(IdentityError::NoAddress) };
+        let email: Email = email.parse().map_err(|_| IdentityError::NoAddress)?;
         Ok(Identity {
             subject: format!("{} {}", self.account.issuer.as_str(), subject.as_str()),
             email,

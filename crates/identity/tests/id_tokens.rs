@@ -7,7 +7,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use calls::Caller;
 use domain::secret::Secret;
 use identity::{Account, Provider};
-use ports::identity::{Arrival, Identity, IdentityProvider as _, Prompt, Unidentified};
+use ports::identity::{
+    AuthorizationCallback, AuthorizationPrompt, Identity, IdentityError, IdentityProvider as _,
+};
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
@@ -101,10 +103,10 @@ async fn provider() -> World {
 
 impl World {
     /// Signs in once; `change` makes the one thing wrong.
-    async fn sign_in(&self, change: impl FnOnce(&mut Script)) -> Result<Identity, Unidentified> {
+    async fn sign_in(&self, change: impl FnOnce(&mut Script)) -> Result<Identity, IdentityError> {
         let account = Account::new(&self.issuer, "avouch", "hush", "Test").unwrap();
         let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-        let departure = provider.depart(Prompt::Any).await.unwrap();
+        let departure = provider.authorization_request(AuthorizationPrompt::Any).await.unwrap();
         let url = url::Url::parse(&departure.url).unwrap();
         let asked = |name: &str| {
             let mut pairs = url.query_pairs();
@@ -127,8 +129,9 @@ impl World {
         };
         change(&mut script);
         *self.script.lock().unwrap() = script;
-        let arrival = Arrival { state: asked("state"), code: Secret::new("code".into()) };
-        provider.arrive(&departure.kept, &arrival).await
+        let arrival =
+            AuthorizationCallback { state: asked("state"), code: Secret::new("code".into()) };
+        provider.exchange_code(&departure.kept, &arrival).await
     }
 }
 
@@ -147,17 +150,17 @@ async fn one_wrong_thing_is_enough() {
         ("it ran out", "exp", json!(1_000_000)),
     ] {
         let answer = world.sign_in(|script| script.claims[name] = value).await;
-        assert!(matches!(answer, Err(Unidentified::Refused(_))), "{what}: {answer:?}");
+        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{what}: {answer:?}");
     }
     let answer = world.sign_in(|script| script.own_key = false).await;
-    assert!(matches!(answer, Err(Unidentified::Refused(_))), "another's key: {answer:?}");
+    assert!(matches!(answer, Err(IdentityError::Refused(_))), "another's key: {answer:?}");
     for alg in ["none", "HS256"] {
         let answer = world.sign_in(|script| script.head["alg"] = json!(alg)).await;
-        assert!(matches!(answer, Err(Unidentified::Refused(_))), "{alg}: {answer:?}");
+        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{alg}: {answer:?}");
     }
     for verified in [json!(false), json!(null)] {
         let answer = world.sign_in(|script| script.claims["email_verified"] = verified).await;
-        assert!(matches!(answer, Err(Unidentified::NoAddress)), "{answer:?}");
+        assert!(matches!(answer, Err(IdentityError::NoAddress)), "{answer:?}");
     }
 }
 
@@ -167,8 +170,9 @@ async fn a_provider_is_told_to_ask_anew() {
     let world = provider().await;
     let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
     let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-    let asked = async |prompt| provider.depart(prompt).await.unwrap().url;
-    let (any, login) = (asked(Prompt::Any).await, asked(Prompt::Login).await);
+    let asked = async |prompt| provider.authorization_request(prompt).await.unwrap().url;
+    let (any, login) =
+        (asked(AuthorizationPrompt::Any).await, asked(AuthorizationPrompt::Login).await);
     for part in ["prompt=login", "max_age=0"] {
         assert!(login.contains(part) && !any.contains(part), "{login}");
     }
@@ -190,7 +194,7 @@ async fn an_address_may_be_told_to_who_asks_once_more() {
         script.info["sub"] = json!("another");
     });
     let answer = answer.await;
-    assert!(matches!(answer, Err(Unidentified::Refused(_))), "another's: {answer:?}");
+    assert!(matches!(answer, Err(IdentityError::Refused(_))), "another's: {answer:?}");
 }
 
 #[tokio::test]
@@ -198,13 +202,17 @@ async fn an_answer_is_to_its_own_question() {
     let world = provider().await;
     let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
     let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-    let departure = provider.depart(Prompt::Any).await.unwrap();
+    let departure = provider.authorization_request(AuthorizationPrompt::Any).await.unwrap();
     for (kept, state) in [(departure.kept, "another"), (Secret::new(String::new()), "")] {
-        let arrival = Arrival { state: state.into(), code: Secret::new("code".into()) };
-        let answer = provider.arrive(&kept, &arrival).await;
-        assert!(matches!(answer, Err(Unidentified::Refused(_))), "{answer:?}");
+        let arrival =
+            AuthorizationCallback { state: state.into(), code: Secret::new("code".into()) };
+        let answer = provider.exchange_code(&kept, &arrival).await;
+        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{answer:?}");
     }
     let gone = Account::new("http://127.0.0.1:1", "avouch", "hush", "Test").unwrap();
     let gone = Provider::new(gone, BACK, Caller::new().unwrap()).unwrap();
-    assert!(matches!(gone.depart(Prompt::Any).await.err(), Some(Unidentified::Unreachable(_))));
+    assert!(matches!(
+        gone.authorization_request(AuthorizationPrompt::Any).await.err(),
+        Some(IdentityError::Unreachable(_))
+    ));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::notification::Channel;
-use ports::notifier::{Letter, NotTaken, Notifier};
+use ports::notifier::{Notification, Notifier, SendError};
 
 use crate::{Mail, Sms, Whatsapp};
 
@@ -17,9 +17,9 @@ pub struct Channels {
 
 #[async_trait]
 impl Notifier for Channels {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
+    async fn send(&self, letter: &Notification) -> Result<(), SendError> {
         // Taken out of the configuration since: whoever did may put it back.
-        let gone = || NotTaken::ForNow("its channel is not configured any more".into());
+        let gone = || SendError::Transient("its channel is not configured any more".into());
         match letter.channel {
             Channel::Email => self.mail.send(letter).await,
             Channel::Whatsapp => self.whatsapp.as_ref().ok_or_else(gone)?.send(letter).await,

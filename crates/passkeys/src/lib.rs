@@ -4,7 +4,7 @@
 //! and for the challenge in the state that it comes with.
 
 use domain::{account::Email, id::UserId};
-use ports::passkeys::{Ceremony, Credential, Passkeys};
+use ports::passkeys::{Ceremony, Credential, PasskeyVerifier};
 use webauthn_rp::{
     AuthenticatedCredential, NonDiscoverableAuthentication,
     NonDiscoverableAuthenticationServerState, NonDiscoverableCredentialRequestOptions,
@@ -62,7 +62,7 @@ fn bounded(answer: &str) -> Option<&[u8]> {
     (answer.len() <= LONGEST).then_some(answer.as_bytes())
 }
 
-impl Passkeys for RelyingParty {
+impl PasskeyVerifier for RelyingParty {
     fn offer(&self, (user, email): (UserId, &Email), have: &[Credential]) -> Option<Ceremony> {
         let others = have.iter().map(descriptor).collect::<Option<Vec<_>>>()?;
         let id = handle(user)?;

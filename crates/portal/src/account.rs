@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, web};
 use ports::{
     account_store::SignIn,
-    driving::{Offer, PortalError, Visitor},
+    driving::{PortalError, SignedInUser, TotpSetup},
 };
 use qrcode::{QrCode, render::svg};
 use serde::Serialize;
@@ -43,7 +43,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(sign_in: &SignIn, visitor: &Visitor) -> Self {
+    fn of(sign_in: &SignIn, visitor: &SignedInUser) -> Self {
         Self {
             id: sign_in.id.to_string(),
             own: sign_in.id == visitor.sign_in,
@@ -55,7 +55,7 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalError> {
     let sign_ins = portal.accounts.sign_ins(visitor).await?;
     let rows: Vec<_> = sign_ins.iter().map(|one| Row::of(one, visitor)).collect();
     let passkeys = portal.passkeys.passkeys(visitor).await?;
@@ -92,14 +92,14 @@ async fn drop_factor(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
 ) -> Result<HttpResponse, Failure> {
-    portal.accounts.drop_second_factor(&sent.visitor).await?;
+    portal.accounts.disable_totp(&sent.visitor).await?;
     Ok(see(HERE))
 }
 
 /// The page again, with what was wrong with what was entered.
 async fn refused(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     error: PortalError,
 ) -> Result<HttpResponse, PortalError> {
     match error {
@@ -118,10 +118,10 @@ async fn refused(
 
 async fn offer(portal: web::Data<Portal>, signed: ConfirmedPage<Credentials>) -> HttpResponse {
     let visitor = signed.0;
-    factor_page(&visitor, &portal.accounts.offer_second_factor(&visitor, None)).shown()
+    factor_page(&visitor, &portal.accounts.totp_setup(&visitor, None)).shown()
 }
 
-fn factor_page(visitor: &Visitor, offer: &Offer) -> Page {
+fn factor_page(visitor: &SignedInUser, offer: &TotpSetup) -> Page {
     // What cannot be drawn can be typed.
     let drawn = QrCode::new(offer.url.expose()).map(|code| {
         let image = code.render::<svg::Color<'_>>().min_dimensions(220, 220).build();
@@ -140,8 +140,7 @@ async fn keep(
     sent: Confirmed<Credentials>,
 ) -> Result<HttpResponse, Failure> {
     let (visitor, fields) = (sent.visitor, sent.fields);
-    let kept =
-        portal.accounts.keep_second_factor(&visitor, fields.text("offer"), fields.text("code"));
+    let kept = portal.accounts.enable_totp(&visitor, fields.text("offer"), fields.text("code"));
     match kept.await {
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
@@ -150,7 +149,7 @@ async fn keep(
         }
         Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {
             let before = Some(fields.text("offer"));
-            let offer = portal.accounts.offer_second_factor(&visitor, before);
+            let offer = portal.accounts.totp_setup(&visitor, before);
             Ok(factor_page(&visitor, &offer).refused(&error))
         }
         Err(error) => Err(error.into()),

@@ -9,7 +9,7 @@ use actix_web::{
 };
 use chrono::SecondsFormat;
 use domain::audit::AuditEntry;
-use ports::driving::{PortalError, Visitor};
+use ports::driving::{PortalError, SignedInUser};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -52,7 +52,7 @@ struct Row {
 impl From<AuditEntry> for Row {
     fn from(entry: AuditEntry) -> Self {
         let hash = entry.hash_text();
-        let AuditEntry { number, deed, .. } = entry;
+        let AuditEntry { number, event: deed, .. } = entry;
         Self {
             number,
             at: deed.at.into(),
@@ -67,7 +67,7 @@ impl From<AuditEntry> for Row {
 
 async fn page(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     before: Option<i64>,
 ) -> Result<Page, PortalError> {
     let entries = portal.audit.audit(visitor, before, ON_A_PAGE).await?;
@@ -129,7 +129,7 @@ async fn export(
         let entries = portal.audit.audit(&signed.0, from, BATCH).await?;
         from = entries.last().map(|entry| entry.number);
         for entry in &entries {
-            let deed = &entry.deed;
+            let deed = &entry.event;
             let line = Exported {
                 team: signed.0.team.to_string(),
                 number: entry.number,

@@ -5,8 +5,8 @@ use actix_web::{
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     web,
 };
-use domain::branding::{BadBrand, Brand, BrandName, Colour, Logo};
-use ports::driving::{PortalError, Visitor};
+use domain::branding::{Brand, BrandName, Colour, InvalidBrand, Logo};
+use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 
 use crate::{
@@ -49,20 +49,20 @@ impl Form {
         Self { name: text("name"), colour: text("colour") }
     }
 
-    fn read(&self) -> Result<(Option<BrandName>, Option<Colour>), BadBrand> {
+    fn read(&self) -> Result<(Option<BrandName>, Option<Colour>), InvalidBrand> {
         let given = |text: &'_ str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let name = given(&self.name).map(|name| name.parse()).transpose()?;
         Ok((name, given(&self.colour).map(|colour| colour.parse()).transpose()?))
     }
 }
 
-fn page(visitor: &Visitor, brand: &Brand, form: &Form) -> Page {
+fn page(visitor: &SignedInUser, brand: &Brand, form: &Form) -> Page {
     Page::of_team("branding.html", "Branding", "branding", visitor)
         .with("has_logo", brand.logo.is_some())
         .with("form", form)
 }
 
-fn invalid(error: BadBrand) -> PortalError {
+fn invalid(error: InvalidBrand) -> PortalError {
     PortalError::Invalid(error.to_string())
 }
 

@@ -7,8 +7,11 @@
 use std::{future::Future, marker::PhantomData, pin::Pin};
 
 use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, web};
-use domain::{confirmation::Sensitive, secret::Secret};
-use ports::driving::{Asked, FirstFactor, HeldForm, OtherFactor, PortalError, Proof, Visitor};
+use domain::{reauthentication::SensitiveAction, secret::Secret};
+use ports::driving::{
+    FirstFactor, PasskeyChallenge, PendingForm, PortalError, ReauthenticationProof,
+    SecondFactorProof, SignedInUser,
+};
 
 use crate::{
     Portal,
@@ -35,26 +38,26 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 /// What a form or a page is about.
 pub(crate) trait About {
-    const CHANGE: Sensitive;
+    const CHANGE: SensitiveAction;
 }
 
 /// What the visitor signs in with.
 pub(crate) struct Credentials;
 
 impl About for Credentials {
-    const CHANGE: Sensitive = Sensitive::Credentials;
+    const CHANGE: SensitiveAction = SensitiveAction::Credentials;
 }
 
 /// What the visitor's team trusts.
 pub(crate) struct Team;
 
 impl About for Team {
-    const CHANGE: Sensitive = Sensitive::Team;
+    const CHANGE: SensitiveAction = SensitiveAction::Team;
 }
 
 /// A form of somebody who has confirmed who they are. Of anybody else it is kept until they have.
 pub(crate) struct Confirmed<A> {
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: SignedInUser,
     pub(crate) fields: Fields,
     about: PhantomData<A>,
 }
@@ -72,7 +75,7 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
             let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
             let fields = if fields.has(RESUME) {
                 let id = fields.text(RESUME).to_owned();
-                let held = portal.confirmations.take_held(&visitor, id).await?;
+                let held = portal.confirmations.take_held_form(&visitor, id).await?;
                 let held = held.filter(|held| held.path == request.path());
                 let held = held.and_then(|held| held.fields).ok_or(Failure::Forged)?;
                 Fields::read(held.as_bytes())
@@ -81,7 +84,7 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
             };
             if !is_confirmed::<A>(portal, &visitor) {
                 let path = request.path().to_owned();
-                portal.confirmations.hold(&visitor, path, Some(fields.written())).await?;
+                portal.confirmations.hold_form(&visitor, path, Some(fields.written())).await?;
                 return Err(Failure::Confirm);
             }
             Ok(Self { visitor, fields, about: PhantomData })
@@ -90,7 +93,7 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
 }
 
 /// Somebody who has confirmed who they are, and sees a page. Anybody else confirms first.
-pub(crate) struct ConfirmedPage<A>(pub(crate) Visitor, PhantomData<A>);
+pub(crate) struct ConfirmedPage<A>(pub(crate) SignedInUser, PhantomData<A>);
 
 impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
     type Error = Failure;
@@ -103,7 +106,7 @@ impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
             may_first::<A>(&visitor)?;
             let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
             if !is_confirmed::<A>(portal, &visitor) {
-                portal.confirmations.hold(&visitor, request.path().to_owned(), None).await?;
+                portal.confirmations.hold_form(&visitor, request.path().to_owned(), None).await?;
                 return Err(Failure::Confirm);
             }
             Ok(Self(visitor, PhantomData))
@@ -112,17 +115,17 @@ impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
 }
 
 /// Who has to set up a second factor first may change what they sign in with, and no more.
-fn may_first<A: About>(visitor: &Visitor) -> Result<(), Failure> {
-    let own = A::CHANGE == Sensitive::Credentials;
+fn may_first<A: About>(visitor: &SignedInUser) -> Result<(), Failure> {
+    let own = A::CHANGE == SensitiveAction::Credentials;
     if own || visitor.duty.is_none() { Ok(()) } else { Err(Failure::Duty) }
 }
 
-fn is_confirmed<A: About>(portal: &Portal, visitor: &Visitor) -> bool {
+fn is_confirmed<A: About>(portal: &Portal, visitor: &SignedInUser) -> bool {
     A::CHANGE.is_confirmed(visitor.authenticated, portal.clock.now())
 }
 
 /// What is confirmed, as the page says it.
-fn purpose(held: Option<&HeldForm>) -> &'static str {
+fn purpose(held: Option<&PendingForm>) -> &'static str {
     let path = held.map_or("", |held| held.path.as_str());
     match path.split('/').nth(2) {
         Some("keys") => "To change API keys",
@@ -134,10 +137,10 @@ fn purpose(held: Option<&HeldForm>) -> &'static str {
 }
 
 /// The form to confirm with. `asked`: that the provider of identities has asked the visitor, sealed.
-async fn form(portal: &Portal, visitor: &Visitor, asked: &str) -> Result<Page, PortalError> {
-    let held = portal.confirmations.held(visitor).await?;
+async fn form(portal: &Portal, visitor: &SignedInUser, asked: &str) -> Result<Page, PortalError> {
+    let held = portal.confirmations.held_form(visitor).await?;
     let (options, challenge) = match portal.passkeys.ask_passkey(visitor).await? {
-        Some(Asked { options, sealed }) => (options, sealed.expose().to_owned()),
+        Some(PasskeyChallenge { options, sealed }) => (options, sealed.expose().to_owned()),
         None => (String::new(), String::new()),
     };
     Ok(Page::of_team("confirm.html", "Confirm it is you", "", visitor)
@@ -158,15 +161,15 @@ async fn show(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpResp
 /// once where they have none.
 pub(crate) async fn asked_there(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     request: &HttpRequest,
     asked: Secret,
 ) -> Result<HttpResponse, Failure> {
     if visitor.has_second_factor() {
         return Ok(form(portal, visitor, asked.expose()).await?.shown());
     }
-    let proof = Proof { first: FirstFactor::Provider(asked), second: None };
-    let fresh = portal.confirmations.confirm(visitor, own(request)?, proof).await?;
+    let proof = ReauthenticationProof { first: FirstFactor::Provider(asked), second: None };
+    let fresh = portal.confirmations.reauthenticate(visitor, own(request)?, proof).await?;
     Ok(remember(see(CONTINUE), &fresh))
 }
 
@@ -187,12 +190,12 @@ async fn confirm(
     };
     let second = if fields.has("answer") {
         let answer = fields.text("answer").to_owned();
-        Some(OtherFactor::Passkey { asked: fields.secret("asked"), answer })
+        Some(SecondFactorProof::Passkey { asked: fields.secret("asked"), answer })
     } else {
-        Some(OtherFactor::Code(fields.text("code").to_owned())).filter(|_| fields.has("code"))
+        Some(SecondFactorProof::Code(fields.text("code").to_owned())).filter(|_| fields.has("code"))
     };
-    let proof = Proof { first, second };
-    match portal.confirmations.confirm(&visitor, own(&request)?, proof).await {
+    let proof = ReauthenticationProof { first, second };
+    match portal.confirmations.reauthenticate(&visitor, own(&request)?, proof).await {
         Ok(fresh) => Ok(remember(see(CONTINUE), &fresh)),
         Err(
             error @ (PortalError::WrongPassword
@@ -214,7 +217,7 @@ async fn go_on(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpRes
     if !is_confirmed::<Credentials>(&portal, &visitor) {
         return Ok(see(HERE));
     }
-    let Some(held) = portal.confirmations.held(&visitor).await? else { return Ok(see(HOME)) };
+    let Some(held) = portal.confirmations.held_form(&visitor).await? else { return Ok(see(HOME)) };
     if held.fields.is_none() {
         return Ok(see(&held.path));
     }

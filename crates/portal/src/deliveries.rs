@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use chrono::{DateTime, NaiveDateTime, Utc};
 use domain::id::DeliveryId;
 use ports::{
-    delivery_log::{DeliveryState, KeptAttempt, KeptDelivery, Span},
+    delivery_log::{DeliveryState, StoredAttempt, StoredDelivery, TimeRange},
     driving::PortalError,
 };
 use serde::Serialize;
@@ -40,8 +40,8 @@ pub(crate) struct Row {
     due: Option<Moment>,
 }
 
-impl From<&KeptDelivery> for Row {
-    fn from(kept: &KeptDelivery) -> Self {
+impl From<&StoredDelivery> for Row {
+    fn from(kept: &StoredDelivery) -> Self {
         Self {
             id: kept.id.to_string(),
             webhook: kept.webhook.to_string(),
@@ -65,9 +65,9 @@ struct Attempt {
     sent: String,
 }
 
-impl From<KeptAttempt> for Attempt {
-    fn from(kept: KeptAttempt) -> Self {
-        let KeptAttempt { number, at, took_ms, status, error, answer, sent } = kept;
+impl From<StoredAttempt> for Attempt {
+    fn from(kept: StoredAttempt) -> Self {
+        let StoredAttempt { number, at, took_ms, status, error, answer, sent } = kept;
         Self { number, at: at.into(), took_ms, status, error, answer, sent }
     }
 }
@@ -103,7 +103,7 @@ async fn all_again(
 ) -> Result<HttpResponse, Failure> {
     let (visitor, fields, id) = (sent.visitor, sent.fields, webhooks::read(&id)?);
     let span = match (form_moment(fields.text("from")), form_moment(fields.text("to"))) {
-        (Some(from), Some(to)) => Ok(Span { from, to }),
+        (Some(from), Some(to)) => Ok(TimeRange { from, to }),
         _ => Err(PortalError::Invalid("enter two moments, such as 2026-01-31T12:00".into())),
     };
     let sent = match span {

@@ -1,8 +1,8 @@
 //! Whose pages may show the team's sessions.
 
 use actix_web::{HttpResponse, web};
-use domain::ancestors::Ancestor;
-use ports::driving::{PortalError, Visitor};
+use domain::frame_ancestors::FrameAncestor;
+use ports::driving::{PortalError, SignedInUser};
 
 use crate::{Portal, failure::Failure, page::Page, sent::Sent, signed::Signed};
 
@@ -14,7 +14,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route(HERE, web::get().to(show)).route(HERE, web::post().to(save));
 }
 
-fn page(visitor: &Visitor, origins: &str) -> Page {
+fn page(visitor: &SignedInUser, origins: &str) -> Page {
     Page::of_team("embedding.html", "Embedding", "embedding", visitor)
         .with("origins", origins)
         .with("done", "")
@@ -28,7 +28,7 @@ async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse,
 
 async fn save(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
     let text: String = sent.fields.text("origins").chars().take(LONGEST).collect();
-    let read: Result<Vec<Ancestor>, _> = text.split_whitespace().map(str::parse).collect();
+    let read: Result<Vec<FrameAncestor>, _> = text.split_whitespace().map(str::parse).collect();
     let saved = match read {
         Ok(origins) => portal.embedding.set_embed_origins(&sent.visitor, origins).await,
         Err(error) => Err(PortalError::Invalid(error.to_string())),

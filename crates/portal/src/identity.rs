@@ -4,8 +4,8 @@
 use actix_web::{HttpRequest, HttpResponse, cookie::time::Duration, web};
 use domain::secret::Secret;
 use ports::{
-    driving::{Arrived, PortalError},
-    identity::Arrival,
+    driving::{PortalError, SignInOutcome},
+    identity::AuthorizationCallback,
 };
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ async fn depart(
     request: HttpRequest,
     next: web::Query<Next>,
 ) -> Result<HttpResponse, Failure> {
-    match portal.identities.depart(inside(&next.next), whence(&request)).await {
+    match portal.identities.begin_sign_in(inside(&next.next), whence(&request)).await {
         Ok((url, kept)) => Ok(hand(see(&url), COOKIE, kept.expose(), AWAY)),
         Err(error) => refused(&portal, &next.next, error),
     }
@@ -73,16 +73,17 @@ async fn arrive(
     if state.len() > LONGEST || code.len() > LONGEST {
         return Err(Failure::Forged);
     }
-    let arrival = Arrival { state, code: Secret::new(code) };
+    let arrival = AuthorizationCallback { state, code: Secret::new(code) };
     let own = visitor(&request).await?.filter(|visitor| visitor.passed);
     let browser = (own.clone(), browsers(&request));
-    let arrived = portal.identities.arrive(kept, arrival, whence(&request), browser).await;
+    let arrived =
+        portal.identities.complete_sign_in(kept, arrival, whence(&request), browser).await;
     let answer = match (arrived, own) {
-        (Ok(Arrived::SignedIn(answer, next)), _) => signed_in(&answer, &next),
-        (Ok(Arrived::Asked(asked)), Some(visitor)) => {
+        (Ok(SignInOutcome::SignedIn(answer, next)), _) => signed_in(&answer, &next),
+        (Ok(SignInOutcome::Asked(asked)), Some(visitor)) => {
             confirm::asked_there(&portal, &visitor, &request, asked).await?
         }
-        (Ok(Arrived::Asked(_)), None) => see("/portal/sign-in"),
+        (Ok(SignInOutcome::Asked(_)), None) => see("/portal/sign-in"),
         (Err(error), None) => refused(&portal, "", error)?,
         (Err(error), Some(_)) => return Err(error.into()),
     };

@@ -4,8 +4,8 @@ use actix_web::{HttpResponse, web};
 use chrono::{TimeDelta, Utc};
 use domain::{api_key::Environment, id::ApiKeyId};
 use ports::{
-    driving::{NewKey, PortalError, Visitor},
-    key_store::KeptKey,
+    driving::{NewKey, PortalError, SignedInUser},
+    key_store::StoredKey,
 };
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(kept: &KeptKey, now: chrono::DateTime<Utc>) -> Self {
+    fn of(kept: &StoredKey, now: chrono::DateTime<Utc>) -> Self {
         let key = &kept.key;
         let state = match (key.revoked_at, key.opens(now)) {
             (Some(_), _) => "revoked",
@@ -58,7 +58,7 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &Visitor) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalError> {
     let now = portal.clock.now();
     let keys = portal.keys.keys(visitor).await?;
     let rows: Vec<_> = keys.iter().map(|kept| Row::of(kept, now)).collect();
@@ -122,7 +122,7 @@ fn read(id: &str) -> Result<ApiKeyId, PortalError> {
 }
 
 /// What is shown this once.
-fn secret(visitor: &Visitor, title: &str, secret: &str) -> HttpResponse {
+fn secret(visitor: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
     Page::of_team("secret.html", title, "keys", visitor)
         .with("secret", secret)
         .with("what", "API key")

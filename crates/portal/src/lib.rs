@@ -34,9 +34,9 @@ use actix_web::{HttpRequest, web};
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, BrandingService, ConfirmationService, EmbeddingService,
-        IdentityService, KeyService, LinkService, PasskeyService, ReceiverService, TeamService,
-        TeamSessionService, TeamWebhookService, TemplateService,
+        AccountService, AuditService, BrandingService, ContactService, EmbeddingService,
+        IdentityService, KeyService, LinkService, PasskeyService, ReauthenticationService,
+        TeamService, TeamSessionService, TeamWebhookService, TemplateService,
     },
 };
 
@@ -50,13 +50,13 @@ pub struct Portal {
     pub team: Arc<dyn TeamService>,
     pub links: Arc<dyn LinkService>,
     pub embedding: Arc<dyn EmbeddingService>,
-    pub receivers: Arc<dyn ReceiverService>,
+    pub receivers: Arc<dyn ContactService>,
     pub templates: Arc<dyn TemplateService>,
     pub branding: Arc<dyn BrandingService>,
     pub audit: Arc<dyn AuditService>,
     pub passkeys: Arc<dyn PasskeyService>,
     pub identities: Arc<dyn IdentityService>,
-    pub confirmations: Arc<dyn ConfirmationService>,
+    pub confirmations: Arc<dyn ReauthenticationService>,
     pub clock: Arc<dyn Clock>,
     /// Scheme, host and port of the deployment's own address.
     pub origin: String,

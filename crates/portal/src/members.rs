@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use domain::{account::Role, id::UserId};
 use ports::{
     account_links::Mailed,
-    driving::{Member, NewMember, PortalError, Visitor},
+    driving::{Member, NewMember, PortalError, SignedInUser},
 };
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(member: Member, visitor: &Visitor) -> Self {
+    fn of(member: Member, visitor: &SignedInUser) -> Self {
         let Member { user, link } = member;
         let (mail, until) = link.unzip();
         Self {
@@ -68,7 +68,7 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &Visitor, email: &str) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser, email: &str) -> Result<Page, PortalError> {
     let members = portal.team.members(visitor).await?.into_iter();
     let rows: Vec<_> = members.map(|member| Row::of(member, visitor)).collect();
     let roles = Role::ALL.into_iter().filter(|role| visitor.role.may_appoint(*role));
@@ -149,7 +149,7 @@ async fn remove(
 /// The list as it is now, or why it is as it was.
 async fn answer(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     email: &str,
     done: Result<(), PortalError>,
 ) -> Result<HttpResponse, Failure> {

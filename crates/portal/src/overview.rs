@@ -1,8 +1,8 @@
 //! What came of the team's sessions lately, in figures and a picture.
 
 use actix_web::{HttpResponse, web};
-use domain::{rate::Limit, session::Status};
-use ports::driving::{Day, FailingNode, Overview, TeamQuotas};
+use domain::{rate::RateLimit, session::Status};
+use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
 use serde::Serialize;
 
 use crate::{Portal, failure::Failure, page::Page, signed::Signed};
@@ -45,8 +45,8 @@ struct Line {
     counts: [usize; KINDS.len()],
 }
 
-impl From<&Day> for Line {
-    fn from(day: &Day) -> Self {
+impl From<&DailyCounts> for Line {
+    fn from(day: &DailyCounts) -> Self {
         let [mut completed, mut part, mut failed, mut left, mut open] = [0; KINDS.len()];
         for (status, count) in &day.counts {
             let kind = match status {
@@ -116,8 +116,8 @@ impl From<TeamQuotas> for Shown {
 }
 
 /// A limit as people read it, such as `60 in a minute`.
-fn rate(limit: Option<Limit>) -> String {
-    let Some(Limit { count, seconds }) = limit else { return "no limit".into() };
+fn rate(limit: Option<RateLimit>) -> String {
+    let Some(RateLimit { count, seconds }) = limit else { return "no limit".into() };
     match seconds {
         1 => format!("{count} a second"),
         60 => format!("{count} a minute"),
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_people_say_them() {
-        let limit = |count, seconds| rate(Some(Limit { count, seconds }));
+        let limit = |count, seconds| rate(Some(RateLimit { count, seconds }));
         assert_eq!(limit(120, 60), "120 a minute");
         assert_eq!(limit(20, 86_400), "20 a day");
         assert_eq!(limit(5, 90), "5 in 90 seconds");

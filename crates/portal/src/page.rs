@@ -12,12 +12,12 @@ use actix_web::{
     },
 };
 use chrono::{DateTime, Utc};
-use domain::account::Right;
+use domain::account::Permission;
 use minijinja::{
     Environment, UndefinedBehavior,
     value::{Serde, Value},
 };
-use ports::driving::{PortalError, Visitor};
+use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 use url::Url;
 
@@ -134,15 +134,15 @@ impl Page {
         template: &'static str,
         title: &str,
         here: &str,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
     ) -> Self {
         let shown = Shown {
             email: &visitor.email,
             role: visitor.role.as_str(),
             team: &visitor.team_name,
-            works: visitor.role.may(Right::Work),
-            governs: visitor.role.may(Right::Govern),
-            operates: visitor.role.may(Right::Operate),
+            works: visitor.role.may(Permission::Work),
+            governs: visitor.role.may(Permission::Govern),
+            operates: visitor.role.may(Permission::Operate),
         };
         Self::new(template, title)
             .with("visitor", shown)

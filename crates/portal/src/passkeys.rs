@@ -4,8 +4,8 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use domain::id::PasskeyId;
 use ports::{
-    driving::{Answered, Asked, PortalError, Visitor},
-    passkeys::KeptPasskey,
+    driving::{PasskeyChallenge, PasskeyRegistered, PortalError, SignedInUser},
+    passkeys::StoredPasskey,
 };
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn of(passkey: &KeptPasskey) -> Self {
+    pub(crate) fn of(passkey: &StoredPasskey) -> Self {
         Self {
             id: passkey.id.to_string(),
             name: passkey.name.clone(),
@@ -49,8 +49,8 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &Visitor, name: &str) -> Result<Page, PortalError> {
-    let Asked { options, sealed } = portal.passkeys.offer_passkey(visitor).await?;
+async fn page(portal: &Portal, visitor: &SignedInUser, name: &str) -> Result<Page, PortalError> {
+    let PasskeyChallenge { options, sealed } = portal.passkeys.offer_passkey(visitor).await?;
     Ok(Page::of_team("passkey.html", "Add a passkey", "account", visitor)
         .with("name", name)
         .with("options", options)
@@ -104,7 +104,7 @@ async fn show(
     let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
     };
-    let answered = Answered {
+    let answered = PasskeyRegistered {
         asked: fields.secret("asked"),
         answer: fields.text("answer").to_owned(),
         browsers: browsers(&request),

@@ -4,7 +4,7 @@
 //! it.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use domain::{account::Purpose, secret::Secret};
+use domain::{account::LinkPurpose, secret::Secret};
 use ports::driving::{MailedLink, PortalError};
 use serde::Deserialize;
 
@@ -62,8 +62,8 @@ async fn show(portal: web::Data<Portal>, link: web::Query<Link>) -> Result<HttpR
 
 fn form(whose: &MailedLink, token: &Secret) -> Page {
     let title = match whose.purpose {
-        Purpose::Invitation => "Welcome",
-        Purpose::Reset => "A new password",
+        LinkPurpose::Invitation => "Welcome",
+        LinkPurpose::Reset => "A new password",
     };
     Page::new("choose.html", title).with("email", &whose.email).with("link", token.expose())
 }

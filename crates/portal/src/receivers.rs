@@ -1,10 +1,10 @@
 //! Whom the team has registered: their contact, and the name that sessions call them by.
 
 use actix_web::{HttpResponse, web};
-use domain::{id::ReceiverId, request::Receiver};
+use domain::{id::ContactId, request::Contact};
 use ports::{
-    driving::{PortalError, Visitor},
-    receiver_store::KeptReceiver,
+    contact_store::StoredContact,
+    driving::{PortalError, SignedInUser},
 };
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    fn of(contact: Receiver) -> Self {
+    fn of(contact: Contact) -> Self {
         Self {
             name: contact.name.unwrap_or_default(),
             email: contact.email.unwrap_or_default(),
@@ -58,8 +58,8 @@ impl Form {
         }
     }
 
-    fn read(&self) -> Result<Receiver, PortalError> {
-        let contact = Receiver::contact(&self.name, &self.email, &self.phone, &self.locale);
+    fn read(&self) -> Result<Contact, PortalError> {
+        let contact = Contact::contact(&self.name, &self.email, &self.phone, &self.locale);
         contact.map_err(|invalid| PortalError::Invalid(invalid.to_string()))
     }
 }
@@ -71,14 +71,14 @@ struct Row {
     since: Moment,
 }
 
-impl From<KeptReceiver> for Row {
-    fn from(kept: KeptReceiver) -> Self {
+impl From<StoredContact> for Row {
+    fn from(kept: StoredContact) -> Self {
         let contact = Form::of(kept.contact);
         Self { id: kept.id.to_string(), contact, since: kept.created_at.into() }
     }
 }
 
-async fn page(portal: &Portal, visitor: &Visitor, form: &Form) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser, form: &Form) -> Result<Page, PortalError> {
     let receivers = portal.receivers.receivers(visitor).await?.into_iter();
     let rows: Vec<_> = receivers.map(Row::from).collect();
     Ok(Page::of_team("receivers.html", "Receivers", "receivers", visitor)
@@ -86,7 +86,7 @@ async fn page(portal: &Portal, visitor: &Visitor, form: &Form) -> Result<Page, P
         .with("form", form))
 }
 
-fn page_of(visitor: &Visitor, id: ReceiverId, form: &Form) -> Page {
+fn page_of(visitor: &SignedInUser, id: ContactId, form: &Form) -> Page {
     Page::of_team("receiver.html", "Receiver", "receivers", visitor)
         .with("id", id.to_string())
         .with("form", form)
@@ -148,6 +148,6 @@ async fn remove(
     Ok(see(HERE))
 }
 
-fn read(id: &str) -> Result<ReceiverId, PortalError> {
+fn read(id: &str) -> Result<ContactId, PortalError> {
     id.parse().map_err(|_| PortalError::NotFound("receiver"))
 }

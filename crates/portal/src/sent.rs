@@ -11,7 +11,7 @@ use actix_web::{
 };
 use domain::secret::Secret;
 use futures_util::TryStreamExt as _;
-use ports::driving::Visitor;
+use ports::driving::SignedInUser;
 use subtle::ConstantTimeEq as _;
 
 use crate::{
@@ -65,13 +65,13 @@ impl Fields {
 
 /// A form of somebody who is signed in.
 pub(crate) struct Sent {
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: SignedInUser,
     pub(crate) fields: Fields,
 }
 
 /// A form of somebody who is signed in, with a file.
 pub(crate) struct SentFile {
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: SignedInUser,
     /// No longer than [`LARGEST`]; what was is cut there.
     pub(crate) content: Vec<u8>,
 }
@@ -170,7 +170,7 @@ async fn parts(mut form: Multipart) -> Result<Vec<(String, Vec<u8>)>, actix_web:
 }
 
 /// Whether a token is that of whoever the page was made for.
-fn fits(told: &[u8], visitor: &Visitor) -> bool {
+fn fits(told: &[u8], visitor: &SignedInUser) -> bool {
     let known = visitor.form_token.expose();
     !known.is_empty() && bool::from(told.ct_eq(known.as_bytes()))
 }

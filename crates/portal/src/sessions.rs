@@ -12,8 +12,8 @@ use domain::{
     workflow::AttestMode,
 };
 use ports::{
-    driving::{PortalError, Recording, TeamSession, WholeSession},
-    session_store::Entry,
+    driving::{PortalError, RecordingStatus, SessionDetails, TeamSession},
+    session_store::TimelineEntry,
 };
 use serde::{Deserialize, Serialize};
 
@@ -161,8 +161,8 @@ struct Line {
     detail: Option<String>,
 }
 
-impl From<Entry> for Line {
-    fn from(entry: Entry) -> Self {
+impl From<TimelineEntry> for Line {
+    fn from(entry: TimelineEntry) -> Self {
         Self {
             at: entry.at.into(),
             event: entry.event,
@@ -182,14 +182,14 @@ struct Film {
     why: Option<String>,
 }
 
-impl From<Recording> for Film {
-    fn from(recording: Recording) -> Self {
+impl From<RecordingStatus> for Film {
+    fn from(recording: RecordingStatus) -> Self {
         let of = |state, coming| Self { state, coming, link: None, why: None };
         match recording {
-            Recording::Pending => of("waiting to be made", true),
-            Recording::InProgress => of("being made", true),
-            Recording::Completed(link) => Self { link: Some(link), ..of("ready", false) },
-            Recording::Failed(why) => Self { why: Some(why), ..of("not there", false) },
+            RecordingStatus::Pending => of("waiting to be made", true),
+            RecordingStatus::InProgress => of("being made", true),
+            RecordingStatus::Completed(link) => Self { link: Some(link), ..of("ready", false) },
+            RecordingStatus::Failed(why) => Self { why: Some(why), ..of("not there", false) },
         }
     }
 }
@@ -203,7 +203,7 @@ async fn show(
     let whole = portal.sessions.team_session(&signed.0, id).await?;
     let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
     let told: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
-    let WholeSession { session, platform, key, timeline, recording } = whole;
+    let SessionDetails { session, platform, key, timeline, recording } = whole;
     let attestation = session.state.outcome().and_then(Outcome::attestation);
     let face = Face {
         id: session.id.to_string(),
@@ -212,9 +212,9 @@ async fn show(
         over: session.state.is_closed(),
         platform,
         key,
-        reference: session.order.external_reference.clone(),
-        receiver: session.order.receiver_id.map(|id| id.to_string()),
-        country: session.order.location.country.clone(),
+        reference: session.terms.external_reference.clone(),
+        receiver: session.terms.receiver_id.map(|id| id.to_string()),
+        country: session.terms.location.country.clone(),
         created: session.created_at.into(),
         expires: session.expires_at.into(),
         closed: session.closed_at.map(Moment::from),
@@ -224,7 +224,7 @@ async fn show(
     let lines: Vec<_> = timeline.into_iter().map(Line::from).collect();
     let page = Page::of_team("session.html", "Session", "sessions", &signed.0);
     let page = match &recording {
-        Some(Recording::Completed(link)) => page.with_film(link),
+        Some(RecordingStatus::Completed(link)) => page.with_film(link),
         _ => page,
     };
     let film = recording.map(Film::from);

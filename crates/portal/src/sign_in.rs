@@ -5,7 +5,7 @@ use actix_web::{
     http::header::{HeaderName, HeaderValue},
     web,
 };
-use ports::driving::{Asked, Attempt, PortalError, SignedIn, Visitor};
+use ports::driving::{PasskeyChallenge, PortalError, SignInAttempt, SignedIn, SignedInUser};
 use serde::Deserialize;
 
 use crate::{
@@ -62,7 +62,7 @@ async fn sign_in(
 ) -> Result<HttpResponse, Failure> {
     let fields = sent.0;
     let (email, next) = (fields.text("email"), fields.text("next"));
-    let attempt = Attempt {
+    let attempt = SignInAttempt {
         email: email.chars().take(300).collect(),
         password: fields.secret("password"),
         from: whence(&request),
@@ -109,7 +109,7 @@ async fn code_page(
 
 pub(crate) async fn code_form(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     next: &str,
 ) -> Result<Page, PortalError> {
     let asked = portal.passkeys.ask_passkey(visitor).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn code_form(
         .with("next", inside(next))
         .with("has_codes", visitor.has_codes);
     Ok(match asked {
-        Some(Asked { options, sealed }) => {
+        Some(PasskeyChallenge { options, sealed }) => {
             page.with("options", options).with("asked", sealed.expose())
         }
         None => page.with("options", "").with("asked", ""),
@@ -134,7 +134,7 @@ async fn show_code(
         return Ok(see("/portal/sign-in"));
     };
     let (code, next) = (fields.text("code"), fields.text("next"));
-    let shown = portal.accounts.show_code(&token, code, whence(&request), browsers(&request));
+    let shown = portal.accounts.verify_totp(&token, code, whence(&request), browsers(&request));
     match shown.await {
         Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {

@@ -11,8 +11,8 @@ use actix_web::{
 };
 use domain::secret::Secret;
 use ports::{
-    account_store::Whence,
-    driving::{SignedIn, Visitor},
+    account_store::RequestOrigin,
+    driving::{SignedIn, SignedInUser},
 };
 
 use crate::{Address, Portal, failure::Failure, sign_in::HOME};
@@ -34,7 +34,7 @@ const LONGEST_AGENT: usize = 200;
 pub(crate) struct Finder(pub(crate) Address);
 
 /// Somebody who is signed in.
-pub(crate) struct Signed(pub(crate) Visitor);
+pub(crate) struct Signed(pub(crate) SignedInUser);
 
 impl FromRequest for Signed {
     type Error = Failure;
@@ -50,7 +50,7 @@ impl FromRequest for Signed {
 }
 
 /// Somebody who is signed in, whatever they have to do first.
-pub(crate) struct SignedFirst(pub(crate) Visitor);
+pub(crate) struct SignedFirst(pub(crate) SignedInUser);
 
 impl FromRequest for SignedFirst {
     type Error = Failure;
@@ -62,7 +62,7 @@ impl FromRequest for SignedFirst {
     }
 }
 
-async fn anybody_signed_in(request: &HttpRequest) -> Result<Visitor, Failure> {
+async fn anybody_signed_in(request: &HttpRequest) -> Result<SignedInUser, Failure> {
     let back = request.uri().path_and_query().map(ToString::to_string);
     let back = back.filter(|_| request.method().is_safe());
     let back = back.unwrap_or_else(|| HOME.to_owned());
@@ -71,10 +71,10 @@ async fn anybody_signed_in(request: &HttpRequest) -> Result<Visitor, Failure> {
 }
 
 /// Who a request's cookie stands for, whether they have shown their code or not.
-pub(crate) async fn visitor(request: &HttpRequest) -> Result<Option<Visitor>, Failure> {
+pub(crate) async fn visitor(request: &HttpRequest) -> Result<Option<SignedInUser>, Failure> {
     let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
     match token(request) {
-        Some(token) => Ok(portal.accounts.visitor(&token, whence(request)).await?),
+        Some(token) => Ok(portal.accounts.signed_in_user(&token, whence(request)).await?),
         None => Ok(None),
     }
 }
@@ -90,12 +90,15 @@ pub(crate) fn cookie(request: &HttpRequest, name: &str, longest: usize) -> Optio
     (value.len() <= longest).then(|| Secret::new(value.to_owned()))
 }
 
-pub(crate) fn whence(request: &HttpRequest) -> Whence {
+pub(crate) fn whence(request: &HttpRequest) -> RequestOrigin {
     let finder = request.app_data::<web::Data<Finder>>();
     let unknown = std::net::IpAddr::from([0, 0, 0, 0]);
     let address = finder.map_or(unknown, |finder| (finder.0)(request));
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    Whence { address, agent: agent.unwrap_or_default().chars().take(LONGEST_AGENT).collect() }
+    RequestOrigin {
+        address,
+        agent: agent.unwrap_or_default().chars().take(LONGEST_AGENT).collect(),
+    }
 }
 
 /// What the browser was handed when somebody signed in there before; empty: nothing.

@@ -8,11 +8,11 @@ use actix_web::{
 use domain::{
     id::TemplateId,
     language::Language,
-    template::{Draft, LONGEST_BODY, Step},
+    template::{Draft, MAX_BODY_CHARS, ReviewStep},
 };
 use ports::{
-    driving::{PortalError, Visitor},
-    template_store::{KeptTemplate, Revision},
+    driving::{PortalError, SignedInUser},
+    template_store::{StoredTemplate, TemplateRevision},
 };
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ impl Form {
 
     fn sent(fields: &Fields) -> Self {
         // One more than may be, so that it is refused and not cut.
-        let text = |name: &str| fields.text(name).chars().take(LONGEST_BODY * 2).collect();
+        let text = |name: &str| fields.text(name).chars().take(MAX_BODY_CHARS * 2).collect();
         Self {
             name: text("name"),
             language: text("language"),
@@ -105,7 +105,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(kept: KeptTemplate, team: String) -> Self {
+    fn of(kept: StoredTemplate, team: String) -> Self {
         Self {
             id: kept.id.0,
             name: kept.draft.name,
@@ -123,7 +123,11 @@ fn languages() -> [&'static str; 10] {
     Language::ALL.map(Language::tag)
 }
 
-async fn list_page(portal: &Portal, visitor: &Visitor, form: &Form) -> Result<Page, PortalError> {
+async fn list_page(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    form: &Form,
+) -> Result<Page, PortalError> {
     let templates = portal.templates.templates(visitor).await?.into_iter();
     let rows: Vec<_> = templates.map(|kept| Row::of(kept, String::new())).collect();
     Ok(Page::of_team("templates.html", "E-mail templates", "templates", visitor)
@@ -154,8 +158,8 @@ async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fail
 /// A page about one of them, with what it is or what was entered.
 async fn one_page(
     portal: &Portal,
-    visitor: &Visitor,
-    kept: KeptTemplate,
+    visitor: &SignedInUser,
+    kept: StoredTemplate,
     form: Option<&Form>,
 ) -> Result<Page, PortalError> {
     let mine = kept.team == visitor.team;
@@ -164,10 +168,10 @@ async fn one_page(
         Ok(written) => (written.text, written.subject, vec![]),
         Err(flaws) => (String::new(), String::new(), flaws),
     };
-    let operates = visitor.role.may(domain::account::Right::Operate);
+    let operates = visitor.role.may(domain::account::Permission::Operate);
     let page = Page::of_team("template.html", "E-mail template", "templates", visitor)
         .with("mine", mine)
-        .with("decides", operates && kept.status == Step::Submit.to())
+        .with("decides", operates && kept.status == ReviewStep::Submit.to())
         .with("open", mine && kept.status.is_open())
         .with("reason", &kept.reason)
         .with("revision", kept.revision.0)
@@ -210,7 +214,7 @@ async fn write(
 /// The same page with what was wrong, where that can be mended there.
 async fn refused(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     id: TemplateId,
     error: PortalError,
     form: Option<&Form>,
@@ -245,14 +249,16 @@ async fn step(
     sent: Sent,
 ) -> Result<HttpResponse, Failure> {
     let (id, step) = path.into_inner();
-    let all = [Step::Submit, Step::Withdraw, Step::Approve, Step::Reject];
+    let all = [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject];
     let step = all.into_iter().find(|known| known.as_str() == step).ok_or(Failure::NotThere)?;
     let id = read(&id)?;
-    let revision = Revision(sent.fields.text("revision").parse().unwrap_or_default());
+    let revision = TemplateRevision(sent.fields.text("revision").parse().unwrap_or_default());
     let reason = sent.fields.text("reason").to_owned();
     let done = portal.templates.step_template(&sent.visitor, (id, revision), step, reason).await;
     match done {
-        Ok(()) if matches!(step, Step::Approve | Step::Reject) => Ok(see("/portal/approvals")),
+        Ok(()) if matches!(step, ReviewStep::Approve | ReviewStep::Reject) => {
+            Ok(see("/portal/approvals"))
+        }
         Ok(()) => Ok(see(&format!("{HERE}/{id}"))),
         Err(error) => refused(&portal, &sent.visitor, id, error, None).await,
     }

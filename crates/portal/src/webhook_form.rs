@@ -4,12 +4,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use domain::{
     id::ApiKeyId,
-    webhook::{Header, Webhook},
+    webhook::{Webhook, WebhookHeader},
 };
 use ports::{
-    driving::{NewWebhook, PortalError, Visitor},
-    key_store::KeptKey,
-    webhook_store::{HeaderChange, KeptWebhook, WebhookChange},
+    driving::{NewWebhook, PortalError, SignedInUser},
+    key_store::StoredKey,
+    webhook_store::{HeaderChange, StoredWebhook, WebhookChange},
 };
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ struct Choice {
 
 impl Entered {
     /// An empty form.
-    pub(crate) fn none(keys: &[KeptKey]) -> Self {
+    pub(crate) fn none(keys: &[StoredKey]) -> Self {
         Self {
             url: String::new(),
             header: String::new(),
@@ -53,7 +53,7 @@ impl Entered {
     }
 
     /// A webhook as it is.
-    pub(crate) fn of(kept: &KeptWebhook, keys: &[KeptKey]) -> Self {
+    pub(crate) fn of(kept: &StoredWebhook, keys: &[StoredKey]) -> Self {
         let webhook = &kept.webhook;
         Self {
             url: webhook.url.clone(),
@@ -66,7 +66,7 @@ impl Entered {
     }
 
     /// What was sent.
-    pub(crate) fn again(fields: &Fields, keys: &[KeptKey]) -> Self {
+    pub(crate) fn again(fields: &Fields, keys: &[StoredKey]) -> Self {
         let text = |name| fields.text(name).chars().take(2100).collect::<String>();
         Self {
             url: text("url"),
@@ -79,7 +79,7 @@ impl Entered {
     }
 }
 
-fn choices(keys: &[KeptKey], chosen: &BTreeSet<ApiKeyId>) -> Vec<Choice> {
+fn choices(keys: &[StoredKey], chosen: &BTreeSet<ApiKeyId>) -> Vec<Choice> {
     let usable =
         keys.iter().filter(|kept| kept.key.revoked_at.is_none() || chosen.contains(&kept.key.id));
     let choice = usable.map(|kept| Choice {
@@ -96,7 +96,7 @@ fn chosen(fields: &Fields) -> BTreeSet<ApiKeyId> {
 }
 
 /// A webhook to be made.
-pub(crate) fn order(visitor: &Visitor, fields: &Fields) -> Result<NewWebhook, PortalError> {
+pub(crate) fn order(visitor: &SignedInUser, fields: &Fields) -> Result<NewWebhook, PortalError> {
     let header = match change_of_header(fields, "")? {
         HeaderChange::Set(header) => Some(header),
         HeaderChange::Keep | HeaderChange::Drop => None,
@@ -113,7 +113,7 @@ pub(crate) fn order(visitor: &Visitor, fields: &Fields) -> Result<NewWebhook, Po
 }
 
 /// What a webhook is to be from now on.
-pub(crate) fn change(kept: &KeptWebhook, fields: &Fields) -> Result<WebhookChange, PortalError> {
+pub(crate) fn change(kept: &StoredWebhook, fields: &Fields) -> Result<WebhookChange, PortalError> {
     let own = kept.webhook.header.as_ref().map_or("", |header| &header.name);
     Ok(WebhookChange {
         url: fields.text("url").trim().to_owned(),
@@ -128,7 +128,7 @@ fn change_of_header(fields: &Fields, own: &str) -> Result<HeaderChange, PortalEr
     let (name, value) = (fields.text("header-name").trim(), fields.secret("header-value"));
     match (name.is_empty(), value.expose().is_empty()) {
         (true, true) => Ok(HeaderChange::Drop),
-        (false, false) => Ok(HeaderChange::Set(Header { name: name.to_owned(), value })),
+        (false, false) => Ok(HeaderChange::Set(WebhookHeader { name: name.to_owned(), value })),
         (false, true) if name.eq_ignore_ascii_case(own) => Ok(HeaderChange::Keep),
         (false, true) => Err(invalid("enter the header's value")),
         (true, false) => Err(invalid("enter the header's name")),

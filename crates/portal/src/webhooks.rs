@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use domain::id::WebhookId;
 use ports::{
     delivery_log::DeliveryState,
-    driving::{PortalError, Visitor},
-    webhook_store::KeptWebhook,
+    driving::{PortalError, SignedInUser},
+    webhook_store::StoredWebhook,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(kept: &KeptWebhook, now: DateTime<Utc>) -> Self {
+    fn of(kept: &StoredWebhook, now: DateTime<Utc>) -> Self {
         let (webhook, health) = (&kept.webhook, &kept.health);
         let state = match (webhook.active, health.failing(now)) {
             (false, _) => "off",
@@ -83,7 +83,7 @@ impl Row {
 
 async fn all(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     fields: Option<&crate::sent::Fields>,
 ) -> Result<Page, PortalError> {
     let now = portal.clock.now();
@@ -130,7 +130,7 @@ const STATES: [DeliveryState; 3] =
 
 async fn one(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     id: WebhookId,
     state: Option<DeliveryState>,
 ) -> Result<Page, PortalError> {
@@ -163,7 +163,7 @@ async fn show(
 /// The page of a webhook, to say on what was done.
 pub(crate) async fn page(
     portal: &Portal,
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     id: WebhookId,
 ) -> Result<Page, PortalError> {
     one(portal, visitor, id, None).await
@@ -246,7 +246,7 @@ pub(crate) fn read(id: &str) -> Result<WebhookId, PortalError> {
 
 /// A secret that is shown this once.
 fn shown_once(
-    visitor: &Visitor,
+    visitor: &SignedInUser,
     title: &str,
     secret: &str,
     id: WebhookId,

@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    account::{Email, Purpose},
+    account::{Email, LinkPurpose},
     id::{AccountLinkId, TeamId, UserId},
 };
 
 use crate::{
     StoreError,
-    account_store::{KeptUser, PasswordHash},
-    notifier::NotificationVerdict,
+    account_store::{PasswordHash, StoredUser},
+    notifier::NotificationOutcome,
 };
 
 /// Keeps links, one of each person at a time.
@@ -18,14 +18,14 @@ use crate::{
 pub trait AccountLinkStore: Send + Sync {
     /// Owes somebody a mail with a link, which is due at once; a link that they had before opens
     /// nothing any more.
-    async fn owe_link(&self, link: &AccountLink) -> Result<(), StoreError>;
+    async fn enqueue_link(&self, link: &AccountLink) -> Result<(), StoreError>;
 
     /// A link that has not run out, and whose it is.
     async fn link(
         &self,
         id: AccountLinkId,
         now: DateTime<Utc>,
-    ) -> Result<Option<(AccountLink, KeptUser)>, StoreError>;
+    ) -> Result<Option<(AccountLink, StoredUser)>, StoreError>;
 
     /// Sets the password of whoever has this link, ends all of their sign-ins, and forgets their
     /// browsers and the link. `false`: it ran out, or was used. Of two at once one succeeds.
@@ -53,11 +53,11 @@ pub trait AccountLinkStore: Send + Sync {
     async fn settle_mail(
         &self,
         claim: &MailClaim,
-        verdict: NotificationVerdict,
+        verdict: NotificationOutcome,
     ) -> Result<bool, StoreError>;
 
     /// Forgets what ran out before `now`. Answers how many.
-    async fn forget_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_expired_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
 /// What somebody may choose a password with.
@@ -65,7 +65,7 @@ pub trait AccountLinkStore: Send + Sync {
 pub struct AccountLink {
     pub id: AccountLinkId,
     pub user: UserId,
-    pub purpose: Purpose,
+    pub purpose: LinkPurpose,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
 }

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    account::{Email, INITIAL_PASSWORD_LASTS, Role},
+    account::{Email, INITIAL_PASSWORD_TTL, Role},
     id::{SignInId, TeamId, UserId},
     secret::Secret,
 };
 
-use crate::{Resealed, StoreError};
+use crate::{Reencrypted, StoreError};
 
 /// Keeps people, each in one team.
 #[async_trait]
@@ -23,12 +23,12 @@ pub trait UserStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError>;
+    async fn user_by_email(&self, email: &Email) -> Result<Option<StoredUser>, StoreError>;
 
-    async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError>;
+    async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError>;
 
     /// Whom a provider of identities knows by a name.
-    async fn user_by_subject(&self, subject: &str) -> Result<Option<KeptUser>, StoreError>;
+    async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError>;
 
     /// Says whom a provider knows somebody as, in the place of what was said `before`. `false`, and
     /// nothing is changed: that was another, or the name is another person's. Of two at once one
@@ -47,10 +47,15 @@ pub trait UserStore: Send + Sync {
     /// void from then on.
     async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError>;
 
-    async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError>;
+    async fn set_role(
+        &self,
+        team: TeamId,
+        id: UserId,
+        role: Role,
+    ) -> Result<MembershipChange, StoreError>;
 
     /// Takes somebody out, with all that they are signed in with.
-    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError>;
+    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<MembershipChange, StoreError>;
 
     /// Says whether all of a team's people have to have a second factor.
     async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError>;
@@ -74,11 +79,11 @@ pub trait UserStore: Send + Sync {
     async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError>;
 
     /// Seals secrets anew that another key than today's closed, a few at a time.
-    async fn reseal_users(
+    async fn reencrypt_users(
         &self,
         after: Option<UserId>,
         limit: u16,
-    ) -> Result<Resealed<UserId>, StoreError>;
+    ) -> Result<Reencrypted<UserId>, StoreError>;
 }
 
 /// Keeps who is signed in.
@@ -93,11 +98,11 @@ pub trait SignInStore: Send + Sync {
         token: &CodeHash,
         idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError>;
+    ) -> Result<Option<(SignIn, StoredUser, TeamMembership)>, StoreError>;
 
     /// Says that the second factor was shown, and gives the sign-in another token. `false`: it
     /// had another token, or none, by then.
-    async fn pass_sign_in(
+    async fn mark_second_factor_verified(
         &self,
         old: &CodeHash,
         new: &CodeHash,
@@ -142,13 +147,13 @@ pub trait SignInStore: Send + Sync {
     ) -> Result<usize, StoreError>;
 
     /// Forgets what ran out before `now`. Answers how many.
-    async fn forget_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
 /// What came of changing who somebody is in a team. Two at once MUST NOT leave a team without
 /// anybody who governs it and has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum MembershipChange {
     Done,
     /// There is nobody of that name in the team.
     Nobody,
@@ -158,7 +163,7 @@ pub enum Change {
 
 /// The team that somebody who is signed in is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct TeamMembership {
     pub name: String,
     /// Whether all of its people have to have a second factor.
     pub needs_second_factor: bool,
@@ -180,7 +185,7 @@ pub struct User {
 
 /// A person and what they sign in with.
 #[derive(Clone)]
-pub struct KeptUser {
+pub struct StoredUser {
     pub user: User,
     /// None: they have not chosen one yet.
     pub password: Option<PasswordHash>,
@@ -194,10 +199,10 @@ pub struct KeptUser {
     pub recovery_codes_left: usize,
 }
 
-impl KeptUser {
+impl StoredUser {
     /// Whether their password was made for them too long ago to open anything.
     #[must_use]
-    pub fn password_ran_out(&self, now: DateTime<Utc>) -> bool {
+    pub fn has_expired_password(&self, now: DateTime<Utc>) -> bool {
         self.password_until.is_some_and(|until| until <= now)
     }
 }
@@ -224,7 +229,7 @@ impl NewPassword {
     /// One that was made for the person now.
     #[must_use]
     pub fn made(hash: PasswordHash, now: DateTime<Utc>) -> Self {
-        Self { hash, until: Some(now + INITIAL_PASSWORD_LASTS) }
+        Self { hash, until: Some(now + INITIAL_PASSWORD_TTL) }
     }
 }
 
@@ -258,12 +263,12 @@ pub struct SignIn {
     pub created_at: DateTime<Utc>,
     pub seen_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
-    pub from: Whence,
+    pub from: RequestOrigin,
 }
 
 /// Where a request to the portal comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whence {
+pub struct RequestOrigin {
     pub address: IpAddr,
     /// What the browser says that it is, cut.
     pub agent: String,

@@ -18,19 +18,19 @@ pub trait AttemptLimiter: Send + Sync {
     /// It comes too soon, and is not counted; the moment from which on the next one may be made.
     async fn attempt(
         &self,
-        target: Target,
+        target: AttemptTarget,
         delays: Delays,
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>>;
 
     /// Takes back an attempt that was counted and turned out to be right, or was not made.
-    async fn forgive(&self, target: Target, now: DateTime<Utc>);
+    async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>);
 }
 
 /// What attempts are counted against. An account is the first half of the SHA-256 hash of its
 /// address, whether anybody has it or not; an IPv6 address stands for its /64 network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum AttemptTarget {
     /// Any account, from a network.
     Network(IpAddr),
     /// An account, from a network.

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, error::Error};
 
 use domain::id::{SessionId, TeamId};
 
-use crate::attestor::Package;
+use crate::attestor::AttestationPackage;
 
 /// Reads attestations in the format that the attestor issues.
 pub trait AttestationReader: Send + Sync {
     /// Returns the attested value of each field, as JSON text.
-    fn claims(&self, package: &Package) -> Result<BTreeMap<String, String>, ReadError>;
+    fn claims(&self, package: &AttestationPackage) -> Result<BTreeMap<String, String>, ReadError>;
 
     /// Returns whether two JSON texts are the same string, number, boolean or null. Numbers are
     /// compared digit by digit, since account numbers exceed the precision of a double.
@@ -20,7 +20,7 @@ pub trait AttestationReader: Send + Sync {
         &self,
         session: SessionId,
         team: TeamId,
-        package: Package,
+        package: AttestationPackage,
     ) -> Result<Vec<u8>, ReadError>;
 }
 

@@ -5,14 +5,14 @@ use domain::{
     fairness::Tenant,
     id::{ApiKeyId, SessionId},
     secret::Secret,
-    session::{Certifying, ExtractedData, ProofHash},
+    session::{AttestationStep, ExtractedData, ProofHash},
     workflow::{Attest, AttestMode},
 };
 
-use crate::{Resealed, StoreError};
+use crate::{Reencrypted, StoreError};
 
 /// What is to be attested, and what it takes.
-pub struct AttestOrder {
+pub struct AttestationOrder {
     pub session: SessionId,
     /// The team for whose key the session was created. The witness sees a salted hash of it.
     pub tenant: Tenant,
@@ -32,12 +32,12 @@ pub struct Attested {
     pub proof: ProofHash,
     /// By field of the plan, as the platform's server said it.
     pub values: ExtractedData,
-    pub package: Package,
+    pub package: AttestationPackage,
 }
 
 /// What is kept of an attestation; who has it can show it to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Package {
+pub struct AttestationPackage {
     pub mode: AttestMode,
     /// Makes the session's name in the attestation of the session's identifier.
     pub salt: [u8; 32],
@@ -60,7 +60,7 @@ pub struct Issuer {
 }
 
 /// Who is told how far an attestation is.
-pub type Reached<'a> = &'a (dyn Fn(Certifying) + Send + Sync);
+pub type OnProgress<'a> = &'a (dyn Fn(AttestationStep) + Send + Sync);
 
 /// Why there is no attestation.
 #[derive(Debug, thiserror::Error)]
@@ -118,8 +118,8 @@ pub trait Attestor: Send + Sync {
     /// seconds, and bounded ones.
     async fn attest(
         &self,
-        order: AttestOrder,
-        reached: Reached<'_>,
+        order: AttestationOrder,
+        reached: OnProgress<'_>,
     ) -> Result<Attested, AttestError>;
 }
 
@@ -132,26 +132,26 @@ pub trait AttestationStore: Send + Sync {
         &self,
         session: SessionId,
         proof: &ProofHash,
-        package: &Package,
+        package: &AttestationPackage,
     ) -> Result<bool, StoreError>;
 
     async fn attestation(
         &self,
         session: SessionId,
-    ) -> Result<Option<(ProofHash, Package)>, StoreError>;
+    ) -> Result<Option<(ProofHash, AttestationPackage)>, StoreError>;
 
     /// Encrypts with the newest key what others closed, of so many attestations after this one in
     /// the order of their sessions.
-    async fn reseal_attestations(
+    async fn reencrypt_attestations(
         &self,
         after: Option<SessionId>,
         limit: u16,
-    ) -> Result<Resealed<SessionId>, StoreError>;
+    ) -> Result<Reencrypted<SessionId>, StoreError>;
 
     /// The session of this key's whose attestation has this hash, and what belongs to it.
     async fn attested(
         &self,
         owner: ApiKeyId,
         proof: &ProofHash,
-    ) -> Result<Option<(SessionId, Package)>, StoreError>;
+    ) -> Result<Option<(SessionId, AttestationPackage)>, StoreError>;
 }

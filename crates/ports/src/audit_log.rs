@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    audit::{AuditEntry, Deed},
+    audit::{AuditEntry, AuditEvent},
     id::TeamId,
 };
 
@@ -13,7 +13,7 @@ use crate::StoreError;
 #[async_trait]
 pub trait AuditLog: Send + Sync {
     /// Adds an entry. Two at once MUST get two numbers, and the later one the hash of the earlier.
-    async fn note(&self, team: TeamId, deed: &Deed) -> Result<(), StoreError>;
+    async fn note(&self, team: TeamId, deed: &AuditEvent) -> Result<(), StoreError>;
 
     /// Up to `limit` entries before a number, the newest first.
     async fn entries(

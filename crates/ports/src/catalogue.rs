@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned, workflow::Definition,
+    api_key::Environment, id::PlatformId, platform::Platform, session::DefinitionVersion,
+    workflow::Definition,
 };
 
 use crate::StoreError;
@@ -11,7 +12,7 @@ use crate::StoreError;
 /// Which state the platforms are in: another one after each change to any of them, whichever
 /// process makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Revision(pub i64);
+pub struct CatalogueRevision(pub i64);
 
 #[async_trait]
 pub trait Catalogue: Send + Sync {
@@ -21,7 +22,10 @@ pub trait Catalogue: Send + Sync {
     async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError>;
 
     /// The newest definition of a platform.
-    async fn definition(&self, id: PlatformId) -> Result<Option<(Pinned, Definition)>, StoreError>;
+    async fn definition(
+        &self,
+        id: PlatformId,
+    ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError>;
 
     /// Publishes a checked definition and makes it the newest of its platform, which comes into
     /// being with its first. Publishing the same once more changes nothing.
@@ -29,7 +33,7 @@ pub trait Catalogue: Send + Sync {
         &self,
         definition: &Definition,
         now: DateTime<Utc>,
-    ) -> Result<(PlatformId, Pinned), PublishError>;
+    ) -> Result<(PlatformId, DefinitionVersion), PublishError>;
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -14,41 +14,41 @@ pub trait Clock: Send + Sync {
 }
 
 /// Makes what must not be foreseen.
-pub trait Chance: Send + Sync {
+pub trait RandomSource: Send + Sync {
     /// A fresh identifier, ordered by time.
-    fn id(&self) -> u128;
+    fn new_id(&self) -> u128;
 
     /// Any number, each as likely as the other; for jitter.
-    fn number(&self) -> u16;
+    fn random_u16(&self) -> u16;
 
     /// 256 random bits.
-    fn bits(&self) -> [u8; 32];
+    fn random_bytes(&self) -> [u8; 32];
 }
 
 /// Makes and reads the tokens of embed pages, passes for onlookers, and the links of people of the
 /// portal.
-pub trait Tokens: Send + Sync {
+pub trait TokenIssuer: Send + Sync {
     /// The token that opens this session's page; the same each time.
-    fn of(&self, session: SessionId) -> Secret;
+    fn embed_token(&self, session: SessionId) -> Secret;
 
     /// Whether this is that token. Takes as long whatever the answer.
-    fn fits(&self, session: SessionId, token: &str) -> bool;
+    fn verify_embed_token(&self, session: SessionId, token: &str) -> bool;
 
     /// A pass to watch this session that runs out at that second.
-    fn pass(&self, session: SessionId, until: DateTime<Utc>) -> Secret;
+    fn stream_token(&self, session: SessionId, until: DateTime<Utc>) -> Secret;
 
     /// Whether this is a pass for this session that has not run out. Takes as long whatever the
     /// answer, for passes of one length.
-    fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool;
+    fn verify_stream_token(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool;
 
     /// The keyed hash of a device's secret or of a code, within one session; the same each time.
-    fn hash_for(&self, session: SessionId, secret: &str) -> SecretHash;
+    fn hash_secret(&self, session: SessionId, secret: &str) -> SecretHash;
 
     /// What somebody chooses a password with; the same each time.
-    fn link(&self, id: AccountLinkId) -> Secret;
+    fn account_link_token(&self, id: AccountLinkId) -> Secret;
 
     /// Which link this is; none: it is no link of ours.
-    fn link_of(&self, token: &str) -> Option<AccountLinkId>;
+    fn verify_account_link_token(&self, token: &str) -> Option<AccountLinkId>;
 
     /// Where a mail of this team's to this address goes.
     fn mailbox(&self, team: TeamId, address: &str) -> Mailbox;
@@ -58,5 +58,5 @@ pub trait Tokens: Send + Sync {
     fn mailbox_token(&self, mailbox: &Mailbox) -> Secret;
 
     /// Which mailbox this is for; none: it is no token of ours.
-    fn mailbox_of(&self, token: &str) -> Option<Mailbox>;
+    fn verify_mailbox_token(&self, token: &str) -> Option<Mailbox>;
 }

@@ -8,11 +8,11 @@ use crate::{StoreError, account_store::PasswordHash};
 
 /// Hashes passwords, slowly on purpose and few at once.
 #[async_trait]
-pub trait Passwords: Send + Sync {
+pub trait PasswordHasher: Send + Sync {
     async fn hash(&self, password: Secret) -> Result<PasswordHash, StoreError>;
 
     /// Whether a password has this hash. Without one the answer is `false`, and takes as long.
-    async fn fits(&self, password: Secret, hash: Option<PasswordHash>) -> bool;
+    async fn verify(&self, password: Secret, hash: Option<PasswordHash>) -> bool;
 
     /// Whether a password is on a list of frequent and breached ones, in whatever case it is written.
     fn is_frequent(&self, password: &Secret) -> bool;
@@ -22,7 +22,7 @@ pub trait Passwords: Send + Sync {
 }
 
 /// One-time codes of time (RFC 6238): six digits, each for 30 s.
-pub trait OneTimeCodes: Send + Sync {
+pub trait TotpVerifier: Send + Sync {
     /// A secret of 160 bits, in base32.
     fn secret(&self, bits: [u8; 20]) -> Secret;
 

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{DeliveryId, SessionId, WebhookId},
-    webhook::{Verdict, Webhook},
+    webhook::{DeliveryDecision, Webhook},
 };
 
-use crate::{StoreError, webhook_sender::Call};
+use crate::{StoreError, webhook_sender::WebhookRequest};
 
 /// Added to a webhook's own timeout, this is how long a claim lasts: a receiver that takes all of
 /// its time is not called twice.
@@ -23,14 +23,18 @@ pub trait DeliveryQueue: Send + Sync {
     /// another one is owed. Nothing is leased of webhooks that are inactive or in a pause; of one
     /// that is being tried out, one delivery, where the claimer has none of it. A claim lasts for the webhook's timeout and
     /// [`CLAIM_MARGIN`], then it is handed out again.
-    async fn claim_deliveries(&self, ask: &Ask) -> Result<Claimed, StoreError>;
+    async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError>;
 
     /// Writes attempts down and ends their claims. Answers for each whether it was still held;
     /// nothing is written of those that were not.
-    async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError>;
+    async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError>;
 
     /// Keeps count of how receivers answered. A success ends what failures began.
-    async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError>;
+    async fn note_health(
+        &self,
+        tallies: &[HealthUpdate],
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
     /// Gives up on what has been owed since before `before` and is not being sent; up to `limit`.
     /// Answers how many.
@@ -39,7 +43,7 @@ pub trait DeliveryQueue: Send + Sync {
 
 /// What a claimer has room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct ClaimRequest {
     pub now: DateTime<Utc>,
     /// Goes on after this webhook, in the order of identifiers; none: from the first.
     pub after: Option<WebhookId>,
@@ -47,12 +51,12 @@ pub struct Ask {
     pub limit: u16,
     /// The most of a webhook that is not named in `room`.
     pub each: u16,
-    pub room: Vec<Room>,
+    pub room: Vec<EndpointCapacity>,
 }
 
 /// What a claimer has room for of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct EndpointCapacity {
     pub webhook: WebhookId,
     pub most: u16,
     /// Whether it has some of it in hand: who is tried out is given no second one.
@@ -60,7 +64,7 @@ pub struct Room {
 }
 
 /// What was claimed, and where to go on; none: from the first again.
-pub struct Claimed {
+pub struct ClaimedDeliveries {
     pub deliveries: Vec<Delivery>,
     pub next: Option<WebhookId>,
 }
@@ -72,15 +76,15 @@ pub struct Delivery {
     pub session: SessionId,
     pub webhook: Arc<Webhook>,
     /// Whether the receiver failed when it was last tried.
-    pub ailing: bool,
+    pub endpoint_failing: bool,
     /// The exact bytes of the body; the same in each attempt.
     pub body: String,
     /// Attempts that were made since it was owed, or sent again.
-    pub tries: u32,
+    pub attempts: u32,
     /// Whether it has one attempt, as a test.
-    pub single: bool,
+    pub is_test: bool,
     /// When it began to be owed, or was sent again.
-    pub since: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
     /// When it became due.
     pub due: DateTime<Utc>,
     /// The fence against a lost claim.
@@ -89,25 +93,25 @@ pub struct Delivery {
 
 /// What came of one POST, and what follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct AttemptResult {
     pub delivery: DeliveryId,
     pub webhook: WebhookId,
     pub claim: i32,
-    pub attempt: Attempt,
-    pub verdict: Verdict,
+    pub attempt: DeliveryAttempt,
+    pub verdict: DeliveryDecision,
 }
 
 /// What came of one POST.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     pub at: DateTime<Utc>,
     pub took: Duration,
-    pub call: Call,
+    pub call: WebhookRequest,
 }
 
 /// How a webhook's receiver answered a few times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct HealthUpdate {
     pub webhook: WebhookId,
     /// Failures since the last success, or of all where none succeeded.
     pub failures: u32,

@@ -9,10 +9,13 @@ use crate::StoreError;
 #[async_trait]
 pub trait DeliveryLog: Send + Sync {
     /// Deliveries, the newest first.
-    async fn find_deliveries(&self, find: &Find) -> Result<Vec<KeptDelivery>, StoreError>;
+    async fn find_deliveries(
+        &self,
+        find: &DeliveryFilter,
+    ) -> Result<Vec<StoredDelivery>, StoreError>;
 
     /// A delivery with its attempts, in their order.
-    async fn delivery(&self, id: DeliveryId) -> Result<Option<WholeDelivery>, StoreError>;
+    async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError>;
 
     /// Owes a delivery once more, with all of its attempts; what is owed already is due at once.
     /// Its identifier and its body stay. Answers `false` where there is none.
@@ -22,13 +25,13 @@ pub trait DeliveryLog: Send + Sync {
     async fn send_exhausted_again(
         &self,
         webhook: WebhookId,
-        span: Span,
+        span: TimeRange,
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<usize, StoreError>;
 
     /// Owes a webhook a test, which has one attempt.
-    async fn owe_test(
+    async fn enqueue_test(
         &self,
         webhook: WebhookId,
         session: SessionId,
@@ -38,7 +41,7 @@ pub trait DeliveryLog: Send + Sync {
 
     /// Forgets deliveries of before `before` with their attempts and bodies, but not what is owed
     /// still; up to `limit`. Answers how many.
-    async fn forget_deliveries(
+    async fn delete_old_deliveries(
         &self,
         before: DateTime<Utc>,
         limit: u16,
@@ -47,21 +50,21 @@ pub trait DeliveryLog: Send + Sync {
 
 /// From the first moment up to, and without, the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeRange {
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
 }
 
 /// Which deliveries are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Find {
-    pub of: Of,
+pub struct DeliveryFilter {
+    pub of: DeliveryScope,
     pub state: Option<DeliveryState>,
     pub limit: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum DeliveryScope {
     Webhook(WebhookId),
     Session(SessionId),
 }
@@ -87,11 +90,11 @@ impl DeliveryState {
 }
 
 /// A delivery with its attempts.
-pub type WholeDelivery = (KeptDelivery, Vec<KeptAttempt>);
+pub type DeliveryWithAttempts = (StoredDelivery, Vec<StoredAttempt>);
 
 /// A delivery, as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptDelivery {
+pub struct StoredDelivery {
     pub id: DeliveryId,
     pub webhook: WebhookId,
     /// The session it is about; made up for a test.
@@ -105,7 +108,7 @@ pub struct KeptDelivery {
 
 /// An attempt, as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAttempt {
+pub struct StoredAttempt {
     /// Counts from 1.
     pub number: i32,
     pub at: DateTime<Utc>,

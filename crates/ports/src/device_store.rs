@@ -49,10 +49,10 @@ pub trait DeviceStore: Send + Sync {
         code: &SecretHash,
         secret: &SecretHash,
         at: DateTime<Utc>,
-    ) -> Result<Redeemed, StoreError>;
+    ) -> Result<RedeemOutcome, StoreError>;
 
     /// Notes what was answered on a device to the question for consent, for the timeline.
-    async fn note_consent(
+    async fn record_consent(
         &self,
         session: SessionId,
         device: DeviceNumber,
@@ -61,7 +61,7 @@ pub trait DeviceStore: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Forgets codes that expired before `now`. Returns how many.
-    async fn forget_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_expired_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
 /// What a secret is to a session.
@@ -77,7 +77,7 @@ pub enum Binding {
 
 /// The result of redeeming a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redeemed {
+pub enum RedeemOutcome {
     Joined(DeviceNumber, JoinedBy),
     /// No such code, or it expired, or was used, or too many wrong ones were tried.
     Refused,

@@ -11,21 +11,28 @@ pub trait IdentityProvider: Send + Sync {
     fn name(&self) -> &str;
 
     /// Begins to ask; `Prompt::Login` has the provider ask the person, whoever is signed in there.
-    async fn depart(&self, prompt: Prompt) -> Result<Departure, Unidentified>;
+    async fn authorization_request(
+        &self,
+        prompt: AuthorizationPrompt,
+    ) -> Result<AuthorizationRequest, IdentityError>;
 
     /// Understands what a browser came back with.
-    async fn arrive(&self, kept: &Secret, arrival: &Arrival) -> Result<Identity, Unidentified>;
+    async fn exchange_code(
+        &self,
+        kept: &Secret,
+        arrival: &AuthorizationCallback,
+    ) -> Result<Identity, IdentityError>;
 }
 
 /// Where somebody's browser is sent, and what is needed to understand what it comes back with.
-pub struct Departure {
+pub struct AuthorizationRequest {
     pub url: String,
     /// To be kept from everybody, whoever's browser it is too.
     pub kept: Secret,
 }
 
 /// What a browser comes back with.
-pub struct Arrival {
+pub struct AuthorizationCallback {
     pub state: String,
     pub code: Secret,
 }
@@ -44,7 +51,7 @@ pub struct Identity {
 
 /// Whether a provider may answer from its own sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prompt {
+pub enum AuthorizationPrompt {
     /// It decides.
     Any,
     /// It has to ask the person (`prompt=login`, `max_age=0`, section 3.1.2.1).
@@ -53,7 +60,7 @@ pub enum Prompt {
 
 /// Why nobody knows who somebody is. The texts are for the operator's log.
 #[derive(Debug, thiserror::Error)]
-pub enum Unidentified {
+pub enum IdentityError {
     #[error("the provider of identities cannot be asked: {0}")]
     Unreachable(String),
     #[error("the provider's answer does not count: {0}")]

@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
+    frame_ancestors::FrameAncestor,
     id::{ApiKeyId, TeamId},
 };
 
-use crate::{StoreError, catalogue::Revision};
+use crate::{StoreError, catalogue::CatalogueRevision};
 
 /// A key's record, as its team sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptKey {
+pub struct StoredKey {
     pub key: ApiKey,
     /// What its team calls it.
     pub label: String,
@@ -29,10 +29,14 @@ pub trait KeyStore: Send + Sync {
 
     /// Says whose pages may show the team's sessions; empty: anybody's. `false`: there is no such
     /// team.
-    async fn set_ancestors(&self, id: TeamId, ancestors: &[Ancestor]) -> Result<bool, StoreError>;
+    async fn set_frame_ancestors(
+        &self,
+        id: TeamId,
+        ancestors: &[FrameAncestor],
+    ) -> Result<bool, StoreError>;
 
     /// Whose pages may show the team's sessions; empty: anybody's, or there is no such team.
-    async fn team_ancestors(&self, id: TeamId) -> Result<Vec<Ancestor>, StoreError>;
+    async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError>;
 
     async fn add_key(
         &self,
@@ -43,14 +47,17 @@ pub trait KeyStore: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// A team's keys, the newest first.
-    async fn keys(&self, team: TeamId) -> Result<Vec<KeptKey>, StoreError>;
+    async fn keys(&self, team: TeamId) -> Result<Vec<StoredKey>, StoreError>;
 
     /// Notes when keys were last used; a moment before the one that is known changes nothing.
-    async fn note_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
 
     /// The record whose key has this hash, revoked and expired ones included, and the catalogue's
     /// revision at the same moment.
-    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<(ApiKey, Revision)>, StoreError>;
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError>;
 
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError>;
 

@@ -7,7 +7,7 @@ use domain::id::UserId;
 use crate::{StoreError, account_store::CodeHash};
 
 /// Browsers of one person.
-pub const MOST: usize = 10;
+pub const MAX_KNOWN_BROWSERS: usize = 10;
 
 /// Keeps the browsers in which people have signed in, by the hash of a token that each was handed.
 #[async_trait]
@@ -31,7 +31,7 @@ pub trait KnownBrowserStore: Send + Sync {
     ) -> Result<usize, StoreError>;
 
     /// Forgets what ran out before `now`. Answers how many.
-    async fn forget_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_expired_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
 /// A browser in which somebody has signed in.

@@ -13,6 +13,7 @@ pub mod brand_store;
 pub mod browser;
 pub mod catalogue;
 pub mod clock;
+pub mod contact_store;
 pub mod credentials;
 pub mod delivery;
 pub mod delivery_log;
@@ -29,7 +30,6 @@ pub mod outbox;
 pub mod passkeys;
 pub mod places;
 pub mod rate_limiter;
-pub mod receiver_store;
 pub mod recording;
 pub mod refusals;
 pub mod session_store;
@@ -51,7 +51,7 @@ pub struct StoreError {
 
 /// What became of a few things that were to be encrypted anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resealed<Id> {
+pub struct Reencrypted<Id> {
     /// How many were.
     pub changed: usize,
     /// Those that no key opens.

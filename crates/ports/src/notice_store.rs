@@ -8,13 +8,13 @@ use domain::{
     notice::AccountEvent,
 };
 
-use crate::{StoreError, account_store::Whence};
+use crate::{StoreError, account_store::RequestOrigin};
 
 /// Keeps what people are to be told. What was told is forgotten.
 #[async_trait]
 pub trait NoticeStore: Send + Sync {
     /// Owes a person a mail, which is due at once.
-    async fn owe_notice(&self, notice: &Notice) -> Result<(), StoreError>;
+    async fn enqueue_notice(&self, notice: &Notice) -> Result<(), StoreError>;
 
     /// Leases up to `limit` mails that are due. A lease that runs out is handed out again.
     async fn claim_notices(
@@ -40,7 +40,7 @@ pub struct Notice {
     pub user: UserId,
     pub event: AccountEvent,
     pub at: DateTime<Utc>,
-    pub from: Whence,
+    pub from: RequestOrigin,
 }
 
 /// The right to send such a mail.

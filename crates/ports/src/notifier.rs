@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    account::{Email, Purpose},
+    account::{Email, LinkPurpose},
     branding::Brand,
     id::{AccountLinkId, NoticeId, NotificationId, SessionId, TeamId},
     notice::AccountEvent,
-    notification::{Channel, Undelivered},
+    notification::{Channel, NotificationFailure},
     secret::Secret,
-    template::Wording,
+    template::TemplateText,
 };
 
-use crate::{StoreError, account_store::Whence};
+use crate::{StoreError, account_store::RequestOrigin};
 
 /// The queue of links to be sent, filled by the session store in its own writes.
 #[async_trait]
@@ -33,7 +33,7 @@ pub trait NotificationQueue: Send + Sync {
     async fn settle_notification(
         &self,
         claim: &NotificationClaim,
-        verdict: NotificationVerdict,
+        verdict: NotificationOutcome,
     ) -> Result<bool, StoreError>;
 
     /// Owes an open session's link once more, as often and as soon as that may be.
@@ -41,7 +41,7 @@ pub trait NotificationQueue: Send + Sync {
         &self,
         session: SessionId,
         now: DateTime<Utc>,
-    ) -> Result<NotifiedAgain, StoreError>;
+    ) -> Result<ResendOutcome, StoreError>;
 }
 
 /// The right to send a link.
@@ -55,14 +55,14 @@ pub struct NotificationClaim {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotificationVerdict {
+pub enum NotificationOutcome {
     Sent { at: DateTime<Utc> },
     RetryAt(DateTime<Utc>),
-    Failed { at: DateTime<Utc>, why: Undelivered },
+    Failed { at: DateTime<Utc>, why: NotificationFailure },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotifiedAgain {
+pub enum ResendOutcome {
     Queued,
     /// The last time is too near; not before then.
     NotBefore(DateTime<Utc>),
@@ -72,7 +72,7 @@ pub enum NotifiedAgain {
 
 /// What an applicant is told, whatever the channel makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct Notification {
     /// The same at each try, so that a channel that knows it need not send it twice.
     pub id: NotificationId,
     pub channel: Channel,
@@ -85,7 +85,7 @@ pub struct Letter {
     pub sender: Option<String>,
     pub brand: Brand,
     /// The team's own words; none: the service's.
-    pub wording: Option<Wording>,
+    pub wording: Option<TemplateText>,
     /// The platform, as applicants know it.
     pub platform: String,
     pub link: String,
@@ -100,7 +100,7 @@ pub struct AccountMail {
     /// The same at each try.
     pub id: AccountLinkId,
     pub address: Email,
-    pub purpose: Purpose,
+    pub purpose: LinkPurpose,
     /// The team that the person is in.
     pub team: String,
     /// To choose a password; to the sign-in page where another person of the address has an account.
@@ -117,57 +117,57 @@ pub struct AccountNotice {
     pub address: Email,
     pub event: AccountEvent,
     pub at: DateTime<Utc>,
-    pub from: Whence,
+    pub from: RequestOrigin,
     /// To their account's page.
     pub link: String,
 }
 
 /// A mail as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct RenderedMail {
     pub subject: String,
     pub text: String,
     pub html: String,
 }
 
 /// Knows the template language.
-pub trait Stationery: Send + Sync {
+pub trait MailRenderer: Send + Sync {
     /// What a mail with a wording is like, for somebody made up.
     ///
     /// # Errors
     /// Everything that is wrong with the wording, for whoever wrote it.
     fn preview(
         &self,
-        wording: &Wording,
+        wording: &TemplateText,
         sender: &str,
         brand: &Brand,
-    ) -> Result<Written, Vec<String>>;
+    ) -> Result<RenderedMail, Vec<String>>;
 }
 
 /// Why a letter was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum SendError {
     /// Nothing will change that.
     #[error("{why}: {detail}")]
-    ForGood {
-        why: Undelivered,
+    Permanent {
+        why: NotificationFailure,
         /// For the operator's log; without the applicant's address.
         detail: String,
     },
     #[error("{0}")]
-    ForNow(String),
+    Transient(String),
 }
 
 /// Hands letters to whoever carries them on. Takes seconds, and bounded ones.
 #[async_trait]
 pub trait Notifier: Send + Sync {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken>;
+    async fn send(&self, letter: &Notification) -> Result<(), SendError>;
 }
 
 /// Mails the people of the portal. Takes seconds, and bounded ones.
 #[async_trait]
 pub trait Mailer: Send + Sync {
-    async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken>;
+    async fn mail(&self, mail: &AccountMail) -> Result<(), SendError>;
 
-    async fn notify(&self, notice: &AccountNotice) -> Result<(), NotTaken>;
+    async fn notify(&self, notice: &AccountNotice) -> Result<(), SendError>;
 }

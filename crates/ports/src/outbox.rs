@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    id::{NodeId, SessionId},
+    id::{InstanceId, SessionId},
     session::Effect,
 };
 
@@ -16,23 +16,31 @@ pub trait Outbox: Send + Sync {
     /// else is handed them until `lease` has passed. A lease that runs out is handed out again.
     async fn claim(
         &self,
-        node: NodeId,
+        node: InstanceId,
         now: DateTime<Utc>,
         lease: TimeDelta,
         limit: u16,
-    ) -> Result<Vec<Claim>, StoreError>;
+    ) -> Result<Vec<OutboxClaim>, StoreError>;
 
     /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one
     /// in the meantime.
-    async fn settle(&self, claim: &Claim, verdict: Verdict) -> Result<bool, StoreError>;
+    async fn complete(
+        &self,
+        claim: &OutboxClaim,
+        verdict: ClaimOutcome,
+    ) -> Result<bool, StoreError>;
 
     /// Drops effects that only another node could carry out and that were due before `before`:
     /// that node is gone, and its browsers with it. Answers how many.
-    async fn drop_orphans(&self, node: NodeId, before: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_orphans(
+        &self,
+        node: InstanceId,
+        before: DateTime<Utc>,
+    ) -> Result<usize, StoreError>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct OutboxClaim {
     pub entry: i64,
     pub session: SessionId,
     pub effect: Effect,
@@ -41,7 +49,7 @@ pub struct Claim {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimOutcome {
     Done,
     RetryAt(DateTime<Utc>),
     /// Given up on; kept for the operator.

@@ -10,7 +10,7 @@ use domain::{
 use crate::{StoreError, account_store::CodeHash};
 
 /// Passkeys of one person.
-pub const MOST: usize = 10;
+pub const MAX_PASSKEYS: usize = 10;
 
 /// Keeps people's passkeys.
 #[async_trait]
@@ -20,12 +20,12 @@ pub trait PasskeyStore: Send + Sync {
     /// already, or the person has [`MOST`].
     async fn add_passkey(
         &self,
-        passkey: &KeptPasskey,
+        passkey: &StoredPasskey,
         recovery: Option<&[CodeHash]>,
     ) -> Result<bool, StoreError>;
 
     /// A person's passkeys, the oldest first.
-    async fn passkeys(&self, user: UserId) -> Result<Vec<KeptPasskey>, StoreError>;
+    async fn passkeys(&self, user: UserId) -> Result<Vec<StoredPasskey>, StoreError>;
 
     /// Notes that a passkey was used, and what its device says of itself since. `false`: that
     /// changed meanwhile, or it is gone.
@@ -43,7 +43,7 @@ pub trait PasskeyStore: Send + Sync {
 
 /// A passkey of somebody's. Nothing in it opens anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptPasskey {
+pub struct StoredPasskey {
     pub id: PasskeyId,
     pub user: UserId,
     /// What they call it.
@@ -76,7 +76,7 @@ pub struct Ceremony {
 }
 
 /// Asks for passkeys and verifies what browsers answer.
-pub trait Passkeys: Send + Sync {
+pub trait PasskeyVerifier: Send + Sync {
     /// Asks for a new passkey, on another device than those that somebody has. `None`: what they
     /// have cannot be read.
     fn offer(&self, person: (UserId, &Email), have: &[Credential]) -> Option<Ceremony>;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     id::{ApiKeyId, TeamId},
-    rate::{Limit, Window},
+    rate::{RateLimit, RateWindow},
 };
 
 /// Counts requests in windows of fixed length. A window begins with its first request.
@@ -17,13 +17,13 @@ use domain::{
 pub trait RateLimiter: Send + Sync {
     /// Counts one request against each charge, in one step, and answers their windows in the same
     /// order. Two requests at once MUST be counted as two.
-    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<Window>;
+    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<RateWindow>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge {
     pub subject: Subject,
-    pub limit: Limit,
+    pub limit: RateLimit,
 }
 
 /// Whose requests are counted together.

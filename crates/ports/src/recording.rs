@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{BrowserId, SessionId},
-    recording::{Film, Shot},
+    recording::{RecordedItem, Recording},
 };
 
 use crate::StoreError;
@@ -31,7 +31,7 @@ pub struct RecordingClaim {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordingVerdict {
+pub enum RecordingOutcome {
     Kept,
     Failed(String),
     RetryAt(DateTime<Utc>),
@@ -60,10 +60,10 @@ pub trait RecordingQueue: Send + Sync {
 
     /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one
     /// or the recording was erased in the meantime.
-    async fn settle_recording(
+    async fn complete_recording(
         &self,
         claim: &RecordingClaim,
-        verdict: RecordingVerdict,
+        verdict: RecordingOutcome,
     ) -> Result<bool, StoreError>;
 }
 
@@ -72,16 +72,16 @@ pub trait RecordingQueue: Send + Sync {
 #[async_trait]
 pub trait RecordingVault: Send + Sync {
     /// Keeps the next part of what a browser showed. Parts count from 0.
-    async fn keep(
+    async fn append(
         &self,
         session: SessionId,
         browser: BrowserId,
         part: u32,
-        shots: &[Shot],
+        shots: &[RecordedItem],
     ) -> Result<(), StoreError>;
 
     /// Deletes one part again.
-    async fn drop_part(
+    async fn delete_part(
         &self,
         session: SessionId,
         browser: BrowserId,
@@ -89,16 +89,16 @@ pub trait RecordingVault: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// All that was kept of a session, one reel for each browser, in the order they began.
-    async fn reels(&self, session: SessionId) -> Result<Vec<Vec<Shot>>, StoreError>;
+    async fn segments(&self, session: SessionId) -> Result<Vec<Vec<RecordedItem>>, StoreError>;
 
     /// Puts a session's film in the place of what was kept of it.
-    async fn put_film(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError>;
+    async fn store_recording(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError>;
 
     /// Deletes what was kept of a session while it ran.
-    async fn drop_reels(&self, session: SessionId) -> Result<(), StoreError>;
+    async fn delete_segments(&self, session: SessionId) -> Result<(), StoreError>;
 
     /// Deletes everything of a session, its film too.
-    async fn forget(&self, session: SessionId) -> Result<(), StoreError>;
+    async fn delete_all(&self, session: SessionId) -> Result<(), StoreError>;
 
     /// A link to a session's film that works until then, for whoever has it.
     async fn link(&self, session: SessionId, lifetime: TimeDelta) -> Result<String, StoreError>;
@@ -134,7 +134,7 @@ pub trait RecordingFile: Send + Sync {
 #[async_trait]
 pub trait Encoder: Send + Sync {
     /// An MP4 file (H.264, its index first) with the film's chapters.
-    async fn encode(&self, film: Film) -> Result<Vec<u8>, EncodeError>;
+    async fn encode(&self, film: Recording) -> Result<Vec<u8>, EncodeError>;
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
+    frame_ancestors::FrameAncestor,
     id::{ApiKeyId, BrowserId, PlatformId, SessionId, TeamId},
-    platform::Card,
+    platform::PlatformSummary,
     request::ListQuery,
     session::{Change, Session, Status},
 };
@@ -26,7 +26,7 @@ pub struct IdempotencyKey {
 
 /// What came of an insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Inserted {
+pub enum InsertOutcome {
     Fresh,
     /// The same request under the same key came before, and created this.
     Before(Box<Session>),
@@ -37,11 +37,11 @@ pub enum Inserted {
 }
 
 /// A poll's answer: the record behind the key, and its session if there is one of that id.
-pub type Polled = (ApiKey, Option<(Session, Option<Card>)>);
+pub type PolledRecord = (ApiKey, Option<(Session, Option<PlatformSummary>)>);
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct SessionSummary {
     pub id: SessionId,
     pub status: Status,
     pub platform: PlatformId,
@@ -51,7 +51,7 @@ pub struct Summary {
 
 /// One step of a session's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TimelineEntry {
     pub at: DateTime<Utc>,
     pub event: String,
     pub status: Status,
@@ -73,28 +73,28 @@ pub trait SessionStore: Send + Sync {
         &self,
         opening: &Change,
         once: Option<&IdempotencyKey>,
-    ) -> Result<Inserted, StoreError>;
+    ) -> Result<InsertOutcome, StoreError>;
 
     /// The record whose key has this hash (revoked and expired ones included), and that record's
     /// session of this id, in one round trip.
-    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<Polled>, StoreError>;
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError>;
 
     /// Finds a session of this owner's; another's is as good as absent.
     async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Finds a session whoever owns it: for the applicant, whose token has been checked, and for
     /// workers, which serve all owners. Never for a partner.
-    async fn open(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
+    async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Whose pages may show a session in a frame: what its owner's team set.
-    async fn ancestors(&self, id: SessionId) -> Result<Vec<Ancestor>, StoreError>;
+    async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError>;
 
     /// The owner's sessions, newest first and ties by id, and how many fit the filter in all.
     async fn list(
         &self,
         owner: ApiKeyId,
         query: ListQuery,
-    ) -> Result<(Vec<Summary>, i64), StoreError>;
+    ) -> Result<(Vec<SessionSummary>, i64), StoreError>;
 
     /// Sessions of all of a team's keys, newest first and ties by id, each with its owner; where a
     /// reference is given, those that the partner calls so.
@@ -103,7 +103,7 @@ pub trait SessionStore: Send + Sync {
         team: TeamId,
         query: ListQuery,
         reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError>;
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError>;
 
     /// What came of a team's sessions since a moment: of the newest ones, up to `limit`.
     async fn team_activity(
@@ -111,17 +111,17 @@ pub trait SessionStore: Send + Sync {
         team: TeamId,
         since: DateTime<Utc>,
         limit: u16,
-    ) -> Result<Vec<Activity>, StoreError>;
+    ) -> Result<Vec<SessionActivity>, StoreError>;
 
     /// What happened to a session of this owner's, oldest first. `None`: there is no such session.
     async fn timeline(
         &self,
         owner: ApiKeyId,
         id: SessionId,
-    ) -> Result<Option<Vec<Entry>>, StoreError>;
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError>;
 
     /// Up to `limit` sessions that closed before `before` and hold data still.
-    async fn unerased(
+    async fn find_unerased(
         &self,
         before: DateTime<Utc>,
         limit: u16,
@@ -130,12 +130,12 @@ pub trait SessionStore: Send + Sync {
     /// Removes what was overwritten from a log that the store keeps beside its data, where it has
     /// one that can be emptied. Waits for readers for less than a second; `false`: one of them held
     /// it back, and it is to be tried again.
-    async fn scrub(&self) -> Result<bool, StoreError> {
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
         Ok(true)
     }
 
     /// Forgets idempotency keys that were used before `before`. Answers how many.
-    async fn forget_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
 
     /// Saves a moved session and its effects: all or nothing. A notice to the partner becomes one
     /// delivery for each webhook of the team that is active at this moment.
@@ -154,12 +154,16 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<bool, StoreError>;
 
     /// Up to `limit` open sessions that have expired, or whose browser nobody renewed.
-    async fn due(&self, now: DateTime<Utc>, limit: u16) -> Result<Vec<(Session, Due)>, StoreError>;
+    async fn find_due(
+        &self,
+        now: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<(Session, DueReason)>, StoreError>;
 }
 
 /// Why time has come for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub enum DueReason {
     Expired,
     BrowserLapsed(BrowserId),
 }
@@ -174,7 +178,7 @@ pub enum CommitError {
 
 /// When a session was, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Activity {
+pub struct SessionActivity {
     pub created_at: DateTime<Utc>,
     pub closed_at: Option<DateTime<Utc>>,
     pub status: Status,

@@ -15,5 +15,5 @@ pub trait SuppressionStore: Send + Sync {
     async fn suppress(&self, mailbox: &Mailbox, at: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// Takes that back.
-    async fn admit(&self, mailbox: &Mailbox) -> Result<(), StoreError>;
+    async fn unsuppress(&self, mailbox: &Mailbox) -> Result<(), StoreError>;
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::{
     id::{TeamId, TemplateId},
     language::Language,
-    template::{Draft, Step, TemplateStatus},
+    template::{Draft, ReviewStep, TemplateStatus},
 };
 
 use crate::StoreError;
@@ -21,19 +21,19 @@ pub trait TemplateStore: Send + Sync {
     ) -> Result<TemplateId, StoreError>;
 
     /// A team's, the newest first.
-    async fn templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError>;
+    async fn templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError>;
 
     async fn template(
         &self,
         team: TeamId,
         id: TemplateId,
-    ) -> Result<Option<KeptTemplate>, StoreError>;
+    ) -> Result<Option<StoredTemplate>, StoreError>;
 
     /// Those of all teams that wait for an operator, the oldest first, with their teams' names.
     async fn submitted_templates(
         &self,
         limit: u16,
-    ) -> Result<Vec<(KeptTemplate, String)>, StoreError>;
+    ) -> Result<Vec<(StoredTemplate, String)>, StoreError>;
 
     /// Writes a draft anew; a rejected one becomes a draft. `false`: it is not there, or not open.
     async fn edit_template(
@@ -48,8 +48,8 @@ pub trait TemplateStore: Send + Sync {
     /// not where this step begins.
     async fn step_template(
         &self,
-        what: (TeamId, TemplateId, Revision),
-        step: Step,
+        what: (TeamId, TemplateId, TemplateRevision),
+        step: ReviewStep,
         reason: &str,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
@@ -67,7 +67,7 @@ pub trait TemplateStore: Send + Sync {
         &self,
         team: TeamId,
         language: Language,
-    ) -> Result<Option<KeptTemplate>, StoreError>;
+    ) -> Result<Option<StoredTemplate>, StoreError>;
 
     /// Forgets one; `false`: it is not there. Links that were to be sent with it are sent with the
     /// default.
@@ -76,11 +76,11 @@ pub trait TemplateStore: Send + Sync {
 
 /// How often a template was written, so that what is approved is what was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Revision(pub i32);
+pub struct TemplateRevision(pub i32);
 
 /// A template as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptTemplate {
+pub struct StoredTemplate {
     pub id: TemplateId,
     pub team: TeamId,
     pub draft: Draft,
@@ -88,6 +88,6 @@ pub struct KeptTemplate {
     /// Why it was rejected; else empty.
     pub reason: String,
     pub is_default: bool,
-    pub revision: Revision,
+    pub revision: TemplateRevision,
     pub updated_at: DateTime<Utc>,
 }

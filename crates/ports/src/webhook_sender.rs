@@ -10,32 +10,32 @@ use crate::delivery::Delivery;
 /// Makes one POST and reports; never retries, never follows a redirect.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Call;
+    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> WebhookRequest;
 }
 
 /// One POST.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct WebhookRequest {
     /// The headers that were sent, `name: value` a line; no values that are secrets.
     pub sent: String,
-    pub answer: Answer,
+    pub answer: WebhookResponse,
 }
 
 /// What a receiver answered, or why it did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum WebhookResponse {
     Status {
         code: u16,
         /// The first 2 KiB of the body, as text.
         body: String,
         retry_after: Option<Duration>,
     },
-    Failed(Cause),
+    Failed(FailureCause),
 }
 
 /// Why there was no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// The name has no address.
     Dns,
     /// The address of the webhook is none that could be called.
@@ -55,7 +55,7 @@ pub enum Cause {
     Request,
 }
 
-impl Cause {
+impl FailureCause {
     /// The word in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use domain::{
     id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Header, Health, Retiring, Webhook},
+    webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader},
 };
 
-use crate::{Resealed, StoreError};
+use crate::{Reencrypted, StoreError};
 
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
@@ -23,10 +23,10 @@ pub trait WebhookStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    async fn webhook(&self, id: WebhookId) -> Result<Option<KeptWebhook>, StoreError>;
+    async fn webhook(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StoreError>;
 
     /// The oldest first.
-    async fn webhooks(&self, team: TeamId) -> Result<Vec<KeptWebhook>, StoreError>;
+    async fn webhooks(&self, team: TeamId) -> Result<Vec<StoredWebhook>, StoreError>;
 
     /// Changes what a webhook was made with. One that gets another URL is no longer failing.
     /// Answers `false` where there is none.
@@ -45,7 +45,7 @@ pub trait WebhookStore: Send + Sync {
         &self,
         id: WebhookId,
         fresh: &Secret,
-        retiring: &Retiring,
+        retiring: &RetiringSecret,
     ) -> Result<bool, StoreError>;
 
     /// Encrypts with the newest key what others closed, of so many webhooks after this one in the
@@ -54,16 +54,16 @@ pub trait WebhookStore: Send + Sync {
         &self,
         after: Option<WebhookId>,
         limit: u16,
-    ) -> Result<Resealed<WebhookId>, StoreError>;
+    ) -> Result<Reencrypted<WebhookId>, StoreError>;
 }
 
 /// A webhook with what has become of it.
 #[derive(Clone)]
-pub struct KeptWebhook {
+pub struct StoredWebhook {
     pub webhook: Webhook,
     /// The keys whose sessions it is told of; none: all of the team's.
     pub keys: Vec<ApiKeyId>,
-    pub health: Health,
+    pub health: EndpointHealth,
     pub created_at: DateTime<Utc>,
 }
 
@@ -83,5 +83,5 @@ pub struct WebhookChange {
 pub enum HeaderChange {
     Keep,
     Drop,
-    Set(Header),
+    Set(WebhookHeader),
 }

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domain::{secret::Secret, session::Certifying};
+use domain::{secret::Secret, session::AttestationStep};
 use ports::attestor::Attestor as _;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ async fn case(cookie: usize) -> serde_json::Value {
         let recorded = Mutex::new(Duration::ZERO);
         let began = Instant::now();
         let reached = |step| {
-            if step == Certifying::Recorded {
+            if step == AttestationStep::Recorded {
                 *recorded.lock().unwrap() = began.elapsed();
             }
         };

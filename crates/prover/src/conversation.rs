@@ -16,8 +16,10 @@ use attestation::{
     zk::Spartan,
     zktls::examine_unproved,
 };
-use domain::{session::Certifying, workflow::AttestMode};
-use ports::attestor::{AttestError, AttestOrder, Attested, Issuer, Package, Reached};
+use domain::{session::AttestationStep, workflow::AttestMode};
+use ports::attestor::{
+    AttestError, AttestationOrder, AttestationPackage, Attested, Issuer, OnProgress,
+};
 use rustls::pki_types::UnixTime;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -41,9 +43,9 @@ type PreparedReveal = (RevealMessage, Option<Vec<u8>>, Findings);
 impl Prover {
     pub(crate) async fn run_conversation(
         &self,
-        order: &AttestOrder,
+        order: &AttestationOrder,
         salt: [u8; 32],
-        reached: Reached<'_>,
+        reached: OnProgress<'_>,
     ) -> Result<Attested, AttestError> {
         let descriptor = descriptor_for(&order.plan, &order.url);
         let descriptor =
@@ -58,11 +60,11 @@ impl Prover {
 
     async fn attest_with_mode(
         &self,
-        order: &AttestOrder,
+        order: &AttestationOrder,
         salt: [u8; 32],
         descriptor: &Descriptor,
         planned: AttestMode,
-        reached: Reached<'_>,
+        reached: OnProgress<'_>,
     ) -> Result<Attested, AttestError> {
         let session = session_hash(&salt, order.session.as_uuid().as_bytes());
         let request = request(order, descriptor);
@@ -88,14 +90,14 @@ impl Prover {
             self.relay_connection(&mut channel, open, descriptor, to_mode(planned), request);
         let recording =
             timeout_at(deadline, relaying).await.map_err(|_| AttestError::TimedOut)??;
-        reached(Certifying::Recorded);
+        reached(AttestationStep::Recorded);
         let reveal = timeout(
             recording.proving_timeout,
             self.prepare_reveal(&recording, descriptor, planned),
         )
         .await;
         let (reveal, evidence, findings) = reveal.map_err(|_| AttestError::TimedOut)??;
-        reached(Certifying::Proved);
+        reached(AttestationStep::Proved);
         let signed = async {
             channel.send(&ProverMessage::Reveal(reveal)).await?;
             let received = channel.receive().await?;
@@ -117,8 +119,15 @@ impl Prover {
         let attestation::protocol::SignedAttestation { attestation, disclosure, inclusion } =
             signed;
         let inclusion = Some(inclusion);
-        let package =
-            Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
+        let package = AttestationPackage {
+            mode: planned,
+            salt,
+            attestation,
+            disclosure,
+            evidence,
+            inclusion,
+            issuer,
+        };
         Ok(Attested { proof, values, package })
     }
 

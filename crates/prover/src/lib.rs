@@ -19,7 +19,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use attestation::signed::hex;
-use ports::attestor::{AttestError, AttestOrder, Attested, Attestor, Reached};
+use ports::attestor::{AttestError, AttestationOrder, Attested, Attestor, OnProgress};
 use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
@@ -100,9 +100,9 @@ impl Prover {
 impl Prover {
     async fn attempt(
         &self,
-        order: &AttestOrder,
+        order: &AttestationOrder,
         salt: [u8; 32],
-        reached: Reached<'_>,
+        reached: OnProgress<'_>,
     ) -> Result<Attested, AttestError> {
         let work = async {
             let _place = self.attempt_permits.acquire().await.map_err(|_| AttestError::TimedOut)?;
@@ -117,8 +117,8 @@ impl Prover {
 impl Attestor for Prover {
     async fn attest(
         &self,
-        order: AttestOrder,
-        reached: Reached<'_>,
+        order: AttestationOrder,
+        reached: OnProgress<'_>,
     ) -> Result<Attested, AttestError> {
         let mut salt = [0; 32];
         getrandom::fill(&mut salt).map_err(|error| AttestError::Proof(error.to_string()))?;

@@ -10,7 +10,7 @@ use attestation::{
     },
 };
 use domain::workflow::{Attest, AttestMode, Definition};
-use ports::attestor::AttestOrder;
+use ports::attestor::AttestationOrder;
 
 const COOKIE: &str = "cookie";
 const USER_AGENT: &str = "user-agent";
@@ -62,7 +62,7 @@ const PADDING_BYTES: usize = 64;
 /// Builds the bytes of the request. The length of a hidden value is public: it is padded with
 /// spaces, which servers do not count as part of a header's value (RFC 9110, section 5.5).
 #[must_use]
-pub fn request(order: &AttestOrder, descriptor: &Descriptor) -> Vec<u8> {
+pub fn request(order: &AttestationOrder, descriptor: &Descriptor) -> Vec<u8> {
     let Descriptor { host, target, .. } = descriptor;
     let mut text = format!(
         "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept-Encoding: identity\r\n"
@@ -128,14 +128,14 @@ mod tests {
         ] {
             let descriptor = descriptor_for(&plan, url).unwrap();
             assert_eq!((descriptor.check(), descriptor.target.as_str()), (Ok(()), target));
-            let order = AttestOrder { url: url.into(), ..order("sid=1; theme=dark") };
+            let order = AttestationOrder { url: url.into(), ..order("sid=1; theme=dark") };
             let bytes = request(&order, &descriptor);
             let hidden = hidden_ranges(&bytes, &descriptor).unwrap();
             let hidden: Vec<_> = hidden.into_iter().map(|range| &bytes[range]).collect();
             let whole = ["sid=1; theme=dark", "Browser/1"].map(|value| format!("{value:<64}"));
             assert_eq!(hidden, whole.each_ref().map(String::as_bytes));
             let (cookies, user_agent) = (Secret::new(String::new()), String::new());
-            let none = AttestOrder { cookies, user_agent, ..order };
+            let none = AttestationOrder { cookies, user_agent, ..order };
             assert_eq!(hidden_ranges(&request(&none, &descriptor), &descriptor).unwrap(), []);
         }
         assert_eq!(descriptor_for(&plan, "http://platform.test/"), None);
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    fn order(cookies: &str) -> AttestOrder {
+    fn order(cookies: &str) -> AttestationOrder {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, to)| ((*name).to_owned(), (*to).to_owned())).collect()
         };
@@ -185,7 +185,7 @@ mod tests {
             modes: vec![AttestMode::ZktlsRequest],
             fields: pairs(&[("id", "/id")]),
         };
-        AttestOrder {
+        AttestationOrder {
             session: SessionId::from_uuid(uuid::Uuid::nil()),
             tenant: Tenant {
                 team: TeamId::from_uuid(uuid::Uuid::nil()),

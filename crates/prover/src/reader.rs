@@ -11,7 +11,7 @@ use attestation::{
 use domain::id::{SessionId, TeamId};
 use ports::{
     attestation_reader::{AttestationReader, ReadError},
-    attestor::Package,
+    attestor::AttestationPackage,
 };
 
 /// Reads attestations in the format of the `attestation` crate.
@@ -23,7 +23,7 @@ pub struct PackageReader;
 struct NotOpened;
 
 impl AttestationReader for PackageReader {
-    fn claims(&self, package: &Package) -> Result<BTreeMap<String, String>, ReadError> {
+    fn claims(&self, package: &AttestationPackage) -> Result<BTreeMap<String, String>, ReadError> {
         let (body, _) = decode_unverified(&package.attestation).map_err(read_error)?;
         let disclosure = Disclosure::read(&package.disclosure).ok();
         let opened = disclosure.filter(|disclosure| disclosure.verify(&body).is_ok());
@@ -39,14 +39,14 @@ impl AttestationReader for PackageReader {
         &self,
         session: SessionId,
         team: TeamId,
-        package: Package,
+        package: AttestationPackage,
     ) -> Result<Vec<u8>, ReadError> {
         let subject = Subject {
             session: *session.as_uuid().as_bytes(),
             partner: *team.as_uuid().as_bytes(),
             salt: package.salt,
         };
-        let Package { attestation, disclosure, evidence, inclusion, .. } = package;
+        let AttestationPackage { attestation, disclosure, evidence, inclusion, .. } = package;
         let portable =
             PortableAttestation::from_parts(subject, attestation, &disclosure, evidence, inclusion);
         portable.and_then(|portable| portable.write()).map_err(|error| match error {
@@ -74,7 +74,7 @@ mod tests {
     fn an_attestation_of_an_earlier_version_is_told_from_a_damaged_one() {
         let body = [&[0x85, 1, 0x50][..], &[1; 16], &[0x58, 32], &[2; 32], &[1, 0xf6]].concat();
         let attestation = [&[0x82, 0x58, 55][..], &body, &[0x58, 64], &[0; 64]].concat();
-        let package = |attestation: Vec<u8>| Package {
+        let package = |attestation: Vec<u8>| AttestationPackage {
             mode: AttestMode::ZktlsRequest,
             salt: [0; 32],
             attestation,

@@ -5,19 +5,19 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
-    id::{ApiKeyId, BrowserId, DeliveryId, NodeId, PlatformId, SessionId, TeamId, WebhookId},
-    request::{Attestation, Challenge, Location, Order},
+    id::{ApiKeyId, BrowserId, DeliveryId, InstanceId, PlatformId, SessionId, TeamId, WebhookId},
+    request::{Attestation, Challenge, Location, SessionTerms},
     secret::Secret,
     session::{Change, Event, Lease, Progress, Session, State, Version},
-    webhook::{Header, Webhook},
+    webhook::{Webhook, WebhookHeader},
     worker_region::WorkerRegion,
     workflow::Definition,
 };
 use ports::delivery::Delivery;
 use uuid::Uuid;
 
-pub const NODE: NodeId = NodeId::from_uuid(Uuid::from_u128(0xA0));
-pub const OTHER_NODE: NodeId = NodeId::from_uuid(Uuid::from_u128(0xA1));
+pub const NODE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA0));
+pub const OTHER_NODE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA1));
 
 /// # Panics
 /// Never: the moment exists.
@@ -49,7 +49,7 @@ pub fn webhook(team: TeamId) -> Webhook {
         id: WebhookId::from_uuid(Uuid::new_v4()),
         team,
         url: "https://partner.example/hook".into(),
-        header: Some(Header {
+        header: Some(WebhookHeader {
             name: "x-partner".into(),
             value: Secret::new("header value".into()),
         }),
@@ -69,11 +69,11 @@ pub fn delivery(url: &str, timeout: Duration) -> Delivery {
         id: DeliveryId::from_uuid(Uuid::nil()),
         session: SessionId::from_uuid(Uuid::nil()),
         webhook: Webhook { url: url.to_owned(), timeout, ..webhook }.into(),
-        ailing: false,
+        endpoint_failing: false,
         body: "{}".to_owned(),
-        tries: 0,
-        single: false,
-        since: noon(),
+        attempts: 0,
+        is_test: false,
+        created_at: noon(),
         due: noon(),
         claim: 1,
     }
@@ -111,7 +111,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
     let session = Session {
         id: SessionId::from_uuid(Uuid::new_v4()),
         owner,
-        order: Order {
+        terms: SessionTerms {
             platform,
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },

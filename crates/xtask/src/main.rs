@@ -8,6 +8,7 @@ mod passwords;
 mod test;
 mod tools;
 mod up;
+mod vocabulary;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -34,6 +35,8 @@ enum Task {
     },
     /// Replaces the list of frequent passwords in `crates/frequent/data`; needs Python with pip
     RenewPasswords,
+    /// Counts type names that stand for several types, and words that the glossary does not use
+    Vocabulary(vocabulary::Options),
     /// Runs the benchmarks and writes target/bench/NAME.json
     Bench {
         /// One benchmark alone
@@ -49,6 +52,7 @@ async fn main() -> ExitCode {
         Task::Check => test::check(),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
         Task::RenewPasswords => passwords::renew(),
+        Task::Vocabulary(options) => vocabulary::vocabulary(&options),
         Task::Bench { name } => bench::bench(name.as_deref()),
     };
     match done {

@@ -12,7 +12,7 @@ use domain::secret::Secret;
 use ports::{
     StoreError,
     account_store::PasswordHash,
-    credentials::{OneTimeCodes, Passwords},
+    credentials::{PasswordHasher, TotpVerifier},
 };
 use tokio::sync::Semaphore;
 use totp_rs::{Builder, Totp};
@@ -65,12 +65,12 @@ fn hash(password: &Secret) -> Result<PasswordHash, StoreError> {
 }
 
 #[async_trait]
-impl Passwords for Argon2Passwords {
+impl PasswordHasher for Argon2Passwords {
     async fn hash(&self, password: Secret) -> Result<PasswordHash, StoreError> {
         self.aside(move || hash(&password)).await?
     }
 
-    async fn fits(&self, password: Secret, hash: Option<PasswordHash>) -> bool {
+    async fn verify(&self, password: Secret, hash: Option<PasswordHash>) -> bool {
         let known = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.nobodys.clone());
         let fits = self.aside(move || {
@@ -94,7 +94,7 @@ impl Passwords for Argon2Passwords {
 }
 
 // A password that may be chosen is long enough to be on the list.
-const _: () = assert!(frequent::SHORTEST == domain::account::SHORTEST_PASSWORD);
+const _: () = assert!(frequent::SHORTEST == domain::account::MIN_PASSWORD_CHARS);
 
 /// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
 pub struct TotpCodes;
@@ -105,7 +105,7 @@ fn totp(secret: &Secret, account: &str) -> Option<Totp> {
     builder.with_issuer(Some(ISSUER)).build().ok()
 }
 
-impl OneTimeCodes for TotpCodes {
+impl TotpVerifier for TotpCodes {
     fn secret(&self, bits: [u8; 20]) -> Secret {
         Secret::new(totp_rs::Secret::new_stack(bits).to_base32())
     }
@@ -139,10 +139,10 @@ mod tests {
         let passwords = Argon2Passwords::new().unwrap();
         let hash = passwords.hash(secret("correct horse battery")).await.unwrap();
         assert!(hash.0.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", hash.0);
-        assert!(passwords.fits(secret("correct horse battery"), Some(hash.clone())).await);
-        assert!(!passwords.fits(secret("correct horse batterz"), Some(hash)).await);
-        assert!(!passwords.fits(secret("x"), Some(PasswordHash("x".into()))).await);
-        assert!(!passwords.fits(secret("x"), None).await);
+        assert!(passwords.verify(secret("correct horse battery"), Some(hash.clone())).await);
+        assert!(!passwords.verify(secret("correct horse batterz"), Some(hash)).await);
+        assert!(!passwords.verify(secret("x"), Some(PasswordHash("x".into()))).await);
+        assert!(!passwords.verify(secret("x"), None).await);
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::web;
 use domain::{id::SessionId, request::read_comparison};
-use ports::driving::{Coverage, Held, SessionError, SessionService};
+use ports::driving::{Coverage, FieldMatch, SessionError, SessionService};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -63,12 +63,12 @@ pub(crate) async fn verify(
     }))
 }
 
-const fn word(held: Held) -> &'static str {
+const fn word(held: FieldMatch) -> &'static str {
     match held {
-        Held::Matches => "matches",
-        Held::Differs => "differs",
-        Held::Missing => "missing",
-        Held::NotAttested => "not_attested",
+        FieldMatch::Matches => "matches",
+        FieldMatch::Differs => "differs",
+        FieldMatch::Missing => "missing",
+        FieldMatch::NotAttested => "not_attested",
     }
 }
 

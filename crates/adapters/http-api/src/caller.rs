@@ -13,8 +13,8 @@ use actix_web::{
 };
 use domain::{egress::Networks, secret::Secret};
 use ports::{
-    catalogue::Revision,
-    driving::{self, Admission, Gate, Knock, Purpose, Refusal},
+    catalogue::CatalogueRevision,
+    driving::{self, AccessDenied, AuthOutcome, Authenticator, RequestCredentials, RequestPurpose},
 };
 
 use super::{error::ApiError, refused::KeyShown};
@@ -31,7 +31,7 @@ pub struct TrustedProxies(pub Networks);
 pub(super) struct Caller(pub(super) driving::Caller);
 
 /// A caller who looks something up, and the catalogue's revision at that moment.
-pub(super) struct Reader(pub(super) driving::Caller, pub(super) Option<Revision>);
+pub(super) struct Reader(pub(super) driving::Caller, pub(super) Option<CatalogueRevision>);
 
 /// A caller who may create, and the body of the request.
 pub(super) struct Submission(pub(super) driving::Caller, pub(super) Bytes);
@@ -47,7 +47,9 @@ impl FromRequest for Caller {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
-        Box::pin(async move { admit(&request, Purpose::Any).await.map(|(caller, _)| Self(caller)) })
+        Box::pin(async move {
+            admit(&request, RequestPurpose::Any).await.map(|(caller, _)| Self(caller))
+        })
     }
 }
 
@@ -58,7 +60,9 @@ impl FromRequest for Reader {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            admit(&request, Purpose::Any).await.map(|(caller, catalogue)| Self(caller, catalogue))
+            admit(&request, RequestPurpose::Any)
+                .await
+                .map(|(caller, catalogue)| Self(caller, catalogue))
         })
     }
 }
@@ -70,7 +74,7 @@ impl FromRequest for Submission {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let (caller, body) = with_body(&request, payload, Purpose::Creation).await?;
+            let (caller, body) = with_body(&request, payload, RequestPurpose::Creation).await?;
             Ok(Self(caller, body))
         })
     }
@@ -83,7 +87,7 @@ impl FromRequest for Question {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let (caller, body) = with_body(&request, payload, Purpose::Any).await?;
+            let (caller, body) = with_body(&request, payload, RequestPurpose::Any).await?;
             Ok(Self(caller, body))
         })
     }
@@ -93,7 +97,7 @@ impl FromRequest for Question {
 async fn with_body(
     request: &HttpRequest,
     mut payload: Payload,
-    purpose: Purpose,
+    purpose: RequestPurpose,
 ) -> Result<(driving::Caller, Bytes), ApiError> {
     let (caller, _) = admit(request, purpose).await?;
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -111,10 +115,10 @@ async fn with_body(
 
 async fn admit(
     request: &HttpRequest,
-    purpose: Purpose,
-) -> Result<(driving::Caller, Option<Revision>), ApiError> {
-    let gate = request.app_data::<web::Data<dyn Gate>>().ok_or(ApiError::NotFound)?;
-    let admission = gate.admit(knock(request, purpose)).await?;
+    purpose: RequestPurpose,
+) -> Result<(driving::Caller, Option<CatalogueRevision>), ApiError> {
+    let gate = request.app_data::<web::Data<dyn Authenticator>>().ok_or(ApiError::NotFound)?;
+    let admission = gate.authenticate(knock(request, purpose)).await?;
     let catalogue = admission.catalogue;
     Ok((admitted(request, admission)?, catalogue))
 }
@@ -122,7 +126,7 @@ async fn admit(
 /// Notes the window for the headers of the answer, and whose key was refused for the log.
 pub(super) fn admitted(
     request: &HttpRequest,
-    admission: Admission,
+    admission: AuthOutcome,
 ) -> Result<driving::Caller, ApiError> {
     if let Some(window) = admission.window {
         request.extensions_mut().insert(window);
@@ -130,15 +134,15 @@ pub(super) fn admitted(
     admission.verdict.map_err(|refusal| {
         request.extensions_mut().insert(KeyShown::new(key(request), admission.key));
         match refusal {
-            Refusal::Unauthorized => ApiError::Unauthorized,
-            Refusal::TooMany { retry_after } => ApiError::TooMany(retry_after),
+            AccessDenied::Unauthorized => ApiError::Unauthorized,
+            AccessDenied::TooMany { retry_after } => ApiError::TooMany(retry_after),
         }
     })
 }
 
-pub(super) fn knock(request: &HttpRequest, purpose: Purpose) -> Knock {
+pub(super) fn knock(request: &HttpRequest, purpose: RequestPurpose) -> RequestCredentials {
     let key = key(request).map(|key| Secret::new(key.to_owned()));
-    Knock { key, address: address(request), purpose }
+    RequestCredentials { key, address: address(request), purpose }
 }
 
 fn key(request: &HttpRequest) -> Option<&str> {

@@ -9,8 +9,10 @@ use actix_web::{
     middleware::Compress,
     web,
 };
-use domain::{ancestors::Ancestor, branding::BrandName, id::SessionId, language::Language};
-use ports::driving::{ApplicantService, Guise};
+use domain::{
+    branding::BrandName, frame_ancestors::FrameAncestor, id::SessionId, language::Language,
+};
+use ports::driving::{ApplicantService, PageAppearance};
 use serde::Deserialize;
 
 use super::{HTML, error::ApiError, stream};
@@ -50,7 +52,7 @@ async fn page(
     id: web::Path<String>,
     token: web::Query<Token>,
 ) -> Result<HttpResponse, ApiError> {
-    let Guise { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
+    let PageAppearance { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
     // Nothing but identifier and token of a session that is there, where there is a logo.
     let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
@@ -67,9 +69,9 @@ async fn guise(
     applicants: &dyn ApplicantService,
     id: &str,
     token: &Token,
-) -> Result<Guise, ApiError> {
-    let Ok(id) = id.parse::<SessionId>() else { return Ok(Guise::default()) };
-    Ok(applicants.guise(id, &token.token).await?)
+) -> Result<PageAppearance, ApiError> {
+    let Ok(id) = id.parse::<SessionId>() else { return Ok(PageAppearance::default()) };
+    Ok(applicants.appearance(id, &token.token).await?)
 }
 
 /// The logo of the team whose session it is.
@@ -91,7 +93,7 @@ async fn watch_page() -> HttpResponse {
     html(embed::watch_page().to_owned(), &[])
 }
 
-fn html(page: String, ancestors: &[Ancestor]) -> HttpResponse {
+fn html(page: String, ancestors: &[FrameAncestor]) -> HttpResponse {
     let ancestors: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
     let ancestors = if ancestors.is_empty() { "*".to_owned() } else { ancestors.join(" ") };
     HttpResponse::Ok()

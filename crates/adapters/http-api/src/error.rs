@@ -10,7 +10,7 @@ use actix_web::{
         header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     },
 };
-use domain::request::Invalid;
+use domain::request::InvalidRequest;
 use ports::{
     StoreError,
     driving::{CreateError, SessionError},
@@ -23,7 +23,7 @@ use super::HTML;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
     #[error("{0}")]
-    Invalid(Invalid),
+    Invalid(InvalidRequest),
     #[error("Unauthorized")]
     Unauthorized,
     #[error("Session not found")]
@@ -150,8 +150,8 @@ pub(super) fn in_our_words(response: ServiceResponse) -> ServiceResponse {
     ServiceResponse::new(request, fresh)
 }
 
-impl From<Invalid> for ApiError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidRequest> for ApiError {
+    fn from(invalid: InvalidRequest) -> Self {
         Self::Invalid(invalid)
     }
 }

@@ -20,7 +20,7 @@ use actix_web::{
     },
     middleware::Next,
 };
-use domain::rate::Window;
+use domain::rate::RateWindow;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -75,7 +75,7 @@ pub(super) async fn frame(
     let response = answered?;
     span.in_scope(|| refused::note(&response));
     let mut response = in_our_words(response);
-    let window = response.request().extensions().get::<Window>().copied();
+    let window = response.request().extensions().get::<RateWindow>().copied();
     let headers = response.headers_mut();
     surround(headers, id, https);
     if let Some(window) = window {

@@ -31,7 +31,8 @@ use actix_web::{
 };
 use ports::{
     driving::{
-        ApplicantService, Gate, Lookups, MailService, Readiness, SessionService, WatchService,
+        ApplicantService, Authenticator, LookupService, MailPreferenceService, ObserverService,
+        Readiness, SessionService,
     },
     recording::SharedRecordings,
     refusals::RefusalLog,
@@ -55,12 +56,12 @@ pub type Pages = Arc<dyn Fn(&mut web::ServiceConfig)>;
 /// What the handlers call.
 #[derive(Clone)]
 pub struct Services {
-    pub gate: Arc<dyn Gate>,
+    pub gate: Arc<dyn Authenticator>,
     pub sessions: Arc<dyn SessionService>,
-    pub lookups: Arc<dyn Lookups>,
+    pub lookups: Arc<dyn LookupService>,
     pub applicants: Arc<dyn ApplicantService>,
-    pub watchers: Arc<dyn WatchService>,
-    pub mails: Arc<dyn MailService>,
+    pub watchers: Arc<dyn ObserverService>,
+    pub mails: Arc<dyn MailPreferenceService>,
     /// Whether the service can serve; for `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,

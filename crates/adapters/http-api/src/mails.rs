@@ -11,7 +11,7 @@ use actix_web::{
 };
 use domain::{branding::BrandName, language::Language};
 use embed::{Mails, mails_page};
-use ports::driving::{MailChoice, MailService};
+use ports::driving::{MailPreference, MailPreferenceService};
 use serde::Deserialize;
 
 use super::{HTML, error::ApiError};
@@ -34,7 +34,7 @@ struct Reader {
 }
 
 async fn page(
-    mails: web::Data<dyn MailService>,
+    mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
     reader: web::Query<Reader>,
 ) -> Result<HttpResponse, ApiError> {
@@ -49,7 +49,7 @@ async fn page(
 
 /// Whatever the body says: programs and the page's own button mean the same.
 async fn unsubscribe(
-    mails: web::Data<dyn MailService>,
+    mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
     reader: web::Query<Reader>,
 ) -> Result<HttpResponse, ApiError> {
@@ -58,7 +58,7 @@ async fn unsubscribe(
 }
 
 async fn undo(
-    mails: web::Data<dyn MailService>,
+    mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
     reader: web::Query<Reader>,
 ) -> Result<HttpResponse, ApiError> {
@@ -66,7 +66,12 @@ async fn undo(
     Ok(answer(&token, &reader, choice.as_ref(), Mails::Resumed))
 }
 
-fn answer(token: &str, reader: &Reader, choice: Option<&MailChoice>, shown: Mails) -> HttpResponse {
+fn answer(
+    token: &str,
+    reader: &Reader,
+    choice: Option<&MailPreference>,
+    shown: Mails,
+) -> HttpResponse {
     let language = Language::of(reader.lang.as_deref());
     let sender = choice.and_then(|choice| choice.sender.as_ref()).map(BrandName::as_str);
     let (status, shown) = match choice {

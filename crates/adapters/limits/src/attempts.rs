@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::attempts::{Attempts, Delays};
-use ports::attempts::{AttemptLimiter, Target};
+use ports::attempts::{AttemptLimiter, AttemptTarget};
 
 use domain::rate::network;
 
@@ -19,31 +19,36 @@ const TARGETS: usize = 65_536;
 /// forgotten.
 #[derive(Default)]
 pub struct MemoryAttempts {
-    all: Mutex<HashMap<Target, (Attempts, Delays)>>,
+    all: Mutex<HashMap<AttemptTarget, (Attempts, Delays)>>,
 }
 
 /// An IPv6 address as its /64 network: whoever has one address of it has all.
-pub(super) fn widened(target: Target) -> Target {
+pub(super) fn widened(target: AttemptTarget) -> AttemptTarget {
     match target {
-        Target::Network(address) => Target::Network(network(address)),
-        Target::AccountFrom(account, address) => Target::AccountFrom(account, network(address)),
-        Target::Account(_) | Target::Browser(_) | Target::SignIn(_) => target,
+        AttemptTarget::Network(address) => AttemptTarget::Network(network(address)),
+        AttemptTarget::AccountFrom(account, address) => {
+            AttemptTarget::AccountFrom(account, network(address))
+        }
+        AttemptTarget::Account(_) | AttemptTarget::Browser(_) | AttemptTarget::SignIn(_) => target,
     }
 }
 
 /// Forgets as little as is needed, what protects least first. An account whose attempts are delayed
 /// stays so, and so does a browser or a sign-in: there are no more of those than were issued.
-fn make_room(all: &mut HashMap<Target, (Attempts, Delays)>, now: DateTime<Utc>) {
+fn make_room(all: &mut HashMap<AttemptTarget, (Attempts, Delays)>, now: DateTime<Utc>) {
     for step in 0..4 {
         if all.len() < TARGETS {
             return;
         }
         all.retain(|target, (attempts, delays)| match (step, target) {
             (0, _) => now < attempts.forgotten_at,
-            (1, Target::AccountFrom(..) | Target::Network(_) | Target::Account(_)) => {
-                attempts.is_delayed(*delays)
-            }
-            (2, Target::AccountFrom(..)) | (3, Target::Network(_)) => false,
+            (
+                1,
+                AttemptTarget::AccountFrom(..)
+                | AttemptTarget::Network(_)
+                | AttemptTarget::Account(_),
+            ) => attempts.is_delayed(*delays),
+            (2, AttemptTarget::AccountFrom(..)) | (3, AttemptTarget::Network(_)) => false,
             _ => true,
         });
     }
@@ -52,7 +57,7 @@ fn make_room(all: &mut HashMap<Target, (Attempts, Delays)>, now: DateTime<Utc>) 
 impl MemoryAttempts {
     fn count(
         &self,
-        target: Target,
+        target: AttemptTarget,
         delays: Delays,
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>> {
@@ -76,14 +81,14 @@ impl MemoryAttempts {
 impl AttemptLimiter for MemoryAttempts {
     async fn attempt(
         &self,
-        target: Target,
+        target: AttemptTarget,
         delays: Delays,
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>> {
         self.count(target, delays, now)
     }
 
-    async fn forgive(&self, target: Target, now: DateTime<Utc>) {
+    async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((attempts, _)) = all.get_mut(&widened(target)) {
             *attempts = attempts.forgiven(now);
@@ -95,7 +100,9 @@ impl AttemptLimiter for MemoryAttempts {
 mod tests {
     use std::net::IpAddr;
 
-    use domain::attempts::{FROM_A_NETWORK, FROM_EVERYWHERE, OF_A_NETWORK};
+    use domain::attempts::{
+        DELAYS_PER_ACCOUNT, DELAYS_PER_ACCOUNT_AND_NETWORK, DELAYS_PER_NETWORK,
+    };
 
     use super::*;
 
@@ -103,28 +110,28 @@ mod tests {
     fn a_flood_ends_no_accounts_delay() {
         let limiter = MemoryAttempts::default();
         let mut now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let account = Target::Account([9; 16]);
+        let account = AttemptTarget::Account([9; 16]);
         let mut refused = false;
         for _ in 0..30 {
-            match limiter.count(account, FROM_EVERYWHERE, now) {
+            match limiter.count(account, DELAYS_PER_ACCOUNT, now) {
                 Ok(()) => (),
                 Err(next) => (refused, now) = (true, next),
             }
         }
-        assert!(refused && limiter.count(account, FROM_EVERYWHERE, now).is_ok());
+        assert!(refused && limiter.count(account, DELAYS_PER_ACCOUNT, now).is_ok());
         for number in 0..100_000_u32 {
             let address = IpAddr::V4(number.into());
             let mut hash = [0; 16];
             hash[..4].copy_from_slice(&number.to_be_bytes());
             for (target, delays) in [
-                (Target::Network(address), OF_A_NETWORK),
-                (Target::AccountFrom(hash, address), FROM_A_NETWORK),
-                (Target::Account(hash), FROM_EVERYWHERE),
+                (AttemptTarget::Network(address), DELAYS_PER_NETWORK),
+                (AttemptTarget::AccountFrom(hash, address), DELAYS_PER_ACCOUNT_AND_NETWORK),
+                (AttemptTarget::Account(hash), DELAYS_PER_ACCOUNT),
             ] {
                 assert!(limiter.count(target, delays, now).is_ok(), "{number}");
             }
         }
-        assert!(limiter.count(account, FROM_EVERYWHERE, now).is_err());
+        assert!(limiter.count(account, DELAYS_PER_ACCOUNT, now).is_err());
         assert!(limiter.all.lock().unwrap().len() <= TARGETS);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use domain::rate::{Window, network};
+use domain::rate::{RateWindow, network};
 use ports::rate_limiter::{Charge, RateLimiter, Subject};
 
 /// So that workers seldom wait for one another.
@@ -20,7 +20,7 @@ const SUBJECTS: usize = 2048;
 /// forgotten.
 pub struct MemoryLimiter {
     hasher: RandomState,
-    shards: Vec<Mutex<HashMap<Subject, Window>>>,
+    shards: Vec<Mutex<HashMap<Subject, RateWindow>>>,
 }
 
 impl Default for MemoryLimiter {
@@ -31,9 +31,10 @@ impl Default for MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    fn count(&self, charge: &Charge, now: DateTime<Utc>) -> Window {
+    fn count(&self, charge: &Charge, now: DateTime<Utc>) -> RateWindow {
         let subject = widened(charge.subject);
-        let fresh = Window { limit: charge.limit, used: 0, resets_at: now + charge.limit.span() };
+        let fresh =
+            RateWindow { limit: charge.limit, used: 0, resets_at: now + charge.limit.span() };
         let shard = usize::try_from(self.hasher.hash_one(subject) >> 32).unwrap_or(0) % SHARDS;
         let Some(shard) = self.shards.get(shard) else { return fresh };
         let mut windows = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +42,7 @@ impl MemoryLimiter {
             make_room(&mut windows, now);
             if windows.len() >= SUBJECTS {
                 // Whom nobody can count is not let in.
-                return Window { used: charge.limit.count.saturating_add(1), ..fresh };
+                return RateWindow { used: charge.limit.count.saturating_add(1), ..fresh };
             }
         }
         let window = windows.entry(subject).or_insert(fresh);
@@ -57,8 +58,8 @@ impl MemoryLimiter {
 /// Forgets as little as is needed, what protects least first: addresses, then requests for links from
 /// an address, then mailboxes that are within their limits. Keys are counted until their window is over: there are no more of them than were
 /// issued.
-fn make_room(windows: &mut HashMap<Subject, Window>, now: DateTime<Utc>) {
-    let spent = |window: &Window| window.used >= window.limit.count;
+fn make_room(windows: &mut HashMap<Subject, RateWindow>, now: DateTime<Utc>) {
+    let spent = |window: &RateWindow| window.used >= window.limit.count;
     for step in 0..4 {
         if windows.len() < SUBJECTS {
             return;
@@ -87,7 +88,7 @@ pub(super) fn widened(subject: Subject) -> Subject {
 
 #[async_trait]
 impl RateLimiter for MemoryLimiter {
-    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<Window> {
+    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<RateWindow> {
         charges.iter().map(|charge| self.count(charge, now)).collect()
     }
 }
@@ -96,7 +97,7 @@ impl RateLimiter for MemoryLimiter {
 mod tests {
     use std::net::IpAddr;
 
-    use domain::{id::ApiKeyId, rate::Limit};
+    use domain::{id::ApiKeyId, rate::RateLimit};
     use uuid::Uuid;
 
     use super::*;
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn a_flood_of_addresses_makes_nobody_forget_a_key() {
         let limiter = MemoryLimiter::default();
-        let limit = Limit { count: 2, seconds: 60 };
+        let limit = RateLimit { count: 2, seconds: 60 };
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let key = Charge { subject: Subject::Key(ApiKeyId::from_uuid(Uuid::nil())), limit };
         assert_eq!(limiter.count(&key, now).used, 1);
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn a_flood_sends_nobody_more_mails() {
         let limiter = MemoryLimiter::default();
-        let limit = Limit { count: 2, seconds: 60 };
+        let limit = RateLimit { count: 2, seconds: 60 };
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let mails = Charge { subject: Subject::Mails([9; 16]), limit };
         let windows = [(); 3].map(|()| limiter.count(&mails, now));

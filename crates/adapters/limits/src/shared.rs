@@ -7,9 +7,9 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::{attempts::Delays, rate::Window};
+use domain::{attempts::Delays, rate::RateWindow};
 use ports::{
-    attempts::{AttemptLimiter, Target},
+    attempts::{AttemptLimiter, AttemptTarget},
     rate_limiter::{Charge, RateLimiter, Subject},
 };
 use redis::{
@@ -111,14 +111,14 @@ impl RedisLimiter {
         &self,
         charges: &[Charge],
         now: DateTime<Utc>,
-    ) -> Result<Vec<Window>, RedisError> {
+    ) -> Result<Vec<RateWindow>, RedisError> {
         let mut call = self.script.prepare_invoke();
         for charge in charges {
             call.key(name(widened(charge.subject)));
             call.arg(charge.limit.span().num_milliseconds());
         }
         let counted: Vec<(u32, i64)> = call.invoke_async(&mut self.connection.clone()).await?;
-        let windows = charges.iter().zip(counted).map(|(charge, (used, left))| Window {
+        let windows = charges.iter().zip(counted).map(|(charge, (used, left))| RateWindow {
             limit: charge.limit,
             used,
             resets_at: now + TimeDelta::milliseconds(left),
@@ -158,14 +158,14 @@ fn name(subject: Subject) -> String {
 }
 
 /// The keys of a target's count and delay, in one slot of a cluster.
-fn names(target: Target) -> [String; 2] {
+fn names(target: AttemptTarget) -> [String; 2] {
     let hex = |hash: [u8; 16]| format!("{:032x}", u128::from_be_bytes(hash));
     let name = match attempts::widened(target) {
-        Target::Network(address) => format!("network:{address}"),
-        Target::AccountFrom(account, address) => format!("from:{}:{address}", hex(account)),
-        Target::Account(account) => format!("account:{}", hex(account)),
-        Target::Browser(browser) => format!("browser:{}", hex(browser)),
-        Target::SignIn(sign_in) => format!("sign-in:{sign_in}"),
+        AttemptTarget::Network(address) => format!("network:{address}"),
+        AttemptTarget::AccountFrom(account, address) => format!("from:{}:{address}", hex(account)),
+        AttemptTarget::Account(account) => format!("account:{}", hex(account)),
+        AttemptTarget::Browser(browser) => format!("browser:{}", hex(browser)),
+        AttemptTarget::SignIn(sign_in) => format!("sign-in:{sign_in}"),
     };
     ["count", "wait"].map(|what| format!("avouch:attempts:{{{name}}}:{what}"))
 }
@@ -174,7 +174,7 @@ fn names(target: Target) -> [String; 2] {
 impl AttemptLimiter for RedisLimiter {
     async fn attempt(
         &self,
-        target: Target,
+        target: AttemptTarget,
         delays: Delays,
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>> {
@@ -196,8 +196,8 @@ impl AttemptLimiter for RedisLimiter {
         self.local_attempts.attempt(target, delays, now).await
     }
 
-    async fn forgive(&self, target: Target, now: DateTime<Utc>) {
-        self.local_attempts.forgive(target, now).await;
+    async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>) {
+        self.local_attempts.undo_attempt(target, now).await;
         if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
             let mut call = self.forgive.prepare_invoke();
             let [count, wait] = names(target);
@@ -211,7 +211,7 @@ impl AttemptLimiter for RedisLimiter {
 
 #[async_trait]
 impl RateLimiter for RedisLimiter {
-    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<Window> {
+    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<RateWindow> {
         if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
             match self.shared(charges, now).await {
                 Ok(windows) if windows.len() == charges.len() => {

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domain::{id::ApiKeyId, rate::Limit};
+use domain::{id::ApiKeyId, rate::RateLimit};
 use limits::{MemoryAttempts, MemoryLimiter, Redis, RedisLimiter, RedisTls};
 use ports::{
     clock::Clock as _,
@@ -68,7 +68,7 @@ async fn a_redis_that_goes_away_stops_nothing() {
     let mut server = RedisServer::start();
     let [one, two] = [(); 2].map(|()| open(&server));
     let subject = Subject::Key(ApiKeyId::from_uuid(uuid::Uuid::new_v4()));
-    let charge = Charge { subject, limit: Limit { count: 1000, seconds: 60 } };
+    let charge = Charge { subject, limit: RateLimit { count: 1000, seconds: 60 } };
     let used =
         async |limiter: &RedisLimiter| limiter.charge(&[charge], SystemClock.now()).await[0].used;
     assert_eq!((used(&one).await, used(&two).await), (1, 2), "counted together");

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::Path, process::Stdio, time::Duration};
 
 use async_trait::async_trait;
-use domain::recording::Film;
+use domain::recording::Recording;
 use ports::recording::{EncodeError, Encoder};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -32,7 +32,7 @@ impl Default for Ffmpeg {
 
 #[async_trait]
 impl Encoder for Ffmpeg {
-    async fn encode(&self, film: Film) -> Result<Vec<u8>, EncodeError> {
+    async fn encode(&self, film: Recording) -> Result<Vec<u8>, EncodeError> {
         let turn = self.one.acquire().await;
         let _turn = turn.map_err(|_| EncodeError::Failed("no more films are made".into()))?;
         let made = tokio::time::timeout(PATIENCE, make(&film)).await;
@@ -40,7 +40,7 @@ impl Encoder for Ffmpeg {
     }
 }
 
-async fn make(film: &Film) -> Result<Vec<u8>, EncodeError> {
+async fn make(film: &Recording) -> Result<Vec<u8>, EncodeError> {
     let failed = |what: &'static str| {
         move |error: std::io::Error| EncodeError::Failed(format!("{what}: {error}"))
     };
@@ -99,7 +99,7 @@ fn command(notes: &Path, made: &Path, width: u16, height: u16) -> Command {
 }
 
 /// Gives each picture as often as it is to be seen.
-async fn feed(film: &Film, pipe: &mut tokio::process::ChildStdin) -> std::io::Result<()> {
+async fn feed(film: &Recording, pipe: &mut tokio::process::ChildStdin) -> std::io::Result<()> {
     let step = Duration::from_secs(1) / PACE;
     let length = film.length.min(LONGEST);
     let ends = film.pictures.iter().skip(1).map(|(from, _)| *from).chain([length]);
@@ -114,7 +114,7 @@ async fn feed(film: &Film, pipe: &mut tokio::process::ChildStdin) -> std::io::Re
 }
 
 /// The largest picture's size, in even numbers, as the coder wants them.
-fn size(film: &Film) -> Result<(u16, u16), EncodeError> {
+fn size(film: &Recording) -> Result<(u16, u16), EncodeError> {
     let pictures =
         film.pictures.iter().filter_map(|(_, jpeg)| mosaic::JpegImage::decode(jpeg).ok());
     let sizes = pictures.map(|picture| (picture.width(), picture.height()));
@@ -125,7 +125,7 @@ fn size(film: &Film) -> Result<(u16, u16), EncodeError> {
 }
 
 /// The chapters in the form that ffmpeg reads (its own metadata format, version 1).
-fn chapters(film: &Film) -> String {
+fn chapters(film: &Recording) -> String {
     let mut text = String::from(";FFMETADATA1\n");
     for chapter in &film.chapters {
         let (from, to) = (chapter.from.as_millis(), chapter.to.as_millis());

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use domain::{
     id::{BrowserId, SessionId},
-    recording::Shot,
+    recording::RecordedItem,
 };
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::{
@@ -150,19 +150,19 @@ impl ObjectVault {
 
 #[async_trait]
 impl RecordingVault for ObjectVault {
-    async fn keep(
+    async fn append(
         &self,
         session: SessionId,
         browser: BrowserId,
         part: u32,
-        shots: &[Shot],
+        shots: &[RecordedItem],
     ) -> Result<(), StoreError> {
         let path = self.part(session, browser, part);
         let sealed = self.cipher.encrypt(&place(session, browser, part), &reel::write(shots));
         self.put(&path, sealed.map_err(failed("seal a recording"))?).await
     }
 
-    async fn drop_part(
+    async fn delete_part(
         &self,
         session: SessionId,
         browser: BrowserId,
@@ -171,13 +171,13 @@ impl RecordingVault for ObjectVault {
         self.delete_if_there(&self.part(session, browser, part)).await
     }
 
-    async fn reels(&self, session: SessionId) -> Result<Vec<Vec<Shot>>, StoreError> {
+    async fn segments(&self, session: SessionId) -> Result<Vec<Vec<RecordedItem>>, StoreError> {
         let folder = self.reels_of(session);
         let listed = self.objects.list(Some(&folder)).take(MOST_PARTS).try_collect::<Vec<_>>();
         let mut parts = listed.await.map_err(failed("list a recording"))?;
         parts.sort_unstable_by(|a, b| a.location.cmp(&b.location));
         // Browsers are named in the order of their time.
-        let mut reels: Vec<(BrowserId, Vec<Shot>)> = vec![];
+        let mut reels: Vec<(BrowserId, Vec<RecordedItem>)> = vec![];
         for meta in parts {
             let mut names = meta.location.parts().rev();
             let part = names.next().and_then(|name| name.as_ref().parse().ok());
@@ -200,12 +200,12 @@ impl RecordingVault for ObjectVault {
         Ok(reels.into_iter().map(|(_, reel)| reel).collect())
     }
 
-    async fn put_film(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
+    async fn store_recording(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
         let sealed = film::encrypt(self.cipher.as_ref(), session, &mp4);
         self.put(&self.film(session), sealed.map_err(failed("encrypt a film"))?).await
     }
 
-    async fn drop_reels(&self, session: SessionId) -> Result<(), StoreError> {
+    async fn delete_segments(&self, session: SessionId) -> Result<(), StoreError> {
         let listed = self.objects.list(Some(&self.reels_of(session)));
         let parts = listed.map_ok(|meta| meta.location).try_collect::<Vec<_>>().await;
         for part in parts.map_err(failed("list a recording"))? {
@@ -214,8 +214,8 @@ impl RecordingVault for ObjectVault {
         Ok(())
     }
 
-    async fn forget(&self, session: SessionId) -> Result<(), StoreError> {
-        self.drop_reels(session).await?;
+    async fn delete_all(&self, session: SessionId) -> Result<(), StoreError> {
+        self.delete_segments(session).await?;
         self.delete_if_there(&self.film(session)).await
     }
 

@@ -1,19 +1,19 @@
 //! How shots are written: time in microseconds, kind, length, content; numbers little endian.
 
 use chrono::DateTime;
-use domain::recording::{Shot, Take};
+use domain::recording::{RecordedContent, RecordedItem};
 
 const PICTURE: u8 = 0;
 const NODE: u8 = 1;
 const END: u8 = 2;
 
-pub(super) fn write(shots: &[Shot]) -> Vec<u8> {
+pub(super) fn write(shots: &[RecordedItem]) -> Vec<u8> {
     let mut bytes = vec![];
-    for Shot { at, what } in shots {
+    for RecordedItem { at, what } in shots {
         let (kind, content): (_, &[u8]) = match what {
-            Take::Picture(jpeg) => (PICTURE, jpeg),
-            Take::Node(name) => (NODE, name.as_bytes()),
-            Take::End => (END, &[]),
+            RecordedContent::Picture(jpeg) => (PICTURE, jpeg),
+            RecordedContent::Node(name) => (NODE, name.as_bytes()),
+            RecordedContent::End => (END, &[]),
         };
         bytes.extend(at.timestamp_micros().to_le_bytes());
         bytes.push(kind);
@@ -24,7 +24,7 @@ pub(super) fn write(shots: &[Shot]) -> Vec<u8> {
 }
 
 /// `None` where these are no shots.
-pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<Shot>> {
+pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<RecordedItem>> {
     let mut shots = vec![];
     while !bytes.is_empty() {
         let (at, rest) = bytes.split_first_chunk()?;
@@ -33,12 +33,15 @@ pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<Shot>> {
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (content, rest) = rest.split_at_checked(length)?;
         let what = match *kind {
-            PICTURE => Take::Picture(content.to_vec()),
-            NODE => Take::Node(String::from_utf8(content.to_vec()).ok()?),
-            END => Take::End,
+            PICTURE => RecordedContent::Picture(content.to_vec()),
+            NODE => RecordedContent::Node(String::from_utf8(content.to_vec()).ok()?),
+            END => RecordedContent::End,
             _ => return None,
         };
-        shots.push(Shot { at: DateTime::from_timestamp_micros(i64::from_le_bytes(*at))?, what });
+        shots.push(RecordedItem {
+            at: DateTime::from_timestamp_micros(i64::from_le_bytes(*at))?,
+            what,
+        });
         bytes = rest;
     }
     Some(shots)
@@ -52,9 +55,9 @@ mod tests {
     fn what_was_written_is_read_and_nothing_else_is() {
         let at = DateTime::from_timestamp_micros(1_800_000_000_000_001).unwrap();
         let shots = vec![
-            Shot { at, what: Take::Node("login".into()) },
-            Shot { at, what: Take::Picture(vec![0xff, 0xd8, 0, 1]) },
-            Shot { at, what: Take::End },
+            RecordedItem { at, what: RecordedContent::Node("login".into()) },
+            RecordedItem { at, what: RecordedContent::Picture(vec![0xff, 0xd8, 0, 1]) },
+            RecordedItem { at, what: RecordedContent::End },
         ];
         let bytes = write(&shots);
         assert_eq!(read(&bytes), Some(shots.clone()));

@@ -122,17 +122,17 @@ async fn films_are_encrypted_and_read_in_parts(storage: &Storage, path: &Path) {
     for length in [1, CHUNK, 2 * CHUNK + 7, 40 * CHUNK - 1] {
         let session = session();
         let mp4: Vec<u8> = (0..length).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
-        vault.put_film(session, mp4.clone()).await.unwrap();
+        vault.store_recording(session, mp4.clone()).await.unwrap();
         for range in [0..length, 0..1, length / 2..length, length - 1..length] {
             assert_eq!(part(&films, session, range.clone()).await.unwrap(), mp4[range]);
         }
         let (_, object) = files(path).remove(0);
         let plain = length > 64 && object.windows(64).any(|seen| *seen == mp4[..64]);
         assert!(!plain, "it can be read");
-        vault.forget(session).await.unwrap();
+        vault.delete_all(session).await.unwrap();
     }
     let (one, other) = (session(), session());
-    vault.put_film(one, vec![7; 3 * CHUNK]).await.unwrap();
+    vault.store_recording(one, vec![7; 3 * CHUNK]).await.unwrap();
     let (name, mut object) = files(path).remove(0);
     let moved = name.replace(&one.to_string(), &other.to_string());
     fs::copy(&name, &moved).unwrap();

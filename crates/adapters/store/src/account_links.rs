@@ -8,8 +8,8 @@ use domain::id::{AccountLinkId, TeamId, UserId};
 use ports::{
     StoreError,
     account_links::{AccountLink, AccountLinkStore, MailClaim, Mailed},
-    account_store::{KeptUser, PasswordHash},
-    notifier::NotificationVerdict,
+    account_store::{PasswordHash, StoredUser},
+    notifier::NotificationOutcome,
 };
 
 use super::{
@@ -60,7 +60,7 @@ impl LinkRow {
 
 #[async_trait]
 impl AccountLinkStore for Store {
-    async fn owe_link(&self, link: &AccountLink) -> Result<(), StoreError> {
+    async fn enqueue_link(&self, link: &AccountLink) -> Result<(), StoreError> {
         let row = LinkRow {
             id: Id(*link.id.as_uuid()),
             person: Id(*link.user.as_uuid()),
@@ -85,7 +85,7 @@ impl AccountLinkStore for Store {
         &self,
         id: AccountLinkId,
         now: DateTime<Utc>,
-    ) -> Result<Option<(AccountLink, KeptUser)>, StoreError> {
+    ) -> Result<Option<(AccountLink, StoredUser)>, StoreError> {
         let found: QueryResult<Option<(LinkRow, UserRow)>> = with_conn!(self, |conn| {
             let live = account_links::table
                 .inner_join(users::table)
@@ -185,12 +185,12 @@ impl AccountLinkStore for Store {
     async fn settle_mail(
         &self,
         claim: &MailClaim,
-        verdict: NotificationVerdict,
+        verdict: NotificationOutcome,
     ) -> Result<bool, StoreError> {
         let (state, due, reason) = match verdict {
-            NotificationVerdict::Sent { at } => (SENT, at, None),
-            NotificationVerdict::RetryAt(due) => (QUEUED, due, None),
-            NotificationVerdict::Failed { at, why } => (FAILED, at, Some(why.as_str())),
+            NotificationOutcome::Sent { at } => (SENT, at, None),
+            NotificationOutcome::RetryAt(due) => (QUEUED, due, None),
+            NotificationOutcome::Failed { at, why } => (FAILED, at, Some(why.as_str())),
         };
         let held = account_links::table
             .filter(account_links::id.eq(Id(*claim.link.id.as_uuid())))
@@ -206,7 +206,7 @@ impl AccountLinkStore for Store {
         settled.map(|rows| rows == 1).map_err(failed("settle a mail"))
     }
 
-    async fn forget_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_expired_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let these = account_links::table.filter(account_links::expires_at.le(Moment(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget links"))

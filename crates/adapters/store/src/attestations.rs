@@ -10,8 +10,8 @@ use domain::{
     workflow::AttestMode,
 };
 use ports::{
-    Resealed, StoreError,
-    attestor::{AttestationStore, Issuer, Package},
+    Reencrypted, StoreError,
+    attestor::{AttestationPackage, AttestationStore, Issuer},
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl AttestationStore for Store {
         &self,
         session: SessionId,
         proof: &ProofHash,
-        package: &Package,
+        package: &AttestationPackage,
     ) -> Result<bool, StoreError> {
         let unfit = failed("seal an attestation");
         let plain =
@@ -101,7 +101,7 @@ impl AttestationStore for Store {
     async fn attestation(
         &self,
         session: SessionId,
-    ) -> Result<Option<(ProofHash, Package)>, StoreError> {
+    ) -> Result<Option<(ProofHash, AttestationPackage)>, StoreError> {
         let row: QueryResult<Option<(String, Vec<u8>)>> = with_conn!(self, |conn| {
             attestations::table
                 .find(Id(*session.as_uuid()))
@@ -119,11 +119,11 @@ impl AttestationStore for Store {
         .transpose()
     }
 
-    async fn reseal_attestations(
+    async fn reencrypt_attestations(
         &self,
         after: Option<SessionId>,
         limit: u16,
-    ) -> Result<Resealed<SessionId>, StoreError> {
+    ) -> Result<Reencrypted<SessionId>, StoreError> {
         let after = after.map_or_else(uuid::Uuid::nil, |session| *session.as_uuid());
         let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| {
             attestations::table
@@ -135,7 +135,7 @@ impl AttestationStore for Store {
                 .await
         });
         let rows = rows.map_err(failed("read attestations"))?;
-        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for (session, sealed) in &rows {
             let place = self.place(*session);
             if self.cipher.is_current(&place, sealed) && self.cipher.decrypt(&place, sealed).is_ok()
@@ -163,7 +163,7 @@ impl AttestationStore for Store {
         &self,
         owner: ApiKeyId,
         proof: &ProofHash,
-    ) -> Result<Option<(SessionId, Package)>, StoreError> {
+    ) -> Result<Option<(SessionId, AttestationPackage)>, StoreError> {
         let row: QueryResult<Option<(Id, Vec<u8>)>> = with_conn!(self, |conn| {
             attestations::table
                 .inner_join(sessions::table)
@@ -199,7 +199,7 @@ impl Store {
         })
     }
 
-    fn read_package(&self, session: Id, package: &[u8]) -> Result<Package, StoreError> {
+    fn read_package(&self, session: Id, package: &[u8]) -> Result<AttestationPackage, StoreError> {
         let plain = self.open_package(session, package).map_err(failed("open an attestation"))?;
         let kept: Kept = serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;
         kept.package().ok_or_else(|| StoreError::new("read an attestation", "it is none"))
@@ -207,7 +207,7 @@ impl Store {
 }
 
 impl Kept {
-    fn of(package: &Package) -> Self {
+    fn of(package: &AttestationPackage) -> Self {
         let text = |bytes: &[u8]| STANDARD.encode(bytes);
         Self {
             mode: package.mode,
@@ -222,13 +222,13 @@ impl Kept {
         }
     }
 
-    fn package(&self) -> Option<Package> {
+    fn package(&self) -> Option<AttestationPackage> {
         let bytes = |text: &str| STANDARD.decode(text).ok();
         let optional = |text: &Option<String>| match text {
             Some(text) => bytes(text).map(Some),
             None => Some(None),
         };
-        Some(Package {
+        Some(AttestationPackage {
             mode: self.mode,
             salt: bytes(&self.salt)?.try_into().ok()?,
             attestation: bytes(&self.attestation)?,

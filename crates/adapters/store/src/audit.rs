@@ -4,7 +4,7 @@ use ::diesel::prelude::*;
 use async_trait::async_trait;
 use diesel_async::RunQueryDsl;
 use domain::{
-    audit::{AuditEntry, Deed},
+    audit::{AuditEntry, AuditEvent},
     id::TeamId,
 };
 use ports::{StoreError, audit_log::AuditLog};
@@ -31,7 +31,7 @@ struct AuditRow {
 
 impl AuditRow {
     fn of(team: TeamId, entry: &AuditEntry) -> Self {
-        let deed = &entry.deed;
+        let deed = &entry.event;
         Self {
             team: Id(*team.as_uuid()),
             number: entry.number,
@@ -48,7 +48,7 @@ impl AuditRow {
         let address = self.address.map(|address| address.parse()).transpose();
         Ok(AuditEntry {
             number: self.number,
-            deed: Deed {
+            event: AuditEvent {
                 at: self.at.0,
                 actor: self.actor,
                 address: address.map_err(failed("read an address back"))?,
@@ -73,7 +73,7 @@ macro_rules! follow {
         let (number, mut hashed) = last.unwrap_or((0, vec![0; 32]));
         let number = number.saturating_add(1);
         hashed.extend_from_slice($deed.text($team, number).as_bytes());
-        let entry = AuditEntry { number, deed: $deed.clone(), hash: crate::hash::sha256(&hashed) };
+        let entry = AuditEntry { number, event: $deed.clone(), hash: crate::hash::sha256(&hashed) };
         ::diesel::insert_into(audit_entries::table)
             .values(AuditRow::of($team, &entry))
             .execute($conn)
@@ -84,7 +84,7 @@ macro_rules! follow {
 
 #[async_trait]
 impl AuditLog for Store {
-    async fn note(&self, team: TeamId, deed: &Deed) -> Result<(), StoreError> {
+    async fn note(&self, team: TeamId, deed: &AuditEvent) -> Result<(), StoreError> {
         let row = teams::table.filter(teams::id.eq(Id(*team.as_uuid()))).select(teams::id);
         let noted: QueryResult<()> = with_transaction!(
             self,

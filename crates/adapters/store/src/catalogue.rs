@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    api_key::Environment, id::PlatformId, platform::Platform, session::Pinned, workflow::Definition,
+    api_key::Environment, id::PlatformId, platform::Platform, session::DefinitionVersion,
+    workflow::Definition,
 };
 use ports::{
     StoreError,
@@ -114,7 +115,10 @@ impl Catalogue for Store {
         row.map_err(failed("find a platform"))?.map(PlatformRow::read).transpose()
     }
 
-    async fn definition(&self, id: PlatformId) -> Result<Option<(Pinned, Definition)>, StoreError> {
+    async fn definition(
+        &self,
+        id: PlatformId,
+    ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError> {
         let row: QueryResult<Option<DefinitionRow>> = with_conn!(self, |conn| {
             platforms::table
                 .inner_join(definitions::table)
@@ -127,20 +131,20 @@ impl Catalogue for Store {
         });
         let Some(row) = row.map_err(failed("find a definition"))? else { return Ok(None) };
         let definition = definition(&row)?;
-        Ok(Some((Pinned { version: row.version, sha256: row.sha256 }, definition)))
+        Ok(Some((DefinitionVersion { version: row.version, sha256: row.sha256 }, definition)))
     }
 
     async fn publish(
         &self,
         definition: &Definition,
         now: DateTime<Utc>,
-    ) -> Result<(PlatformId, Pinned), PublishError> {
+    ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
         // Struct members keep their order and maps are sorted, so equal definitions are equal text.
         let document = serde_json::to_value(definition).map_err(failed("write a definition"))?;
         let document = document.to_string();
         let sha256 = hex(&sha256(document.as_bytes()));
         let version = definition.version.clone();
-        let pinned = Pinned { version: version.clone(), sha256: sha256.clone() };
+        let pinned = DefinitionVersion { version: version.clone(), sha256: sha256.clone() };
         let (now, environment) = (Moment(now), definition.environment.as_str());
         let fresh = (
             platforms::name.eq(&definition.platform),

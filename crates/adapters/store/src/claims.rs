@@ -19,7 +19,7 @@ use domain::{
     id::{DeliveryId, SessionId, WebhookId},
     webhook::Webhook,
 };
-use ports::delivery::{Ask, CLAIM_MARGIN, Delivery};
+use ports::delivery::{CLAIM_MARGIN, ClaimRequest, Delivery};
 
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
@@ -44,7 +44,7 @@ pub(super) struct Lines {
 pub(super) type Line = (WebhookRow, bool);
 
 impl Lines {
-    pub(super) fn of(ask: &Ask) -> Self {
+    pub(super) fn of(ask: &ClaimRequest) -> Self {
         let after = ask.after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
         Self { columns: webhooks::all_columns, after: Id(after), now: Moment(ask.now) }
     }
@@ -101,7 +101,7 @@ pub(super) struct Share {
 }
 
 /// What each webhook that has something due is to be given, in their order.
-pub(super) fn shares(ask: &Ask, lines: &[Line]) -> Vec<Share> {
+pub(super) fn shares(ask: &ClaimRequest, lines: &[Line]) -> Vec<Share> {
     let known: HashMap<_, _> =
         ask.room.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
     let ready = lines.iter().filter(|(row, due)| *due && row.active && row.health().open(ask.now));
@@ -110,8 +110,8 @@ pub(super) fn shares(ask: &Ask, lines: &[Line]) -> Vec<Share> {
             let known = known.get(&row.id.0);
             let room = known.map_or(ask.each, |room| room.most);
             let room = match known {
-                Some(known) if row.health().on_trial() && known.busy => 0,
-                _ if row.health().on_trial() => room.min(1),
+                Some(known) if row.health().is_half_open() && known.busy => 0,
+                _ if row.health().is_half_open() => room.min(1),
                 _ => room,
             };
             let timeout = TimeDelta::milliseconds(row.timeout_ms.into());
@@ -123,7 +123,7 @@ pub(super) fn shares(ask: &Ask, lines: &[Line]) -> Vec<Share> {
 
 /// Where the next claim goes on: after the last webhook that got something where the bound was
 /// reached, after the last that was looked at where there may be more.
-pub(super) fn next(ask: &Ask, lines: &[Line], taken: &[Taken]) -> Option<WebhookId> {
+pub(super) fn next(ask: &ClaimRequest, lines: &[Line], taken: &[Taken]) -> Option<WebhookId> {
     let place = |id: Id| lines.iter().position(|(row, _)| row.id == id);
     let last = if taken.len() >= usize::from(ask.limit) {
         taken.iter().filter_map(|row| place(row.webhook)).max()
@@ -159,11 +159,11 @@ impl Taken {
             id: DeliveryId::from_uuid(self.id.0),
             session: SessionId::from_uuid(self.session.0),
             webhook,
-            ailing,
+            endpoint_failing: ailing,
             body,
-            tries: u32::try_from(self.tries).unwrap_or(u32::MAX),
-            single: self.single,
-            since: self.since.0,
+            attempts: u32::try_from(self.tries).unwrap_or(u32::MAX),
+            is_test: self.single,
+            created_at: self.since.0,
             due: self.due.0,
             claim: self.claim,
         }
@@ -180,7 +180,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    pub(super) fn of(ask: &Ask, shares: &[Share]) -> Self {
+    pub(super) fn of(ask: &ClaimRequest, shares: &[Share]) -> Self {
         Self {
             webhooks: shares.iter().map(|share| share.webhook).collect(),
             rooms: shares.iter().map(|share| share.room).collect(),

@@ -3,7 +3,7 @@
 use ::diesel::{dsl::exists, prelude::*, select};
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
-use ports::{Resealed, StoreError};
+use ports::{Reencrypted, StoreError};
 
 use super::{
     column::{Id, Moment},
@@ -22,7 +22,7 @@ impl Store {
         &self,
         after: Option<i64>,
         limit: u16,
-    ) -> Result<Resealed<i64>, StoreError> {
+    ) -> Result<Reencrypted<i64>, StoreError> {
         let rows: QueryResult<Vec<(i64, Id, Vec<u8>)>> = with_conn!(self, |conn| {
             data_keys::table
                 .filter(data_keys::number.gt(after.unwrap_or(0)))
@@ -33,7 +33,7 @@ impl Store {
                 .await
         });
         let rows = rows.map_err(failed("read data keys"))?;
-        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for (number, team, wrapped) in &rows {
             if self.cipher.is_current(&wrapping(team.0), wrapped) {
                 continue;

@@ -9,10 +9,12 @@ use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
-use domain::webhook::{Verdict, Webhook};
+use domain::webhook::{DeliveryDecision, Webhook};
 use ports::{
     StoreError,
-    delivery::{Ask, Claimed, Delivery, DeliveryQueue, Settled, Tally},
+    delivery::{
+        AttemptResult, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryQueue, HealthUpdate,
+    },
 };
 
 use super::{
@@ -41,17 +43,17 @@ macro_rules! with_queue {
 
 #[async_trait]
 impl DeliveryQueue for Store {
-    async fn claim_deliveries(&self, ask: &Ask) -> Result<Claimed, StoreError> {
+    async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError> {
         let lines: QueryResult<Vec<Line>> =
             with_queue!(self, |conn| Lines::of(ask).load(conn).await);
         let lines = lines.map_err(failed("look for deliveries"))?;
         let shares = shares(ask, &lines);
         let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
         let next = next(ask, &lines, &taken);
-        Ok(Claimed { deliveries: self.read_deliveries(taken, &lines).await, next })
+        Ok(ClaimedDeliveries { deliveries: self.read_deliveries(taken, &lines).await, next })
     }
 
-    async fn settle_deliveries(&self, settled: &[Settled]) -> Result<Vec<bool>, StoreError> {
+    async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError> {
         let answers = self.closed_answers(settled).await?;
         let held: QueryResult<Vec<Id>> = with_queue!(
             self,
@@ -68,11 +70,15 @@ impl DeliveryQueue for Store {
             }
         );
         let held = held.map_err(failed("settle deliveries"))?;
-        let is_held = |one: &Settled| held.contains(&Id(*one.delivery.as_uuid()));
+        let is_held = |one: &AttemptResult| held.contains(&Id(*one.delivery.as_uuid()));
         Ok(settled.iter().map(is_held).collect())
     }
 
-    async fn note_health(&self, tallies: &[Tally], now: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn note_health(
+        &self,
+        tallies: &[HealthUpdate],
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         if tallies.is_empty() { Ok(()) } else { self.note_tallies(tallies, now).await }
     }
 
@@ -101,7 +107,7 @@ impl DeliveryQueue for Store {
 /// Writes one attempt down; nothing where its claim was lost.
 async fn settle_one(
     conn: &mut SqliteConn,
-    one: &Settled,
+    one: &AttemptResult,
     answer: Option<&str>,
 ) -> QueryResult<Option<Id>> {
     let id = Id(*one.delivery.as_uuid());
@@ -127,7 +133,7 @@ async fn settle_one(
             ::diesel::delete(held()).execute(conn).await?;
         }
     }
-    if one.verdict == Verdict::Exhausted {
+    if one.verdict == DeliveryDecision::Exhausted {
         let this = deliveries::table.filter(deliveries::id.eq(id));
         let at = deliveries::exhausted_at.eq(Moment(one.attempt.at));
         ::diesel::update(this).set(at).execute(conn).await?;
@@ -139,7 +145,7 @@ async fn settle_one(
 }
 
 impl Store {
-    async fn take(&self, ask: &Ask, shares: &[Share]) -> Result<Vec<Taken>, StoreError> {
+    async fn take(&self, ask: &ClaimRequest, shares: &[Share]) -> Result<Vec<Taken>, StoreError> {
         let taken: QueryResult<Vec<Taken>> = with_queue!(
             self,
             postgres | conn | Claim::of(ask, shares).load(conn).await,
@@ -191,7 +197,10 @@ impl Store {
     }
 
     /// What partners' servers answered, encrypted for the log; in the order of the attempts.
-    async fn closed_answers(&self, settled: &[Settled]) -> Result<Vec<Option<String>>, StoreError> {
+    async fn closed_answers(
+        &self,
+        settled: &[AttemptResult],
+    ) -> Result<Vec<Option<String>>, StoreError> {
         let mut answers = Vec::with_capacity(settled.len());
         for one in settled {
             answers.push(match answer(one) {
@@ -209,7 +218,7 @@ impl Store {
 
 async fn take_one(
     conn: &mut SqliteConn,
-    ask: &Ask,
+    ask: &ClaimRequest,
     share: &Share,
     room: usize,
 ) -> QueryResult<Vec<Taken>> {

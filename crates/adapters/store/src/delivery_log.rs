@@ -11,7 +11,8 @@ use domain::id::{DeliveryId, SessionId, WebhookId};
 use ports::{
     StoreError,
     delivery_log::{
-        DeliveryLog, DeliveryState, Find, KeptAttempt, KeptDelivery, Of, Span, WholeDelivery,
+        DeliveryFilter, DeliveryLog, DeliveryScope, DeliveryState, DeliveryWithAttempts,
+        StoredAttempt, StoredDelivery, TimeRange,
     },
 };
 
@@ -95,12 +96,19 @@ macro_rules! owe_again {
 
 #[async_trait]
 impl DeliveryLog for Store {
-    async fn find_deliveries(&self, find: &Find) -> Result<Vec<KeptDelivery>, StoreError> {
+    async fn find_deliveries(
+        &self,
+        find: &DeliveryFilter,
+    ) -> Result<Vec<StoredDelivery>, StoreError> {
         let rows: QueryResult<Vec<Row>> = with_conn!(self, |conn| {
             let mut rows = rows!().limit(find.limit.into());
             rows = match find.of {
-                Of::Webhook(id) => rows.filter(deliveries::webhook.eq(Id(*id.as_uuid()))),
-                Of::Session(id) => rows.filter(deliveries::session.eq(Id(*id.as_uuid()))),
+                DeliveryScope::Webhook(id) => {
+                    rows.filter(deliveries::webhook.eq(Id(*id.as_uuid())))
+                }
+                DeliveryScope::Session(id) => {
+                    rows.filter(deliveries::session.eq(Id(*id.as_uuid())))
+                }
             };
             rows = match find.state {
                 None => rows,
@@ -119,7 +127,7 @@ impl DeliveryLog for Store {
         Ok(rows.map_err(failed("read deliveries"))?.into_iter().map(kept).collect())
     }
 
-    async fn delivery(&self, id: DeliveryId) -> Result<Option<WholeDelivery>, StoreError> {
+    async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError> {
         let id = Id(*id.as_uuid());
         let found: QueryResult<(Option<Row>, Vec<AttemptRow>)> = with_conn!(self, |conn| {
             let row = rows!().filter(deliveries::id.eq(id)).first(conn).await.optional();
@@ -163,7 +171,7 @@ impl DeliveryLog for Store {
     async fn send_exhausted_again(
         &self,
         webhook: WebhookId,
-        span: Span,
+        span: TimeRange,
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<usize, StoreError> {
@@ -184,7 +192,7 @@ impl DeliveryLog for Store {
         owed.map_err(failed("send deliveries again"))
     }
 
-    async fn owe_test(
+    async fn enqueue_test(
         &self,
         webhook: WebhookId,
         session: SessionId,
@@ -206,7 +214,7 @@ impl DeliveryLog for Store {
         written.map(|()| id).map_err(failed("owe a test"))
     }
 
-    async fn forget_deliveries(
+    async fn delete_old_deliveries(
         &self,
         before: DateTime<Utc>,
         limit: u16,
@@ -236,13 +244,13 @@ impl DeliveryLog for Store {
     }
 }
 
-fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> KeptDelivery {
+fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> StoredDelivery {
     let state = match (due, exhausted_at) {
         (Some(_), _) => DeliveryState::Pending,
         (None, Some(_)) => DeliveryState::Exhausted,
         (None, None) => DeliveryState::Delivered,
     };
-    KeptDelivery {
+    StoredDelivery {
         id: DeliveryId::from_uuid(id.0),
         webhook: WebhookId::from_uuid(webhook.0),
         session: SessionId::from_uuid(session.0),
@@ -253,7 +261,7 @@ fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> Kep
     }
 }
 
-fn attempt((number, at, took_ms, status, error, answer, sent): AttemptRow) -> KeptAttempt {
+fn attempt((number, at, took_ms, status, error, answer, sent): AttemptRow) -> StoredAttempt {
     let answer = answer.unwrap_or_default();
-    KeptAttempt { number, at: at.0, took_ms, status, error, answer, sent }
+    StoredAttempt { number, at: at.0, took_ms, status, error, answer, sent }
 }

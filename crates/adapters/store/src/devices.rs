@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    device_store::{Binding, DeviceStore, Redeemed},
+    device_store::{Binding, DeviceStore, RedeemOutcome},
 };
 
 use super::{
@@ -183,10 +183,10 @@ impl DeviceStore for Store {
         code: &SecretHash,
         secret: &SecretHash,
         at: DateTime<Utc>,
-    ) -> Result<Redeemed, StoreError> {
+    ) -> Result<RedeemOutcome, StoreError> {
         let (session, at) = (Id(*session.as_uuid()), Moment(at));
         let (code, secret) = (code.0.to_vec(), secret.0.to_vec());
-        let redeemed: QueryResult<Redeemed> = with_transaction!(self, |conn| {
+        let redeemed: QueryResult<RedeemOutcome> = with_transaction!(self, |conn| {
             let live = join_codes::table
                 .filter(join_codes::session.eq(session))
                 .filter(join_codes::expires_at.gt(at));
@@ -214,24 +214,24 @@ impl DeviceStore for Store {
                 let right = typed.into_iter().find(|(_, short)| short.as_ref() == Some(&code));
                 right.map(|(kind, _)| kind)
             };
-            let Some(kind) = kind else { return Ok(Redeemed::Refused) };
+            let Some(kind) = kind else { return Ok(RedeemOutcome::Refused) };
             // Of two that bring one code at the same moment, one finds it gone.
             let this = join_codes::table
                 .find((session, &kind))
                 .filter(join_codes::long.eq(&code).or(join_codes::short.eq(Some(&code))));
             if ::diesel::delete(this).execute(conn).await? == 0 {
-                return Ok(Redeemed::Refused);
+                return Ok(RedeemOutcome::Refused);
             }
             let by = by_code(&kind);
             Ok(match add_device!(conn, session, secret, by, at) {
-                Some(number) => Redeemed::Joined(number, by),
-                None => Redeemed::Full,
+                Some(number) => RedeemOutcome::Joined(number, by),
+                None => RedeemOutcome::Full,
             })
         });
         redeemed.map_err(failed("redeem a code"))
     }
 
-    async fn note_consent(
+    async fn record_consent(
         &self,
         session: SessionId,
         device: DeviceNumber,
@@ -248,7 +248,7 @@ impl DeviceStore for Store {
         noted.map(drop).map_err(failed("note a consent"))
     }
 
-    async fn forget_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_expired_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let these = join_codes::table.filter(join_codes::expires_at.le(Moment(now)));
         let gone: QueryResult<usize> =
             with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);

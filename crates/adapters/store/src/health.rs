@@ -8,8 +8,8 @@ use ::diesel::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
-use domain::webhook::{pause_after, with_more};
-use ports::{StoreError, delivery::Tally};
+use domain::webhook::{count_failure, open_duration};
+use ports::{StoreError, delivery::HealthUpdate};
 
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
@@ -20,7 +20,7 @@ use super::{
 impl Store {
     pub(super) async fn note_tallies(
         &self,
-        tallies: &[Tally],
+        tallies: &[HealthUpdate],
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let ids: Vec<_> = tallies.iter().map(|tally| Id(*tally.webhook.as_uuid())).collect();
@@ -63,7 +63,7 @@ struct Health {
 
 /// How those do that are not paused: what comes in a pause is of calls from before it, but for a
 /// success, which ends it.
-fn after(before: &[Health], tallies: &[Tally], now: DateTime<Utc>) -> Vec<Health> {
+fn after(before: &[Health], tallies: &[HealthUpdate], now: DateTime<Utc>) -> Vec<Health> {
     let changed = before.iter().filter_map(|health| {
         let tally = tallies.iter().find(|tally| *tally.webhook.as_uuid() == health.id.0)?;
         let mut health = *health;
@@ -72,8 +72,8 @@ fn after(before: &[Health], tallies: &[Tally], now: DateTime<Utc>) -> Vec<Health
         }
         let paused = health.paused_until.is_some_and(|until| now < until.0);
         if tally.failures > 0 && !paused {
-            let more = with_more(u32::try_from(health.failures).unwrap_or(0), tally.failures);
-            let pause = pause_after(more).and_then(|pause| TimeDelta::from_std(pause).ok());
+            let more = count_failure(u32::try_from(health.failures).unwrap_or(0), tally.failures);
+            let pause = open_duration(more).and_then(|pause| TimeDelta::from_std(pause).ok());
             health.failures = i32::try_from(more).unwrap_or(i32::MAX);
             health.failing_since = health.failing_since.or(Some(Moment(now)));
             health.paused_until = pause.map(|pause| Moment(now + pause));

@@ -5,14 +5,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    ancestors::{Ancestor, NoOrigin},
     api_key::{ApiKey, KeyHash},
+    frame_ancestors::{FrameAncestor, InvalidFrameAncestor},
     id::{ApiKeyId, TeamId},
 };
 use ports::{
     StoreError,
-    catalogue::Revision,
-    key_store::{KeptKey, KeyStore},
+    catalogue::CatalogueRevision,
+    key_store::{KeyStore, StoredKey},
 };
 
 use super::{
@@ -47,8 +47,8 @@ impl KeyRow {
 }
 
 /// A team's pages, as a row has them.
-pub(super) fn read_ancestors(list: &str) -> Result<Vec<Ancestor>, StoreError> {
-    let read = list.split_whitespace().map(str::parse).collect::<Result<_, NoOrigin>>();
+pub(super) fn read_ancestors(list: &str) -> Result<Vec<FrameAncestor>, StoreError> {
+    let read = list.split_whitespace().map(str::parse).collect::<Result<_, InvalidFrameAncestor>>();
     read.map_err(failed("read a team's pages back"))
 }
 
@@ -72,7 +72,11 @@ impl KeyStore for Store {
         count.map(|count| count == 1).map_err(failed("look for a team"))
     }
 
-    async fn set_ancestors(&self, id: TeamId, ancestors: &[Ancestor]) -> Result<bool, StoreError> {
+    async fn set_frame_ancestors(
+        &self,
+        id: TeamId,
+        ancestors: &[FrameAncestor],
+    ) -> Result<bool, StoreError> {
         let list: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
         let written = with_conn!(self, |conn| {
             ::diesel::update(teams::table.filter(teams::id.eq(Id(*id.as_uuid()))))
@@ -83,7 +87,7 @@ impl KeyStore for Store {
         written.map(|rows| rows == 1).map_err(failed("set a team's pages"))
     }
 
-    async fn team_ancestors(&self, id: TeamId) -> Result<Vec<Ancestor>, StoreError> {
+    async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError> {
         let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
         let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
             team.select(teams::frame_ancestors).first(conn).await.optional()
@@ -114,7 +118,7 @@ impl KeyStore for Store {
         written.map(drop).map_err(failed("add a key"))
     }
 
-    async fn keys(&self, team: TeamId) -> Result<Vec<KeptKey>, StoreError> {
+    async fn keys(&self, team: TeamId) -> Result<Vec<StoredKey>, StoreError> {
         let rows: QueryResult<Vec<(KeyRow, String, Option<Moment>)>> = with_conn!(self, |conn| {
             api_keys::table
                 .filter(api_keys::team.eq(Id(*team.as_uuid())))
@@ -126,12 +130,12 @@ impl KeyStore for Store {
         let rows = rows.map_err(failed("read a team's keys"))?.into_iter();
         let read = rows.map(|(row, label, used_at)| {
             let (created_at, used_at) = (row.created_at.0, used_at.map(|moment| moment.0));
-            Ok(KeptKey { key: row.read()?, label, created_at, used_at })
+            Ok(StoredKey { key: row.read()?, label, created_at, used_at })
         });
         read.collect()
     }
 
-    async fn note_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
         for (id, at) in uses {
             let at = Moment(*at);
             let this = api_keys::table
@@ -145,7 +149,10 @@ impl KeyStore for Store {
         Ok(())
     }
 
-    async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<(ApiKey, Revision)>, StoreError> {
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
         self.find_key(hash).await
     }
 

@@ -8,7 +8,7 @@ use domain::id::UserId;
 use ports::{
     StoreError,
     account_store::CodeHash,
-    known_browsers::{KnownBrowser, KnownBrowserStore, MOST},
+    known_browsers::{KnownBrowser, KnownBrowserStore, MAX_KNOWN_BROWSERS},
 };
 
 use super::{
@@ -61,7 +61,7 @@ impl KnownBrowserStore for Store {
                 .load(conn)
                 .await?;
             let mut gone: Vec<_> = all.iter().filter(|token| **token != before).collect();
-            let gone = gone.split_off(gone.len().min(MOST - 1));
+            let gone = gone.split_off(gone.len().min(MAX_KNOWN_BROWSERS - 1));
             let gone: Vec<_> = gone.into_iter().chain([&before]).collect();
             let old = theirs.filter(known_browsers::token.eq_any(gone));
             ::diesel::delete(old).execute(conn).await?;
@@ -71,7 +71,7 @@ impl KnownBrowserStore for Store {
         kept.map_err(failed("keep a browser"))
     }
 
-    async fn forget_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_expired_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let these = known_browsers::table.filter(known_browsers::expires_at.le(Moment(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget browsers"))

@@ -12,7 +12,7 @@ use diesel_async::RunQueryDsl;
 use domain::session::{Change, State};
 use ports::{
     StoreError,
-    session_store::{CommitError, IdempotencyKey, Inserted},
+    session_store::{CommitError, IdempotencyKey, InsertOutcome},
 };
 
 use super::{
@@ -98,7 +98,7 @@ impl Store {
         &self,
         opening: &Change,
         once: Option<&IdempotencyKey>,
-    ) -> Result<Inserted, StoreError> {
+    ) -> Result<InsertOutcome, StoreError> {
         let (row, debts) = self.written(opening).await?;
         let key = once.map(|once| NewKey {
             owner: row.owner,
@@ -113,17 +113,17 @@ impl Store {
                 Some(lane) if debts.none_but_the_event() => {
                     let event = opening.event.to_owned();
                     lane.ask(InsertAsk { row, event }).await??;
-                    return Ok(Inserted::Fresh);
+                    return Ok(InsertOutcome::Fresh);
                 }
                 Some(_) | None => self.insert_plainly(&row, &debts).await?,
             },
             Some(key) => self.insert_once(&row, &debts, key, since).await?,
         };
         Ok(match written.map_err(failed("insert a session"))? {
-            Found::Nothing => Inserted::Fresh,
-            Found::InFlight => Inserted::InFlight,
-            Found::Other => Inserted::OtherRequest,
-            Found::Before(row) => Inserted::Before(Box::new(self.read_session(*row).await?)),
+            Found::Nothing => InsertOutcome::Fresh,
+            Found::InFlight => InsertOutcome::InFlight,
+            Found::Other => InsertOutcome::OtherRequest,
+            Found::Before(row) => InsertOutcome::Before(Box::new(self.read_session(*row).await?)),
         })
     }
 

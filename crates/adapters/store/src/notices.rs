@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use domain::id::{NoticeId, UserId};
 use ports::{
     StoreError,
-    account_store::Whence,
+    account_store::RequestOrigin,
     notice_store::{Notice, NoticeClaim, NoticeStore},
 };
 
@@ -39,14 +39,14 @@ impl NoticeRow {
             user: UserId::from_uuid(self.person.0),
             event: self.event.parse().map_err(failed("read an event back"))?,
             at: self.at.0,
-            from: Whence { address, agent: self.agent },
+            from: RequestOrigin { address, agent: self.agent },
         })
     }
 }
 
 #[async_trait]
 impl NoticeStore for Store {
-    async fn owe_notice(&self, notice: &Notice) -> Result<(), StoreError> {
+    async fn enqueue_notice(&self, notice: &Notice) -> Result<(), StoreError> {
         let row = NoticeRow {
             id: Id(*notice.id.as_uuid()),
             person: Id(*notice.user.as_uuid()),

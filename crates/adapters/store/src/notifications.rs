@@ -6,11 +6,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
     id::{NotificationId, SessionId, TeamId},
-    notification::{APART, MOST_SENT},
+    notification::{MAX_NOTIFICATIONS, MIN_NOTIFICATION_INTERVAL},
 };
 use ports::{
     StoreError,
-    notifier::{NotificationClaim, NotificationQueue, NotificationVerdict, NotifiedAgain},
+    notifier::{NotificationClaim, NotificationOutcome, NotificationQueue, ResendOutcome},
 };
 
 use super::{
@@ -140,7 +140,7 @@ macro_rules! owe_again {
             let row = NewNotification::of($session, team, number, Moment($now));
             ::diesel::insert_into(notifications::table).values(row).execute($conn).await?;
         }
-        Ok(again.map_or_else(|no| no, |_| NotifiedAgain::Queued))
+        Ok(again.map_or_else(|no| no, |_| ResendOutcome::Queued))
     }};
 }
 
@@ -149,15 +149,15 @@ fn may_be_sent(
     open: Option<Id>,
     last: Option<(i32, Moment)>,
     now: DateTime<Utc>,
-) -> Result<i32, NotifiedAgain> {
+) -> Result<i32, ResendOutcome> {
     let (Some(_), Some((number, Moment(at)))) = (open, last) else {
-        return Err(NotifiedAgain::NoMore);
+        return Err(ResendOutcome::NoMore);
     };
-    if number >= MOST_SENT {
-        return Err(NotifiedAgain::NoMore);
+    if number >= MAX_NOTIFICATIONS {
+        return Err(ResendOutcome::NoMore);
     }
-    if now < at + APART {
-        return Err(NotifiedAgain::NotBefore(at + APART));
+    if now < at + MIN_NOTIFICATION_INTERVAL {
+        return Err(ResendOutcome::NotBefore(at + MIN_NOTIFICATION_INTERVAL));
     }
     Ok(number.saturating_add(1))
 }
@@ -193,12 +193,12 @@ impl NotificationQueue for Store {
     async fn settle_notification(
         &self,
         claim: &NotificationClaim,
-        verdict: NotificationVerdict,
+        verdict: NotificationOutcome,
     ) -> Result<bool, StoreError> {
         let (state, due, ended_at, reason) = match verdict {
-            NotificationVerdict::Sent { at } => (SENT, None, Some(Moment(at)), None),
-            NotificationVerdict::RetryAt(due) => (QUEUED, Some(Moment(due)), None, None),
-            NotificationVerdict::Failed { at, why } => {
+            NotificationOutcome::Sent { at } => (SENT, None, Some(Moment(at)), None),
+            NotificationOutcome::RetryAt(due) => (QUEUED, Some(Moment(due)), None, None),
+            NotificationOutcome::Failed { at, why } => {
                 (FAILED, None, Some(Moment(at)), Some(why.as_str()))
             }
         };
@@ -223,13 +223,13 @@ impl NotificationQueue for Store {
         &self,
         session: SessionId,
         now: DateTime<Utc>,
-    ) -> Result<NotifiedAgain, StoreError> {
+    ) -> Result<ResendOutcome, StoreError> {
         let id = Id(*session.as_uuid());
         let open = sessions::table
             .select(sessions::owner)
             .filter(sessions::id.eq(id))
             .filter(sessions::closed_at.is_null());
-        let again: QueryResult<NotifiedAgain> = with_transaction!(
+        let again: QueryResult<ResendOutcome> = with_transaction!(
             self,
             postgres | conn | {
                 let open = open.for_no_key_update().first::<Id>(conn).await.optional()?;

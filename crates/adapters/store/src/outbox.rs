@@ -5,12 +5,12 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{NodeId, SessionId},
+    id::{InstanceId, SessionId},
     session::Effect,
 };
 use ports::{
     StoreError,
-    outbox::{Claim, Outbox, Verdict},
+    outbox::{ClaimOutcome, Outbox, OutboxClaim},
 };
 
 use super::{
@@ -54,8 +54,8 @@ struct EntryRow {
 }
 
 impl EntryRow {
-    fn read(self) -> Result<Claim, StoreError> {
-        Ok(Claim {
+    fn read(self) -> Result<OutboxClaim, StoreError> {
+        Ok(OutboxClaim {
             entry: self.id,
             session: SessionId::from_uuid(self.session.0),
             effect: serde_json::from_str(&self.effect).map_err(failed("read an effect back"))?,
@@ -68,11 +68,11 @@ impl EntryRow {
 impl Outbox for Store {
     async fn claim(
         &self,
-        node: NodeId,
+        node: InstanceId,
         now: DateTime<Utc>,
         lease: TimeDelta,
         limit: u16,
-    ) -> Result<Vec<Claim>, StoreError> {
+    ) -> Result<Vec<OutboxClaim>, StoreError> {
         let (node, until) = (Id(*node.as_uuid()), Moment(now + lease));
         let due = outbox::table
             .select(outbox::id)
@@ -92,24 +92,32 @@ impl Outbox for Store {
         claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()
     }
 
-    async fn settle(&self, claim: &Claim, verdict: Verdict) -> Result<bool, StoreError> {
+    async fn complete(
+        &self,
+        claim: &OutboxClaim,
+        verdict: ClaimOutcome,
+    ) -> Result<bool, StoreError> {
         let held = outbox::table
             .filter(outbox::id.eq(claim.entry))
             .filter(outbox::attempt.eq(claim.attempt))
             .filter(outbox::buried.eq(false));
         let settled = with_conn!(self, |conn| match verdict {
-            Verdict::Done => ::diesel::delete(held).execute(conn).await,
-            Verdict::RetryAt(due) => {
+            ClaimOutcome::Done => ::diesel::delete(held).execute(conn).await,
+            ClaimOutcome::RetryAt(due) => {
                 ::diesel::update(held).set(outbox::due.eq(Moment(due))).execute(conn).await
             }
-            Verdict::Buried => {
+            ClaimOutcome::Buried => {
                 ::diesel::update(held).set(outbox::buried.eq(true)).execute(conn).await
             }
         });
         settled.map(|rows| rows == 1).map_err(failed("settle an effect"))
     }
 
-    async fn drop_orphans(&self, node: NodeId, before: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_orphans(
+        &self,
+        node: InstanceId,
+        before: DateTime<Utc>,
+    ) -> Result<usize, StoreError> {
         let dropped = with_conn!(self, |conn| {
             let orphans = outbox::table
                 .filter(outbox::node.ne(Id(*node.as_uuid())))

@@ -8,7 +8,7 @@ use domain::id::{PasskeyId, UserId};
 use ports::{
     StoreError,
     account_store::CodeHash,
-    passkeys::{Credential, KeptPasskey, MOST, PasskeyStore},
+    passkeys::{Credential, MAX_PASSKEYS, PasskeyStore, StoredPasskey},
 };
 
 use super::{
@@ -33,7 +33,7 @@ struct PasskeyRow {
 }
 
 impl PasskeyRow {
-    fn of(passkey: &KeptPasskey) -> Self {
+    fn of(passkey: &StoredPasskey) -> Self {
         let Credential { id, key, state, transports } = passkey.credential.clone();
         Self {
             id: Id(*passkey.id.as_uuid()),
@@ -48,9 +48,9 @@ impl PasskeyRow {
         }
     }
 
-    fn read(self) -> Result<KeptPasskey, StoreError> {
+    fn read(self) -> Result<StoredPasskey, StoreError> {
         let transports = self.transports.try_into().map_err(failed("read a passkey back"))?;
-        Ok(KeptPasskey {
+        Ok(StoredPasskey {
             id: PasskeyId::from_uuid(self.id.0),
             user: UserId::from_uuid(self.person.0),
             name: self.name,
@@ -70,7 +70,7 @@ impl PasskeyRow {
 impl PasskeyStore for Store {
     async fn add_passkey(
         &self,
-        passkey: &KeptPasskey,
+        passkey: &StoredPasskey,
         recovery: Option<&[CodeHash]>,
     ) -> Result<bool, StoreError> {
         let (row, person) = (PasskeyRow::of(passkey), Id(*passkey.user.as_uuid()));
@@ -80,7 +80,7 @@ impl PasskeyStore for Store {
                 (recovery_codes::owner.eq(person), recovery_codes::hash.eq(code.0.to_vec()))
             })
             .collect();
-        let most = i32::try_from(MOST).unwrap_or(i32::MAX);
+        let most = i32::try_from(MAX_PASSKEYS).unwrap_or(i32::MAX);
         let has_factor = users::passkeys.gt(0).or(users::totp.is_not_null());
         let fits = has_factor.eq(recovery.is_none()).and(users::passkeys.lt(most));
         let done: QueryResult<()> = with_transaction!(self, |conn| {
@@ -109,7 +109,7 @@ impl PasskeyStore for Store {
         }
     }
 
-    async fn passkeys(&self, user: UserId) -> Result<Vec<KeptPasskey>, StoreError> {
+    async fn passkeys(&self, user: UserId) -> Result<Vec<StoredPasskey>, StoreError> {
         let rows: QueryResult<Vec<PasskeyRow>> = with_conn!(self, |conn| {
             passkeys::table
                 .filter(passkeys::person.eq(Id(*user.as_uuid())))

@@ -13,9 +13,9 @@ use diesel_async::RunQueryDsl;
 use domain::{
     api_key::{ApiKey, KeyHash},
     id::{PlatformId, SessionId},
-    platform::Card,
+    platform::PlatformSummary,
 };
-use ports::{StoreError, catalogue::Revision, session_store::Polled};
+use ports::{StoreError, catalogue::CatalogueRevision, session_store::PolledRecord};
 
 use super::{
     column::{Id, SqlId},
@@ -39,8 +39,8 @@ pub(super) struct CardRow {
 }
 
 impl CardRow {
-    pub(super) fn read(self) -> Card {
-        Card {
+    pub(super) fn read(self) -> PlatformSummary {
+        PlatformSummary {
             id: PlatformId(self.id),
             name: self.name,
             display_name: self.display_name,
@@ -64,9 +64,9 @@ macro_rules! key_columns {
     };
 }
 
-fn read_key((key, revision): KeyFound) -> Result<(ApiKey, Revision), StoreError> {
+fn read_key((key, revision): KeyFound) -> Result<(ApiKey, CatalogueRevision), StoreError> {
     let missing = || StoreError::new("find a key", "the catalogue has no revision");
-    Ok((key.read()?, Revision(revision.ok_or_else(missing)?)))
+    Ok((key.read()?, CatalogueRevision(revision.ok_or_else(missing)?)))
 }
 
 /// Asks whose a key is, and for one of its sessions.
@@ -149,7 +149,7 @@ impl Ask for PollAsk {
 }
 
 impl Ask for KeyAsk {
-    type Answer = Option<(ApiKey, Revision)>;
+    type Answer = Option<(ApiKey, CatalogueRevision)>;
 
     fn waiting(lane: &Lane) -> &Waiting<Self> {
         &lane.keys
@@ -179,7 +179,7 @@ impl Store {
         &self,
         key: &KeyHash,
         id: SessionId,
-    ) -> Result<Option<Polled>, StoreError> {
+    ) -> Result<Option<PolledRecord>, StoreError> {
         if let Some(lane) = &self.lane {
             let found = lane.ask(PollAsk { key: key.clone(), session: id }).await?;
             return self.read_polled(found).await;
@@ -205,7 +205,7 @@ impl Store {
         self.read_polled(found.map_err(failed("poll a session"))?).await
     }
 
-    async fn read_polled(&self, found: Option<Found>) -> Result<Option<Polled>, StoreError> {
+    async fn read_polled(&self, found: Option<Found>) -> Result<Option<PolledRecord>, StoreError> {
         let Some((key, session, card)) = found else { return Ok(None) };
         let session = match session {
             Some(row) => Some(self.read_session_of(key.team, row).await?),
@@ -217,7 +217,7 @@ impl Store {
     pub(super) async fn find_key(
         &self,
         hash: &KeyHash,
-    ) -> Result<Option<(ApiKey, Revision)>, StoreError> {
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
         if let Some(lane) = &self.lane {
             return lane.ask(KeyAsk(hash.clone())).await;
         }

@@ -15,7 +15,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    session_store::{Entry, Summary},
+    session_store::{SessionSummary, TimelineEntry},
 };
 
 use super::{
@@ -38,8 +38,8 @@ pub(super) struct SummaryRow {
 }
 
 impl SummaryRow {
-    pub(super) fn read(self) -> Result<Summary, StoreError> {
-        Ok(Summary {
+    pub(super) fn read(self) -> Result<SessionSummary, StoreError> {
+        Ok(SessionSummary {
             id: SessionId::from_uuid(self.id.0),
             status: self.status.parse().map_err(failed("read a status back"))?,
             platform: PlatformId(self.platform),
@@ -126,22 +126,22 @@ impl EventRow {
         }
     }
 
-    fn read(self) -> Result<Entry, StoreError> {
+    fn read(self) -> Result<TimelineEntry, StoreError> {
         let status = self.status.parse().map_err(failed("read a status back"))?;
         let Self { at, event, error_code, node, .. } = self;
-        Ok(Entry { at: at.0, event, status, error_code, node, detail: None })
+        Ok(TimelineEntry { at: at.0, event, status, error_code, node, detail: None })
     }
 }
 
 /// What became of links and devices, between the moves of the session; each has the status of its moment.
-fn with_lines(moves: Vec<Entry>, told: impl Iterator<Item = Told>) -> Vec<Entry> {
+fn with_lines(moves: Vec<TimelineEntry>, told: impl Iterator<Item = Told>) -> Vec<TimelineEntry> {
     let mut entries = moves;
     for (at, event, detail) in told {
         let place = entries.partition_point(|entry| entry.at <= at.0);
         let before = place.checked_sub(1).and_then(|before| entries.get(before));
         let status = before.map_or(Status::Created, |entry| entry.status);
         let event = event.to_owned();
-        let entry = Entry { at: at.0, event, status, error_code: None, node: None, detail };
+        let entry = TimelineEntry { at: at.0, event, status, error_code: None, node: None, detail };
         entries.insert(place, entry);
     }
     entries
@@ -152,7 +152,7 @@ impl Store {
         &self,
         owner: ApiKeyId,
         query: ListQuery,
-    ) -> Result<(Vec<Summary>, i64), StoreError> {
+    ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
         let owner = Id(*owner.as_uuid());
         let read: QueryResult<Vec<Line>> = match query.status {
             None => with_read!(self, |conn| ListOf::<false>(owner, query).load(conn).await),
@@ -168,7 +168,7 @@ impl Store {
         &self,
         owner: ApiKeyId,
         id: SessionId,
-    ) -> Result<Option<Vec<Entry>>, StoreError> {
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
         let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
         let read: QueryResult<(Vec<EventRow>, Vec<ToldRow>, Vec<DeviceRow>)> =
             with_read!(self, |conn| {

@@ -4,12 +4,12 @@ use ::diesel::prelude::*;
 use async_trait::async_trait;
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{ReceiverId, TeamId},
-    request::Receiver,
+    id::{ContactId, TeamId},
+    request::Contact,
 };
 use ports::{
     StoreError,
-    receiver_store::{KeptReceiver, ReceiverStore},
+    contact_store::{ContactStore, StoredContact},
 };
 
 use super::{
@@ -41,7 +41,7 @@ struct Closed {
 }
 
 impl Closed {
-    fn of(writer: &Writer, id: Id, contact: &Receiver) -> Result<Self, StoreError> {
+    fn of(writer: &Writer, id: Id, contact: &Contact) -> Result<Self, StoreError> {
         Ok(Self {
             name: writer.close_some(NAME, id, contact.name.as_deref())?,
             email: writer.close_some(EMAIL, id, contact.email.as_deref())?,
@@ -51,23 +51,23 @@ impl Closed {
 }
 
 impl Store {
-    async fn read_receiver(&self, row: ReceiverRow) -> Result<KeptReceiver, StoreError> {
+    async fn read_receiver(&self, row: ReceiverRow) -> Result<StoredContact, StoreError> {
         let ReceiverRow { id, team, name, email, phone, locale, created_at } = row;
         let name = self.opened_some(team, NAME, id, name).await?;
         let email = self.opened_some(team, EMAIL, id, email).await?;
         let phone = self.opened_some(team, PHONE, id, phone).await?;
-        Ok(KeptReceiver {
-            id: ReceiverId::from_uuid(id.0),
+        Ok(StoredContact {
+            id: ContactId::from_uuid(id.0),
             team: TeamId::from_uuid(team.0),
-            contact: Receiver { name, email, phone, locale, ..Receiver::default() },
+            contact: Contact { name, email, phone, locale, ..Contact::default() },
             created_at: created_at.0,
         })
     }
 }
 
 #[async_trait]
-impl ReceiverStore for Store {
-    async fn add_receiver(&self, receiver: &KeptReceiver) -> Result<(), StoreError> {
+impl ContactStore for Store {
+    async fn add_contact(&self, receiver: &StoredContact) -> Result<(), StoreError> {
         let (id, team) = (Id(*receiver.id.as_uuid()), Id(*receiver.team.as_uuid()));
         let Closed { name, email, phone } =
             Closed::of(&self.writer(team).await?, id, &receiver.contact)?;
@@ -86,7 +86,7 @@ impl ReceiverStore for Store {
         added.map(drop).map_err(failed("add a receiver"))
     }
 
-    async fn receivers(&self, team: TeamId) -> Result<Vec<KeptReceiver>, StoreError> {
+    async fn contacts(&self, team: TeamId) -> Result<Vec<StoredContact>, StoreError> {
         let theirs = receivers::table
             .filter(receivers::team.eq(Id(*team.as_uuid())))
             .order((receivers::created_at.desc(), receivers::id));
@@ -100,11 +100,11 @@ impl ReceiverStore for Store {
         Ok(read)
     }
 
-    async fn receiver(
+    async fn contact(
         &self,
         team: TeamId,
-        id: ReceiverId,
-    ) -> Result<Option<KeptReceiver>, StoreError> {
+        id: ContactId,
+    ) -> Result<Option<StoredContact>, StoreError> {
         let this = receivers::table
             .filter(receivers::id.eq(Id(*id.as_uuid())))
             .filter(receivers::team.eq(Id(*team.as_uuid())));
@@ -120,8 +120,8 @@ impl ReceiverStore for Store {
     async fn change_receiver(
         &self,
         team: TeamId,
-        id: ReceiverId,
-        contact: &Receiver,
+        id: ContactId,
+        contact: &Contact,
     ) -> Result<bool, StoreError> {
         let (id, team) = (Id(*id.as_uuid()), Id(*team.as_uuid()));
         let closed = Closed::of(&self.writer(team).await?, id, contact)?;
@@ -137,7 +137,7 @@ impl ReceiverStore for Store {
         changed.map(|rows| rows == 1).map_err(failed("change a receiver"))
     }
 
-    async fn remove_receiver(&self, team: TeamId, id: ReceiverId) -> Result<bool, StoreError> {
+    async fn remove_contact(&self, team: TeamId, id: ContactId) -> Result<bool, StoreError> {
         let this = receivers::table
             .filter(receivers::id.eq(Id(*id.as_uuid())))
             .filter(receivers::team.eq(Id(*team.as_uuid())));

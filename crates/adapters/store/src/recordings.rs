@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use domain::id::SessionId;
 use ports::{
     StoreError,
-    recording::{RecordingClaim, RecordingQueue, RecordingState, RecordingVerdict},
+    recording::{RecordingClaim, RecordingOutcome, RecordingQueue, RecordingState},
 };
 
 use super::{
@@ -100,15 +100,15 @@ impl RecordingQueue for Store {
         renewed.map(|rows| rows == 1).map_err(failed("renew a recording's lease"))
     }
 
-    async fn settle_recording(
+    async fn complete_recording(
         &self,
         claim: &RecordingClaim,
-        verdict: RecordingVerdict,
+        verdict: RecordingOutcome,
     ) -> Result<bool, StoreError> {
         let (state, error, due) = match verdict {
-            RecordingVerdict::Kept => (KEPT, None, None),
-            RecordingVerdict::Failed(error) => (FAILED, Some(error), None),
-            RecordingVerdict::RetryAt(due) => (PENDING, None, Some(Moment(due))),
+            RecordingOutcome::Kept => (KEPT, None, None),
+            RecordingOutcome::Failed(error) => (FAILED, Some(error), None),
+            RecordingOutcome::RetryAt(due) => (PENDING, None, Some(Moment(due))),
         };
         let settled = with_conn!(self, |conn| {
             let held = ::diesel::update(recordings::table.find(Id(*claim.session.as_uuid())))

@@ -3,7 +3,7 @@
 
 use ::diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use ports::{Resealed, StoreError};
+use ports::{Reencrypted, StoreError};
 use uuid::Uuid;
 
 use super::{
@@ -42,9 +42,9 @@ type AttemptRow = (Id, i32, Option<String>, Id);
 type ReceiverRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
 /// Begins an answer with what comes after these rows.
-fn page(ids: &[Id], limit: u16) -> Resealed<Uuid> {
+fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
     let last = ids.last().filter(|_| ids.len() >= usize::from(limit));
-    Resealed { changed: 0, unreadable: vec![], next: last.map(|id| id.0) }
+    Reencrypted { changed: 0, unreadable: vec![], next: last.map(|id| id.0) }
 }
 
 impl Store {
@@ -56,7 +56,7 @@ impl Store {
         table: Table,
         after: Option<Uuid>,
         limit: u16,
-    ) -> Result<Resealed<Uuid>, StoreError> {
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
         let after = Id(after.unwrap_or_else(Uuid::nil));
         match table {
             Table::Sessions => self.encrypt_sessions(after, limit).await,
@@ -66,7 +66,11 @@ impl Store {
         }
     }
 
-    async fn encrypt_sessions(&self, after: Id, limit: u16) -> Result<Resealed<Uuid>, StoreError> {
+    async fn encrypt_sessions(
+        &self,
+        after: Id,
+        limit: u16,
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
         let some =
             sessions::table.filter(sessions::id.gt(after)).order(sessions::id).limit(limit.into());
         let rows: QueryResult<Vec<SessionRow>> =
@@ -102,7 +106,11 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_notices(&self, after: Id, limit: u16) -> Result<Resealed<Uuid>, StoreError> {
+    async fn encrypt_notices(
+        &self,
+        after: Id,
+        limit: u16,
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
         let rows: QueryResult<Vec<(Id, String, Option<Id>)>> = with_conn!(self, |conn| {
             notices::table
                 .filter(notices::id.gt(after))
@@ -143,7 +151,11 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_attempts(&self, after: Id, limit: u16) -> Result<Resealed<Uuid>, StoreError> {
+    async fn encrypt_attempts(
+        &self,
+        after: Id,
+        limit: u16,
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
         let answered = delivery_attempts::answer.is_not_null();
         let page_of = delivery_attempts::table
             .filter(answered)
@@ -191,7 +203,11 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_receivers(&self, after: Id, limit: u16) -> Result<Resealed<Uuid>, StoreError> {
+    async fn encrypt_receivers(
+        &self,
+        after: Id,
+        limit: u16,
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
         let rows: QueryResult<Vec<ReceiverRow>> = with_conn!(self, |conn| {
             receivers::table
                 .filter(receivers::id.gt(after))

@@ -43,9 +43,9 @@ impl SessionRow {
     pub(super) fn of(session: &Session, writer: &Writer) -> Result<Self, StoreError> {
         let unfit = failed("write a session down");
         let id = Id(*session.id.as_uuid());
-        let terms = serde_json::to_string(&session.order).map_err(&unfit)?;
+        let terms = serde_json::to_string(&session.terms).map_err(&unfit)?;
         let state = serde_json::to_string(&session.state).map_err(&unfit)?;
-        let reference = session.order.external_reference.as_deref();
+        let reference = session.terms.external_reference.as_deref();
         let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
         Ok(Self {
             id,
@@ -59,7 +59,7 @@ impl SessionRow {
             created_at: Moment(session.created_at),
             expires_at: Moment(session.expires_at),
             closed_at: session.closed_at.map(Moment),
-            platform: session.order.platform.0,
+            platform: session.terms.platform.0,
             erased_at: session.erased_at.map(Moment),
             reference: reference.map(|reference| writer.index(REFERENCE, reference)),
         })
@@ -72,7 +72,7 @@ impl SessionRow {
         Ok(Session {
             id: SessionId::from_uuid(self.id.0),
             owner: ApiKeyId::from_uuid(self.owner.0),
-            order: serde_json::from_str(&self.terms).map_err(&unfit)?,
+            terms: serde_json::from_str(&self.terms).map_err(&unfit)?,
             state: serde_json::from_str(&self.state).map_err(&unfit)?,
             progress: progress
                 .ok_or_else(|| StoreError::new("read a session back", "progress out of range"))?,

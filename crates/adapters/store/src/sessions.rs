@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    ancestors::Ancestor,
     api_key::KeyHash,
+    frame_ancestors::FrameAncestor,
     id::{ApiKeyId, BrowserId, SessionId, TeamId},
     request::ListQuery,
     session::{Change, Session},
@@ -15,7 +15,8 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        Activity, CommitError, Due, Entry, IdempotencyKey, Inserted, Polled, SessionStore, Summary,
+        CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord, SessionActivity,
+        SessionStore, SessionSummary, TimelineEntry,
     },
 };
 
@@ -33,11 +34,11 @@ impl SessionStore for Store {
         &self,
         opening: &Change,
         once: Option<&IdempotencyKey>,
-    ) -> Result<Inserted, StoreError> {
+    ) -> Result<InsertOutcome, StoreError> {
         self.insert_session(opening, once).await
     }
 
-    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<Polled>, StoreError> {
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
         self.poll_session(key, id).await
     }
 
@@ -54,7 +55,7 @@ impl SessionStore for Store {
         self.read_found(found.map_err(failed("find a session"))?).await
     }
 
-    async fn open(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+    async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         let found = with_conn!(self, |conn| {
             sessions::table
                 .filter(sessions::id.eq(Id(*id.as_uuid())))
@@ -66,7 +67,7 @@ impl SessionStore for Store {
         self.read_found(found.map_err(failed("open a session"))?).await
     }
 
-    async fn ancestors(&self, id: SessionId) -> Result<Vec<Ancestor>, StoreError> {
+    async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
         let owner = sessions::table.find(Id(*id.as_uuid())).select(sessions::owner);
         let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
         let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
@@ -85,7 +86,7 @@ impl SessionStore for Store {
         &self,
         owner: ApiKeyId,
         query: ListQuery,
-    ) -> Result<(Vec<Summary>, i64), StoreError> {
+    ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
         self.list_sessions(owner, query).await
     }
 
@@ -94,7 +95,7 @@ impl SessionStore for Store {
         team: TeamId,
         query: ListQuery,
         reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
         self.list_team_sessions(team, query, reference).await
     }
 
@@ -103,7 +104,7 @@ impl SessionStore for Store {
         team: TeamId,
         since: DateTime<Utc>,
         limit: u16,
-    ) -> Result<Vec<Activity>, StoreError> {
+    ) -> Result<Vec<SessionActivity>, StoreError> {
         self.read_activity(team, since, limit).await
     }
 
@@ -111,11 +112,11 @@ impl SessionStore for Store {
         &self,
         owner: ApiKeyId,
         id: SessionId,
-    ) -> Result<Option<Vec<Entry>>, StoreError> {
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
         self.session_timeline(owner, id).await
     }
 
-    async fn unerased(
+    async fn find_unerased(
         &self,
         before: DateTime<Utc>,
         limit: u16,
@@ -134,11 +135,11 @@ impl SessionStore for Store {
         Ok(found.into_iter().map(|id| SessionId::from_uuid(id.0)).collect())
     }
 
-    async fn scrub(&self) -> Result<bool, StoreError> {
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
         self.truncate_log().await
     }
 
-    async fn forget_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
         let old = idempotency_keys::table.filter(idempotency_keys::created_at.lt(Moment(before)));
         let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
         forgotten.map_err(failed("forget idempotency keys"))
@@ -164,7 +165,11 @@ impl SessionStore for Store {
         renewed.map(|rows| rows == 1).map_err(failed("renew a browser's lease"))
     }
 
-    async fn due(&self, now: DateTime<Utc>, limit: u16) -> Result<Vec<(Session, Due)>, StoreError> {
+    async fn find_due(
+        &self,
+        now: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<(Session, DueReason)>, StoreError> {
         let now = Moment(now);
         let read = with_conn!(self, |conn| {
             let expired = sessions::table
@@ -188,12 +193,12 @@ impl SessionStore for Store {
         let (expired, lapsed) = read.map_err(failed("find sessions that are due"))?;
         let mut due = Vec::new();
         for row in expired {
-            due.push((self.read_session(row).await?, Due::Expired));
+            due.push((self.read_session(row).await?, DueReason::Expired));
         }
         for row in lapsed {
             let session = self.read_session(row).await?;
             if let Some(lease) = session.state.lease() {
-                due.push((session, Due::BrowserLapsed(lease.browser)));
+                due.push((session, DueReason::BrowserLapsed(lease.browser)));
             }
         }
         Ok(due)

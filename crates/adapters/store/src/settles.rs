@@ -6,8 +6,8 @@ use ::diesel::{
     query_builder::{AstPass, Query, QueryFragment, QueryId},
     sql_types::{Array, Bool, Integer, Nullable, Text},
 };
-use domain::webhook::Verdict;
-use ports::{delivery::Settled, webhook_sender::Answer};
+use domain::webhook::DeliveryDecision;
+use ports::{delivery::AttemptResult, webhook_sender::WebhookResponse};
 
 use super::{
     column::{Id, Moment, SqlId, SqlMoment},
@@ -30,10 +30,10 @@ pub(super) struct AttemptRow<'a> {
 
 impl<'a> AttemptRow<'a> {
     /// `answer` is encrypted. The number of the attempt is the store's to say.
-    pub(super) fn of(settled: &'a Settled, answer: Option<&'a str>) -> Self {
+    pub(super) fn of(settled: &'a AttemptResult, answer: Option<&'a str>) -> Self {
         let (status, error) = match &settled.attempt.call.answer {
-            Answer::Status { code, .. } => (Some(i32::from(*code)), None),
-            Answer::Failed(class) => (None, Some(class.as_str())),
+            WebhookResponse::Status { code, .. } => (Some(i32::from(*code)), None),
+            WebhookResponse::Failed(class) => (None, Some(class.as_str())),
         };
         Self {
             delivery: Id(*settled.delivery.as_uuid()),
@@ -49,18 +49,18 @@ impl<'a> AttemptRow<'a> {
 }
 
 /// What the partner's server answered, if it was anything.
-pub(super) fn answer(settled: &Settled) -> Option<&str> {
+pub(super) fn answer(settled: &AttemptResult) -> Option<&str> {
     match &settled.attempt.call.answer {
-        Answer::Status { body, .. } => Some(body.as_str()).filter(|body| !body.is_empty()),
-        Answer::Failed(_) => None,
+        WebhookResponse::Status { body, .. } => Some(body.as_str()).filter(|body| !body.is_empty()),
+        WebhookResponse::Failed(_) => None,
     }
 }
 
 /// When it is tried again; none: not at all.
-pub(super) const fn due(verdict: Verdict) -> Option<Moment> {
+pub(super) const fn due(verdict: DeliveryDecision) -> Option<Moment> {
     match verdict {
-        Verdict::RetryAt(due) => Some(Moment(due)),
-        Verdict::Delivered | Verdict::Exhausted => None,
+        DeliveryDecision::RetryAt(due) => Some(Moment(due)),
+        DeliveryDecision::Delivered | DeliveryDecision::Exhausted => None,
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Settles<'a> {
 
 impl<'a> Settles<'a> {
     /// `answers` are encrypted, one for each attempt.
-    pub(super) fn of(settled: &'a [Settled], answers: &'a [Option<String>]) -> Self {
+    pub(super) fn of(settled: &'a [AttemptResult], answers: &'a [Option<String>]) -> Self {
         let rows = settled.iter().zip(answers);
         let rows: Vec<_> =
             rows.map(|(one, answer)| AttemptRow::of(one, answer.as_deref())).collect();
@@ -90,7 +90,7 @@ impl<'a> Settles<'a> {
             ids: rows.iter().map(|row| row.delivery).collect(),
             claims: settled.iter().map(|one| one.claim).collect(),
             dues: verdicts().map(due).collect(),
-            exhausted: verdicts().map(|verdict| verdict == Verdict::Exhausted).collect(),
+            exhausted: verdicts().map(|verdict| verdict == DeliveryDecision::Exhausted).collect(),
             started: rows.iter().map(|row| row.started_at).collect(),
             took: rows.iter().map(|row| row.took_ms).collect(),
             statuses: rows.iter().map(|row| row.status).collect(),

@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, Home, KeptUser, SignIn, SignInStore, Whence},
+    account_store::{CodeHash, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership},
 };
 
 use super::{
@@ -69,7 +69,7 @@ impl SignInRow {
             created_at: self.created_at.0,
             seen_at: self.seen_at.0,
             expires_at: self.expires_at.0,
-            from: Whence { address, agent: self.agent },
+            from: RequestOrigin { address, agent: self.agent },
         })
     }
 }
@@ -89,7 +89,7 @@ impl SignInStore for Store {
         token: &CodeHash,
         idle: TimeDelta,
         now: DateTime<Utc>,
-    ) -> Result<Option<(SignIn, KeptUser, Home)>, StoreError> {
+    ) -> Result<Option<(SignIn, StoredUser, TeamMembership)>, StoreError> {
         let found: QueryResult<Option<(SignInRow, UserRow, String, bool)>> =
             with_conn!(self, |conn| {
                 let live = sign_ins::table
@@ -103,7 +103,7 @@ impl SignInStore for Store {
             });
         let found = found.map_err(failed("find who is signed in"))?;
         let Some((row, user, name, needs_second_factor)) = found else { return Ok(None) };
-        let home = Home { name, needs_second_factor };
+        let home = TeamMembership { name, needs_second_factor };
         let sign_in = row.read()?;
         if now - sign_in.seen_at >= SEEN_TO {
             let this = sign_ins::table.filter(sign_ins::id.eq(Id(*sign_in.id.as_uuid())));
@@ -115,7 +115,7 @@ impl SignInStore for Store {
         Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, home)))
     }
 
-    async fn pass_sign_in(
+    async fn mark_second_factor_verified(
         &self,
         old: &CodeHash,
         new: &CodeHash,
@@ -213,7 +213,7 @@ impl SignInStore for Store {
         gone.map_err(failed("sign somebody out"))
     }
 
-    async fn forget_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
+    async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let these = sign_ins::table.filter(sign_ins::expires_at.le(Moment(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget sign-ins"))

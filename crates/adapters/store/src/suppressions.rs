@@ -38,7 +38,7 @@ impl SuppressionStore for Store {
         made.map(drop).map_err(failed("suppress mails"))
     }
 
-    async fn admit(&self, mailbox: &Mailbox) -> Result<(), StoreError> {
+    async fn unsuppress(&self, mailbox: &Mailbox) -> Result<(), StoreError> {
         let (team, mark) = (Id(*mailbox.team.as_uuid()), mailbox.mark.as_slice());
         let gone = with_conn!(self, |conn| {
             ::diesel::delete(suppressions::table.find((team, mark))).execute(conn).await

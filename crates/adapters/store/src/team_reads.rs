@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    session_store::{Activity, Summary},
+    session_store::{SessionActivity, SessionSummary},
 };
 
 use super::{
@@ -30,7 +30,7 @@ impl Store {
         team: TeamId,
         query: ListQuery,
         reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, Summary)>, StoreError> {
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
         let team = Id(*team.as_uuid());
         let marks = match reference {
             Some(reference) => Some(self.indexed(team, REFERENCE, reference).await?),
@@ -62,7 +62,7 @@ impl Store {
         team: TeamId,
         since: DateTime<Utc>,
         limit: u16,
-    ) -> Result<Vec<Activity>, StoreError> {
+    ) -> Result<Vec<SessionActivity>, StoreError> {
         let team = Id(*team.as_uuid());
         let rows: QueryResult<Vec<Came>> = with_conn!(self, |conn| {
             let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
@@ -88,7 +88,7 @@ impl Store {
         });
         let rows = rows.map_err(failed("read what came of a team's sessions"))?.into_iter();
         rows.map(|(created, closed, status, platform, error_code, node)| {
-            Ok(Activity {
+            Ok(SessionActivity {
                 created_at: created.0,
                 closed_at: closed.map(|moment| moment.0),
                 status: status.parse().map_err(failed("read a status back"))?,

@@ -7,11 +7,11 @@ use diesel_async::RunQueryDsl;
 use domain::{
     id::{TeamId, TemplateId},
     language::Language,
-    template::{Draft, Step, TemplateStatus, Wording},
+    template::{Draft, ReviewStep, TemplateStatus, TemplateText},
 };
 use ports::{
     StoreError,
-    template_store::{KeptTemplate, Revision, TemplateStore},
+    template_store::{StoredTemplate, TemplateRevision, TemplateStore},
 };
 
 use super::{
@@ -38,18 +38,18 @@ struct TemplateRow {
 }
 
 impl TemplateRow {
-    fn read(self) -> Result<KeptTemplate, StoreError> {
+    fn read(self) -> Result<StoredTemplate, StoreError> {
         const ACTION: &str = "read a template back";
         let language = self.language.parse().map_err(failed(ACTION))?;
-        let wording = Wording { language, subject: self.subject, body: self.body };
-        Ok(KeptTemplate {
+        let wording = TemplateText { language, subject: self.subject, body: self.body };
+        Ok(StoredTemplate {
             id: TemplateId(self.id),
             team: TeamId::from_uuid(self.team.0),
             draft: Draft { name: self.name, wording },
             status: self.status.parse().map_err(failed(ACTION))?,
             reason: self.reason,
             is_default: self.is_default,
-            revision: Revision(self.revision),
+            revision: TemplateRevision(self.revision),
             updated_at: self.updated_at.0,
         })
     }
@@ -104,7 +104,7 @@ fn word(status: Option<&TemplateStatus>) -> &'static str {
     status.map_or("", |status| status.as_str())
 }
 
-fn read(rows: Vec<TemplateRow>) -> Result<Vec<KeptTemplate>, StoreError> {
+fn read(rows: Vec<TemplateRow>) -> Result<Vec<StoredTemplate>, StoreError> {
     rows.into_iter().map(TemplateRow::read).collect()
 }
 
@@ -132,7 +132,7 @@ impl TemplateStore for Store {
         id.map(TemplateId).map_err(failed("add a template"))
     }
 
-    async fn templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {
+    async fn templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError> {
         let theirs = email_templates::table
             .filter(email_templates::team.eq(Id(*team.as_uuid())))
             .order(email_templates::id.desc());
@@ -145,7 +145,7 @@ impl TemplateStore for Store {
         &self,
         team: TeamId,
         id: TemplateId,
-    ) -> Result<Option<KeptTemplate>, StoreError> {
+    ) -> Result<Option<StoredTemplate>, StoreError> {
         let row: QueryResult<Option<TemplateRow>> = with_conn!(self, |conn| {
             one(team, id).select(TemplateRow::as_select()).first(conn).await.optional()
         });
@@ -155,7 +155,7 @@ impl TemplateStore for Store {
     async fn submitted_templates(
         &self,
         limit: u16,
-    ) -> Result<Vec<(KeptTemplate, String)>, StoreError> {
+    ) -> Result<Vec<(StoredTemplate, String)>, StoreError> {
         let waiting = email_templates::table
             .inner_join(teams::table)
             .filter(email_templates::status.eq(TemplateStatus::Submitted.as_str()))
@@ -175,7 +175,7 @@ impl TemplateStore for Store {
         draft: &Draft,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
-        let this = one(team, id).filter(within(Step::Submit.from()));
+        let this = one(team, id).filter(within(ReviewStep::Submit.from()));
         let change =
             (Content::of(draft, now), email_templates::revision.eq(email_templates::revision + 1));
         let edited =
@@ -185,8 +185,8 @@ impl TemplateStore for Store {
 
     async fn step_template(
         &self,
-        (team, id, revision): (TeamId, TemplateId, Revision),
-        step: Step,
+        (team, id, revision): (TeamId, TemplateId, TemplateRevision),
+        step: ReviewStep,
         reason: &str,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
@@ -232,7 +232,7 @@ impl TemplateStore for Store {
         &self,
         team: TeamId,
         language: Language,
-    ) -> Result<Option<KeptTemplate>, StoreError> {
+    ) -> Result<Option<StoredTemplate>, StoreError> {
         let this = email_templates::table
             .filter(email_templates::team.eq(Id(*team.as_uuid())))
             .filter(email_templates::language.eq(language.tag()))

@@ -8,7 +8,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{KeptUser, PasswordHash, User},
+    account_store::{PasswordHash, StoredUser, User},
 };
 
 use super::{
@@ -60,14 +60,14 @@ impl Store {
     pub(super) async fn kept_user(
         &self,
         row: Option<UserRow>,
-    ) -> Result<Option<KeptUser>, StoreError> {
+    ) -> Result<Option<StoredUser>, StoreError> {
         let Some(row) = row else { return Ok(None) };
         let codes = recovery_codes::table.filter(recovery_codes::owner.eq(row.id)).count();
         let left: QueryResult<i64> = with_conn!(self, |conn| codes.get_result(conn).await);
         let left = left.map_err(failed("count recovery codes"))?;
         let totp = row.totp.as_ref().map(|sealed| self.cipher.decrypt_text(TOTP, sealed));
         let totp = totp.transpose().map_err(failed("open the secret of one-time codes"))?;
-        Ok(Some(KeptUser {
+        Ok(Some(StoredUser {
             user: row.user()?,
             password: row.password.map(PasswordHash),
             password_until: row.password_until.map(|until| until.0),

@@ -12,8 +12,10 @@ use domain::{
     id::{TeamId, UserId},
 };
 use ports::{
-    Resealed, StoreError,
-    account_store::{Change, CodeHash, KeptUser, NewPassword, SecondFactor, User, UserStore},
+    Reencrypted, StoreError,
+    account_store::{
+        CodeHash, MembershipChange, NewPassword, SecondFactor, StoredUser, User, UserStore,
+    },
 };
 
 use super::{
@@ -38,13 +40,13 @@ macro_rules! change_governed {
             .filter(users::role.eq_any(GOVERNS))
             .filter(users::password.is_not_null());
         match role {
-            None => Ok(Change::Nobody),
+            None => Ok(MembershipChange::Nobody),
             Some(_) if !$left && others.count().get_result::<i64>($conn).await? == 0 => {
-                Ok(Change::Last)
+                Ok(MembershipChange::Last)
             }
             Some(_) => {
                 $change;
-                Ok(Change::Done)
+                Ok(MembershipChange::Done)
             }
         }
     }};
@@ -92,15 +94,15 @@ impl UserStore for Store {
         written.map(|rows| rows == 1).map_err(failed("add a person"))
     }
 
-    async fn user_by_email(&self, email: &Email) -> Result<Option<KeptUser>, StoreError> {
+    async fn user_by_email(&self, email: &Email) -> Result<Option<StoredUser>, StoreError> {
         find!(self, users::email.eq(email.as_str()).and(users::invited_as.is_null()))
     }
 
-    async fn user(&self, id: UserId) -> Result<Option<KeptUser>, StoreError> {
+    async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError> {
         find!(self, users::id.eq(Id(*id.as_uuid())))
     }
 
-    async fn user_by_subject(&self, subject: &str) -> Result<Option<KeptUser>, StoreError> {
+    async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError> {
         find!(self, users::subject.eq(subject))
     }
 
@@ -150,12 +152,17 @@ impl UserStore for Store {
         changed.map_err(failed("set a password"))
     }
 
-    async fn set_role(&self, team: TeamId, id: UserId, role: Role) -> Result<Change, StoreError> {
+    async fn set_role(
+        &self,
+        team: TeamId,
+        id: UserId,
+        role: Role,
+    ) -> Result<MembershipChange, StoreError> {
         let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
         let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
         let this = users::table.filter(users::id.eq(ids.1));
         let (governs, change) = (GOVERNS.contains(&role.as_str()), users::role.eq(role.as_str()));
-        let done: QueryResult<Change> = with_transaction!(
+        let done: QueryResult<MembershipChange> = with_transaction!(
             self,
             postgres | conn | {
                 let locked = team.for_no_key_update().first(conn).await.optional()?;
@@ -172,11 +179,11 @@ impl UserStore for Store {
         done.map_err(failed("set a role"))
     }
 
-    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<Change, StoreError> {
+    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<MembershipChange, StoreError> {
         let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
         let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
         let this = users::table.filter(users::id.eq(ids.1));
-        let done: QueryResult<Change> = with_transaction!(
+        let done: QueryResult<MembershipChange> = with_transaction!(
             self,
             postgres | conn | {
                 let locked = team.for_no_key_update().first(conn).await.optional()?;
@@ -257,11 +264,11 @@ impl UserStore for Store {
         gone.map(|rows| rows == 1).map_err(failed("use up a recovery code"))
     }
 
-    async fn reseal_users(
+    async fn reencrypt_users(
         &self,
         after: Option<UserId>,
         limit: u16,
-    ) -> Result<Resealed<UserId>, StoreError> {
+    ) -> Result<Reencrypted<UserId>, StoreError> {
         let after = after.map_or_else(uuid::Uuid::nil, |user| *user.as_uuid());
         let some = users::table
             .filter(users::id.gt(Id(after)))
@@ -271,7 +278,7 @@ impl UserStore for Store {
             .select((users::id, users::totp.assume_not_null()));
         let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
         let rows = rows.map_err(failed("read people"))?;
-        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
         {
             let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {

@@ -9,11 +9,11 @@ use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Header, Health, Retiring, Webhook},
+    webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader},
 };
 use ports::{
-    Resealed, StoreError,
-    webhook_store::{KeptWebhook, WebhookChange, WebhookStore},
+    Reencrypted, StoreError,
+    webhook_store::{StoredWebhook, WebhookChange, WebhookStore},
 };
 
 use super::{
@@ -79,14 +79,14 @@ impl WebhookStore for Store {
         written.map_err(failed("add a webhook"))
     }
 
-    async fn webhook(&self, id: WebhookId) -> Result<Option<KeptWebhook>, StoreError> {
+    async fn webhook(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StoreError> {
         let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
         let rows: QueryResult<Vec<WebhookRow>> =
             with_conn!(self, |conn| this.select(WebhookRow::as_select()).load(conn).await);
         Ok(self.kept(rows.map_err(failed("read a webhook"))?).await?.pop())
     }
 
-    async fn webhooks(&self, team: TeamId) -> Result<Vec<KeptWebhook>, StoreError> {
+    async fn webhooks(&self, team: TeamId) -> Result<Vec<StoredWebhook>, StoreError> {
         let rows: QueryResult<Vec<WebhookRow>> = with_conn!(self, |conn| {
             webhooks::table
                 .filter(webhooks::team.eq(Id(*team.as_uuid())))
@@ -118,7 +118,7 @@ impl WebhookStore for Store {
         &self,
         id: WebhookId,
         fresh: &Secret,
-        retiring: &Retiring,
+        retiring: &RetiringSecret,
     ) -> Result<bool, StoreError> {
         let unfit = failed("seal a webhook's secret");
         let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
@@ -138,7 +138,7 @@ impl WebhookStore for Store {
         &self,
         after: Option<WebhookId>,
         limit: u16,
-    ) -> Result<Resealed<WebhookId>, StoreError> {
+    ) -> Result<Reencrypted<WebhookId>, StoreError> {
         let after = after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
         let some = webhooks::table
             .filter(webhooks::id.gt(Id(after)))
@@ -147,7 +147,7 @@ impl WebhookStore for Store {
         let rows: QueryResult<Vec<WebhookRow>> =
             with_conn!(self, |conn| some.select(WebhookRow::as_select()).load(conn).await);
         let rows = rows.map_err(failed("read webhooks"))?;
-        let mut done = Resealed { changed: 0, unreadable: vec![], next: None };
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for row in rows.iter().filter(|row| !self.is_current(row)) {
             let Ok(webhook) = self.read_webhook(row) else {
                 done.unreadable.push(WebhookId::from_uuid(row.id.0));
@@ -163,8 +163,8 @@ impl WebhookStore for Store {
 }
 
 impl WebhookRow {
-    pub(super) fn health(&self) -> Health {
-        Health {
+    pub(super) fn health(&self) -> EndpointHealth {
+        EndpointHealth {
             failures: u32::try_from(self.failures).unwrap_or(0),
             failing_since: self.failing_since.map(|moment| moment.0),
             paused_until: self.paused_until.map(|moment| moment.0),
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// Webhooks with the keys that they are for.
-    async fn kept(&self, rows: Vec<WebhookRow>) -> Result<Vec<KeptWebhook>, StoreError> {
+    async fn kept(&self, rows: Vec<WebhookRow>) -> Result<Vec<StoredWebhook>, StoreError> {
         let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
         let chosen: QueryResult<Vec<(Id, Id)>> = with_conn!(self, |conn| {
             webhook_keys::table
@@ -239,7 +239,7 @@ impl Store {
         }
         rows.iter()
             .map(|row| {
-                Ok(KeptWebhook {
+                Ok(StoredWebhook {
                     webhook: self.read_webhook(row)?,
                     keys: keys.remove(&row.id).unwrap_or_default(),
                     health: row.health(),
@@ -261,11 +261,11 @@ impl Store {
             id: WebhookId::from_uuid(row.id.0),
             team: TeamId::from_uuid(row.team.0),
             url: row.url.clone(),
-            header: header.map(|(name, value)| Header { name, value }),
+            header: header.map(|(name, value)| WebhookHeader { name, value }),
             secret: Secret::new(self.cipher.decrypt_text(SECRET, &row.secret).map_err(&unfit)?),
             retiring: old
                 .zip(row.retiring_until)
-                .map(|(secret, until)| Retiring { secret, until: until.0 }),
+                .map(|(secret, until)| RetiringSecret { secret, until: until.0 }),
             timeout: Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or(0)),
             retries: u8::try_from(row.retries).unwrap_or(0),
             active: row.active,

@@ -8,7 +8,7 @@ use domain::{
     notification::Mailbox,
     secret::Secret,
 };
-use ports::clock::{Chance, Clock, Tokens};
+use ports::clock::{Clock, RandomSource, TokenIssuer};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
@@ -26,18 +26,18 @@ impl Clock for SystemClock {
 /// The operating system's source of randomness.
 pub struct SystemChance;
 
-impl Chance for SystemChance {
+impl RandomSource for SystemChance {
     #[expect(clippy::disallowed_methods, reason = "the one place that makes identifiers")]
-    fn id(&self) -> u128 {
+    fn new_id(&self) -> u128 {
         Uuid::now_v7().as_u128()
     }
 
-    fn number(&self) -> u16 {
-        let [high, low, ..] = self.bits();
+    fn random_u16(&self) -> u16 {
+        let [high, low, ..] = self.random_bytes();
         u16::from_be_bytes([high, low])
     }
 
-    fn bits(&self) -> [u8; 32] {
+    fn random_bytes(&self) -> [u8; 32] {
         let [a, b] = [Uuid::new_v4(), Uuid::new_v4()];
         let mut bits = [0; 32];
         if getrandom::fill(&mut bits).is_err() {
@@ -95,27 +95,27 @@ fn account_token(key: &hmac::Key, id: AccountLinkId) -> String {
     format!("{id}.{}", URL_SAFE_NO_PAD.encode(hmac::sign(key, &text)))
 }
 
-impl Tokens for KeyedTokens {
-    fn of(&self, session: SessionId) -> Secret {
+impl TokenIssuer for KeyedTokens {
+    fn embed_token(&self, session: SessionId) -> Secret {
         Secret::new(embed_token(&self.key, session))
     }
 
-    fn fits(&self, session: SessionId, token: &str) -> bool {
+    fn verify_embed_token(&self, session: SessionId, token: &str) -> bool {
         self.made(token, |key| embed_token(key, session))
     }
 
-    fn pass(&self, session: SessionId, until: DateTime<Utc>) -> Secret {
+    fn stream_token(&self, session: SessionId, until: DateTime<Utc>) -> Secret {
         Secret::new(watch_pass(&self.key, session, until.timestamp()))
     }
 
-    fn admits(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool {
+    fn verify_stream_token(&self, session: SessionId, pass: &str, now: DateTime<Utc>) -> bool {
         let until = pass.split_once('.').and_then(|(until, _)| until.parse().ok());
         let until = until.and_then(|until| DateTime::from_timestamp(until, 0));
         let until = until.unwrap_or_default();
         self.made(pass, |key| watch_pass(key, session, until.timestamp())) && now < until
     }
 
-    fn hash_for(&self, session: SessionId, secret: &str) -> SecretHash {
+    fn hash_secret(&self, session: SessionId, secret: &str) -> SecretHash {
         let named = [b"device:".as_slice(), session.as_uuid().as_bytes(), secret.as_bytes()];
         let mut hash = [0; 32];
         let tag = hmac::sign(&self.lasting, &named.concat());
@@ -123,11 +123,11 @@ impl Tokens for KeyedTokens {
         SecretHash(hash)
     }
 
-    fn link(&self, id: AccountLinkId) -> Secret {
+    fn account_link_token(&self, id: AccountLinkId) -> Secret {
         Secret::new(account_token(&self.key, id))
     }
 
-    fn link_of(&self, token: &str) -> Option<AccountLinkId> {
+    fn verify_account_link_token(&self, token: &str) -> Option<AccountLinkId> {
         let id = token.split_once('.')?.0.parse().ok()?;
         self.made(token, |key| account_token(key, id)).then_some(id)
     }
@@ -145,7 +145,7 @@ impl Tokens for KeyedTokens {
         Secret::new(URL_SAFE_NO_PAD.encode([named.as_slice(), &mark].concat()))
     }
 
-    fn mailbox_of(&self, token: &str) -> Option<Mailbox> {
+    fn verify_mailbox_token(&self, token: &str) -> Option<Mailbox> {
         let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (team, mark) = (bytes.get(..16)?, bytes.get(16..32)?);
         let team = TeamId::from_uuid(Uuid::from_slice(team).ok()?);
@@ -172,15 +172,15 @@ mod tests {
     fn a_link_is_known_by_its_mark() {
         let tokens = KeyedTokens::new([7; 32]);
         let id = AccountLinkId::from_uuid(Uuid::from_u128(1));
-        let link = tokens.link(id);
+        let link = tokens.account_link_token(id);
         let text = link.expose();
-        assert_eq!(tokens.link_of(text), Some(id));
-        assert_eq!(KeyedTokens::new([8; 32]).link_of(text), None);
+        assert_eq!(tokens.verify_account_link_token(text), Some(id));
+        assert_eq!(KeyedTokens::new([8; 32]).verify_account_link_token(text), None);
         let other = text.replacen("000000000001", "000000000002", 1);
         // The same identifier written in another way is another text.
         let upper = Uuid::from_u128(10).to_string().to_uppercase();
         for odd in ["", ".", "1.", &text[..40], &format!("{text}A"), &other, &upper] {
-            assert_eq!(tokens.link_of(odd), None, "{odd}");
+            assert_eq!(tokens.verify_account_link_token(odd), None, "{odd}");
         }
     }
 
@@ -195,18 +195,18 @@ mod tests {
         assert!(others.iter().all(|other| other.mark != mailbox.mark));
         let token = tokens.mailbox_token(&mailbox);
         let text = token.expose();
-        assert_eq!((text.len(), tokens.mailbox_of(text)), (64, Some(mailbox)));
-        assert_eq!(KeyedTokens::new([8; 32]).mailbox_of(text), None);
+        assert_eq!((text.len(), tokens.verify_mailbox_token(text)), (64, Some(mailbox)));
+        assert_eq!(KeyedTokens::new([8; 32]).verify_mailbox_token(text), None);
         for at in 0..text.len() {
             let mut odd = text.to_owned();
             let letter = if odd.as_bytes()[at] == b'A' { "B" } else { "A" };
             odd.replace_range(at..=at, letter);
-            assert_eq!(tokens.mailbox_of(&odd), None, "{odd}");
+            assert_eq!(tokens.verify_mailbox_token(&odd), None, "{odd}");
         }
         for odd in
             ["", "A", &text[..63], &format!("{text}A"), &format!("{text}AAAA"), &format!("{text}=")]
         {
-            assert_eq!(tokens.mailbox_of(odd), None, "{odd}");
+            assert_eq!(tokens.verify_mailbox_token(odd), None, "{odd}");
         }
     }
 
@@ -219,20 +219,28 @@ mod tests {
         let link = AccountLinkId::from_uuid(Uuid::from_u128(2));
         let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
         let end = now + TimeDelta::minutes(1);
-        let (token, pass, mailed) = (old.of(session), old.pass(session, end), old.link(link));
+        let (token, pass, mailed) = (
+            old.embed_token(session),
+            old.stream_token(session, end),
+            old.account_link_token(link),
+        );
         for (tokens, taken) in [(&turned, true), (&after, false)] {
-            assert_eq!(tokens.fits(session, token.expose()), taken);
-            assert_eq!(tokens.admits(session, pass.expose(), now), taken);
-            assert_eq!(tokens.link_of(mailed.expose()).is_some(), taken);
-            assert_ne!(tokens.of(session).expose(), token.expose(), "signed with the new one");
+            assert_eq!(tokens.verify_embed_token(session, token.expose()), taken);
+            assert_eq!(tokens.verify_stream_token(session, pass.expose(), now), taken);
+            assert_eq!(tokens.verify_account_link_token(mailed.expose()).is_some(), taken);
+            assert_ne!(
+                tokens.embed_token(session).expose(),
+                token.expose(),
+                "signed with the new one"
+            );
         }
-        assert!(!old.fits(session, turned.of(session).expose()));
+        assert!(!old.verify_embed_token(session, turned.embed_token(session).expose()));
         // What is in the database stays what it is.
         let team = TeamId::from_uuid(Uuid::from_u128(3));
-        assert!(after.hash_for(session, "x") == old.hash_for(session, "x"));
+        assert!(after.hash_secret(session, "x") == old.hash_secret(session, "x"));
         assert_eq!(after.mailbox(team, "a@b.c"), old.mailbox(team, "a@b.c"));
         let token = old.mailbox_token(&old.mailbox(team, "a@b.c"));
-        assert!(after.mailbox_of(token.expose()).is_some());
+        assert!(after.verify_mailbox_token(token.expose()).is_some());
     }
 
     #[test]
@@ -241,19 +249,19 @@ mod tests {
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let (one, other) = (SessionId::from_uuid(one), SessionId::from_uuid(other));
         let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
-        let pass = tokens.pass(one, now + TimeDelta::minutes(5));
+        let pass = tokens.stream_token(one, now + TimeDelta::minutes(5));
         let text = pass.expose();
-        assert!(tokens.admits(one, text, now));
-        assert!(!tokens.admits(other, text, now));
-        assert!(!tokens.admits(one, text, now + TimeDelta::minutes(5)));
-        assert!(!tokens.admits(one, &text.replacen("10000003", "10000004", 1), now));
-        assert!(!tokens.admits(one, tokens.of(one).expose(), now));
-        assert!(!tokens.fits(one, text));
-        assert!(!KeyedTokens::new([8; 32]).admits(one, text, now));
+        assert!(tokens.verify_stream_token(one, text, now));
+        assert!(!tokens.verify_stream_token(other, text, now));
+        assert!(!tokens.verify_stream_token(one, text, now + TimeDelta::minutes(5)));
+        assert!(!tokens.verify_stream_token(one, &text.replacen("10000003", "10000004", 1), now));
+        assert!(!tokens.verify_stream_token(one, tokens.embed_token(one).expose(), now));
+        assert!(!tokens.verify_embed_token(one, text));
+        assert!(!KeyedTokens::new([8; 32]).verify_stream_token(one, text, now));
         for odd in
             ["", ".", "1", "-1.", "99999999999999999999.a", text.trim_end_matches(|c| c != '.')]
         {
-            assert!(!tokens.admits(one, odd, now), "{odd}");
+            assert!(!tokens.verify_stream_token(one, odd, now), "{odd}");
         }
     }
 }

@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use ports::{
     delivery::Delivery,
-    webhook_sender::{Answer, Call, Cause, WebhookSender},
+    webhook_sender::{FailureCause, WebhookRequest, WebhookResponse, WebhookSender},
 };
 use ring::hmac;
 use rustls::{
@@ -109,12 +109,12 @@ impl HyperWebhookSender {
         delivery: &Delivery,
         headers: &HeaderMap,
         now: DateTime<Utc>,
-    ) -> Result<Answer, Cause> {
-        let uri: Uri = delivery.webhook.url.parse().map_err(|_| Cause::Url)?;
+    ) -> Result<WebhookResponse, FailureCause> {
+        let uri: Uri = delivery.webhook.url.parse().map_err(|_| FailureCause::Url)?;
         let client = if self.check(&uri)? { &self.named } else { &self.others };
         let mut request = Request::post(uri)
             .body(Full::new(Bytes::from(delivery.body.clone())))
-            .map_err(|_| Cause::Request)?;
+            .map_err(|_| FailureCause::Request)?;
         request.headers_mut().clone_from(headers);
         let response = client.request(request).await.map_err(|error| class(&error))?;
         answer(response, now).await
@@ -122,17 +122,18 @@ impl HyperWebhookSender {
 
     /// What the resolver cannot see: literal addresses, plain HTTP, and exceptions with a port.
     /// Answers whether the operator has named this host with this port.
-    fn check(&self, uri: &Uri) -> Result<bool, Cause> {
-        let host = uri.host().ok_or(Cause::Url)?.trim_start_matches('[').trim_end_matches(']');
+    fn check(&self, uri: &Uri) -> Result<bool, FailureCause> {
+        let host =
+            uri.host().ok_or(FailureCause::Url)?.trim_start_matches('[').trim_end_matches(']');
         let secure = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
         let named = self.egress.names(host, port);
         if !secure && !named {
-            return Err(Cause::Blocked);
+            return Err(FailureCause::Blocked);
         }
         // A name is permitted by its address, or with the very port that the operator named.
         match host.parse::<IpAddr>() {
-            Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err(Cause::Blocked),
+            Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err(FailureCause::Blocked),
             Ok(_) | Err(_) => Ok(named),
         }
     }
@@ -140,17 +141,20 @@ impl HyperWebhookSender {
 
 #[async_trait]
 impl WebhookSender for HyperWebhookSender {
-    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> Call {
+    async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> WebhookRequest {
         let Some(headers) = headers(delivery, now) else {
-            return Call { sent: String::new(), answer: Answer::Failed(Cause::Request) };
+            return WebhookRequest {
+                sent: String::new(),
+                answer: WebhookResponse::Failed(FailureCause::Request),
+            };
         };
         let call = self.post(delivery, &headers, now);
         let answer = match tokio::time::timeout(delivery.webhook.timeout, call).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(class)) => Answer::Failed(class),
-            Err(_) => Answer::Failed(Cause::Timeout),
+            Ok(Err(class)) => WebhookResponse::Failed(class),
+            Err(_) => WebhookResponse::Failed(FailureCause::Timeout),
         };
-        Call { sent: shown(&headers), answer }
+        WebhookRequest { sent: shown(&headers), answer }
     }
 }
 
@@ -199,7 +203,10 @@ fn sign(secret: &Secret, id: &str, timestamp: &str, body: &str) -> Option<String
     Some(format!("v1,{}", STANDARD.encode(mac.sign())))
 }
 
-async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answer, Cause> {
+async fn answer(
+    response: Response<Incoming>,
+    now: DateTime<Utc>,
+) -> Result<WebhookResponse, FailureCause> {
     let code = response.status().as_u16();
     let asked = response.headers().get(header::RETRY_AFTER);
     let retry_after = asked.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
@@ -207,7 +214,7 @@ async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answ
     let mut body = response.into_body();
     while read < ANSWER_READ {
         let Some(frame) = body.frame().await else { break };
-        let frame = frame.map_err(|_| Cause::Body)?;
+        let frame = frame.map_err(|_| FailureCause::Body)?;
         let data = frame.data_ref().map_or(&[][..], |data| data.as_ref());
         let more = ANSWER_KEPT.saturating_sub(kept.len()).min(data.len());
         kept.extend_from_slice(data.get(..more).unwrap_or_default());
@@ -215,7 +222,7 @@ async fn answer(response: Response<Incoming>, now: DateTime<Utc>) -> Result<Answ
     }
     // PostgreSQL takes no NUL in text.
     let body = String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}");
-    Ok(Answer::Status { code, body, retry_after })
+    Ok(WebhookResponse::Status { code, body, retry_after })
 }
 
 /// Seconds, or a date (RFC 9110, section 10.2.3).
@@ -227,28 +234,28 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((date.to_utc() - now).to_std().unwrap_or_default())
 }
 
-fn class(error: &hyper_util::client::legacy::Error) -> Cause {
+fn class(error: &hyper_util::client::legacy::Error) -> FailureCause {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = source {
         if let Some(inner) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             if inner.is::<Blocked>() {
-                return Cause::Blocked;
+                return FailureCause::Blocked;
             }
             if inner.is::<Unresolved>() {
-                return Cause::Dns;
+                return FailureCause::Dns;
             }
             if inner.is::<rustls::Error>() {
-                return Cause::Tls;
+                return FailureCause::Tls;
             }
         }
         if cause.is::<rustls::Error>() {
-            return Cause::Tls;
+            return FailureCause::Tls;
         }
         // A host that no certificate could be for, such as a number.
         if cause.is::<InvalidDnsNameError>() {
-            return Cause::Url;
+            return FailureCause::Url;
         }
         source = cause.source();
     }
-    if error.is_connect() { Cause::Connect } else { Cause::Http }
+    if error.is_connect() { FailureCause::Connect } else { FailureCause::Http }
 }

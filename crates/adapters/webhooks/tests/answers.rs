@@ -10,7 +10,7 @@ use std::{
 };
 
 use domain::egress::Egress;
-use ports::webhook_sender::{Answer, WebhookSender as _};
+use ports::webhook_sender::{WebhookResponse, WebhookSender as _};
 use proptest::{
     collection::vec,
     prelude::{Just, Strategy, any},
@@ -159,12 +159,12 @@ async fn whatever_a_receiver_answers_a_call_ends_and_leaves_nothing() {
             let answer = sender.send(&delivery, sample::noon()).await.answer;
             let took = began.elapsed();
             assert!(took < PATIENCE + SLACK, "{took:?} for {steps:?}");
-            if let Answer::Status { code, body, .. } = &answer {
+            if let WebhookResponse::Status { code, body, .. } = &answer {
                 // What is no text takes three bytes for one.
                 assert!((101..=999).contains(code) && body.len() <= 3 * 2048, "{code}: {steps:?}");
             }
             drop(place);
-            matches!(answer, Answer::Status { .. })
+            matches!(answer, WebhookResponse::Status { .. })
         }));
     }
     let mut answered = 0;

@@ -13,7 +13,7 @@ use std::{
 };
 
 use domain::egress::Egress;
-use ports::webhook_sender::{Answer, Cause, WebhookSender as _};
+use ports::webhook_sender::{FailureCause, WebhookResponse, WebhookSender as _};
 use testkit::sample;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -127,8 +127,13 @@ async fn no_address_that_is_not_public_is_reached() {
             format!("http://{host}:{}/", listener.port),
         ] {
             let answer = send(&sender, &url).await;
-            let Answer::Failed(cause) = answer else { panic!("{url} answered {answer:?}") };
-            assert!(matches!(cause, Cause::Blocked | Cause::Dns | Cause::Url), "{url}: {cause:?}");
+            let WebhookResponse::Failed(cause) = answer else {
+                panic!("{url} answered {answer:?}")
+            };
+            assert!(
+                matches!(cause, FailureCause::Blocked | FailureCause::Dns | FailureCause::Url),
+                "{url}: {cause:?}"
+            );
             assert_eq!(listener.count(), 0, "{url} was reached");
         }
     }
@@ -144,7 +149,7 @@ async fn the_listener_would_have_told() {
     let sender = HyperWebhookSender::with_lookup(egress, &[], names()).unwrap();
     for (number, host) in ["127.0.0.1", "localhost", "inside.example", "[::1]"].iter().enumerate() {
         let answer = send(&sender, &format!("http://{host}:{}/", listener.port)).await;
-        assert!(matches!(answer, Answer::Status { code: 302, .. }), "{host}: {answer:?}");
+        assert!(matches!(answer, WebhookResponse::Status { code: 302, .. }), "{host}: {answer:?}");
         assert_eq!(listener.count(), number + 1, "{host}: the redirect was followed");
     }
 }
@@ -160,7 +165,7 @@ async fn an_exception_for_one_port_opens_no_other() {
         for scheme in ["http", "https"] {
             let answer = send(&sender, &format!("{scheme}://{host}:{}/", listener.port)).await;
             assert!(
-                matches!(answer, Answer::Failed(Cause::Blocked)),
+                matches!(answer, WebhookResponse::Failed(FailureCause::Blocked)),
                 "{scheme} {host}: {answer:?}"
             );
         }
@@ -182,7 +187,7 @@ async fn a_name_that_changes_its_mind_is_connected_where_it_was_checked() {
     let sender = HyperWebhookSender::with_lookup(Egress::default(), &[], lookup).unwrap();
     for _ in 0..6 {
         let answer = send(&sender, &format!("https://changes.example:{}/", listener.port)).await;
-        assert!(matches!(answer, Answer::Failed(_)), "{answer:?}");
+        assert!(matches!(answer, WebhookResponse::Failed(_)), "{answer:?}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 6, "each call asks once");
     assert_eq!(listener.count(), 0);
@@ -196,7 +201,7 @@ async fn an_address_that_is_not_public_is_left_out_among_others() {
     });
     let sender = HyperWebhookSender::with_lookup(Egress::default(), &[], lookup).unwrap();
     let answer = send(&sender, &format!("https://both.example:{}/", listener.port)).await;
-    assert_eq!((answer, listener.count()), (Answer::Failed(Cause::Blocked), 0));
+    assert_eq!((answer, listener.count()), (WebhookResponse::Failed(FailureCause::Blocked), 0));
 }
 
 /// A listener on every address of this machine that answers with a redirect to where it must not go.
@@ -253,7 +258,7 @@ fn names() -> Lookup {
     })
 }
 
-async fn send(sender: &HyperWebhookSender, url: &str) -> Answer {
+async fn send(sender: &HyperWebhookSender, url: &str) -> WebhookResponse {
     let delivery = sample::delivery(url, Duration::from_millis(600));
     sender.send(&delivery, sample::noon()).await.answer
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::egress::Egress;
-use ports::webhook_sender::{Answer, WebhookSender as _};
+use ports::webhook_sender::{WebhookResponse, WebhookSender as _};
 use testkit::{sample, tls::acceptor};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -20,10 +20,10 @@ async fn a_receiver_under_an_operators_root_is_believed_where_the_root_is() {
         sample::delivery(&format!("https://localhost:{port}/hook"), Duration::from_secs(30));
     let stranger = HyperWebhookSender::new(egress.clone(), &[]).unwrap();
     let answer = stranger.send(&delivery, sample::noon()).await.answer;
-    assert!(matches!(answer, Answer::Failed(_)), "{answer:?}");
+    assert!(matches!(answer, WebhookResponse::Failed(_)), "{answer:?}");
     let friend = HyperWebhookSender::new(egress, &[root]).unwrap();
     let answer = friend.send(&delivery, sample::noon()).await.answer;
-    assert!(matches!(answer, Answer::Status { code: 204, .. }), "{answer:?}");
+    assert!(matches!(answer, WebhookResponse::Status { code: 204, .. }), "{answer:?}");
 }
 
 /// A receiver that answers 204, and the root that its certificate is under.

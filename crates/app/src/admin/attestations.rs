@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use attestation::signed::hex;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::id::SessionId;
-use ports::attestor::{AttestationStore as _, Package};
+use ports::attestor::{AttestationPackage, AttestationStore as _};
 use serde_json::{Value, json};
 use store::Store;
 
@@ -43,7 +43,7 @@ pub(super) async fn export(
 }
 
 /// The key as this service was told to believe it; somebody else asks its holder.
-fn issuers(package: &Package) -> Value {
+fn issuers(package: &AttestationPackage) -> Value {
     let issuer = &package.issuer;
     json!({ "issuers": [{
         "name": "the attestor's key as this service is configured to believe it",
@@ -54,7 +54,7 @@ fn issuers(package: &Package) -> Value {
 }
 
 /// What makes the session's name in the attestation.
-fn named(session: SessionId, package: &Package) -> Value {
+fn named(session: SessionId, package: &AttestationPackage) -> Value {
     json!({ "sessionId": session, "salt": hex(&package.salt) })
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use domain::{secret::Secret, webhook::Header};
+use domain::{secret::Secret, webhook::WebhookHeader};
 
 use crate::kept::Failure;
 
@@ -15,7 +15,10 @@ const LONGEST: u64 = 8192;
 
 /// Reads `NAME: VALUE` from one of both, if there is one. Spaces and the end of the line around the
 /// value are not part of it (RFC 9110, section 5.5).
-pub(super) fn header(text: Option<&str>, file: Option<&Path>) -> Result<Option<Header>, Failure> {
+pub(super) fn header(
+    text: Option<&str>,
+    file: Option<&Path>,
+) -> Result<Option<WebhookHeader>, Failure> {
     let read;
     let text = match (text, file) {
         (None, None) => return Ok(None),
@@ -26,7 +29,7 @@ pub(super) fn header(text: Option<&str>, file: Option<&Path>) -> Result<Option<H
         }
     };
     let (name, value) = text.split_once(':').ok_or("a header reads 'NAME: VALUE'")?;
-    Ok(Some(Header { name: name.to_owned(), value: Secret::new(value.to_owned()) }))
+    Ok(Some(WebhookHeader { name: name.to_owned(), value: Secret::new(value.to_owned()) }))
 }
 
 fn line(file: &Path) -> Result<String, Failure> {
@@ -50,7 +53,7 @@ fn line(file: &Path) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
-    fn from_file(text: &str) -> Result<Option<Header>, Failure> {
+    fn from_file(text: &str) -> Result<Option<WebhookHeader>, Failure> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("header");
         std::fs::write(&file, text).unwrap();

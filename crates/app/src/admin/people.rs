@@ -6,15 +6,15 @@ use chrono::{DateTime, Utc};
 use credentials::{Argon2Passwords, TotpCodes};
 use domain::{
     account::{Email, Role},
-    audit::Deed,
+    audit::AuditEvent,
     id::{TeamId, UserId},
     secret::Secret,
 };
 use ports::{
     account_store::{NewPassword, SignInStore as _, User, UserStore as _},
     audit_log::AuditLog as _,
-    clock::{Chance as _, Clock as _},
-    credentials::{OneTimeCodes as _, Passwords as _},
+    clock::{Clock as _, RandomSource as _},
+    credentials::{PasswordHasher as _, TotpVerifier as _},
     passkeys::PasskeyStore as _,
 };
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(super) async fn create(
     let now = SystemClock.now();
     let (password, kept) = make_password(now).await?;
     let user = User {
-        id: UserId::from_uuid(Uuid::from_u128(SystemChance.id())),
+        id: UserId::from_uuid(Uuid::from_u128(SystemChance.new_id())),
         team,
         email,
         role,
@@ -47,7 +47,10 @@ pub(super) async fn create(
         created_at: now,
     };
     let subject = format!("{} as {}", user.email, role.as_str());
-    store.note(team, &Deed::new(now, ADMIN, "person.add", &subject)).await.map_err(explain)?;
+    store
+        .note(team, &AuditEvent::new(now, ADMIN, "person.add", &subject))
+        .await
+        .map_err(explain)?;
     if !store.add_user(&user, Some(&kept), now).await.map_err(explain)? {
         return Err(format!("somebody has the address {} already", user.email).into());
     }
@@ -59,7 +62,7 @@ pub(super) async fn reset_password(store: &Arc<Store>, email: Email) -> Result<V
     let user = known(store, &email).await?;
     let now = SystemClock.now();
     let (password, kept) = make_password(now).await?;
-    let deed = Deed::new(now, ADMIN, "password.reset", user.email.as_str());
+    let deed = AuditEvent::new(now, ADMIN, "password.reset", user.email.as_str());
     store.note(user.team, &deed).await.map_err(explain)?;
     store.set_password(user.id, &kept).await.map_err(explain)?;
     let ended = store.end_other_sign_ins(user.id, None).await.map_err(explain)?;
@@ -69,7 +72,7 @@ pub(super) async fn reset_password(store: &Arc<Store>, email: Email) -> Result<V
 /// Takes somebody's one-time codes and passkeys away, and ends their sign-ins.
 pub(super) async fn drop_second_factor(store: &Arc<Store>, email: Email) -> Result<Value, Failure> {
     let user = known(store, &email).await?;
-    let deed = Deed::new(SystemClock.now(), ADMIN, "second-factor.drop", user.email.as_str());
+    let deed = AuditEvent::new(SystemClock.now(), ADMIN, "second-factor.drop", user.email.as_str());
     store.note(user.team, &deed).await.map_err(explain)?;
     for passkey in store.passkeys(user.id).await.map_err(explain)? {
         store.remove_passkey(user.id, passkey.id).await.map_err(explain)?;
@@ -94,7 +97,7 @@ async fn make_password(now: DateTime<Utc>) -> Result<(Secret, NewPassword), Fail
 
 /// Four groups of six that can be typed.
 fn password() -> Secret {
-    let bits = SystemChance.bits();
+    let bits = SystemChance.random_bytes();
     let text = TotpCodes.secret(bits.first_chunk().copied().unwrap_or_default());
     let text: Vec<_> = text.expose().to_lowercase().chars().take(PASSWORD).collect();
     let groups: Vec<String> = text.chunks(6).map(|group| group.iter().collect()).collect();

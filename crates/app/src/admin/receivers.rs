@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use domain::{
-    audit::Deed,
-    id::{ReceiverId, TeamId},
-    request::Receiver,
+    audit::AuditEvent,
+    id::{ContactId, TeamId},
+    request::Contact,
     webhook::wire_time,
 };
 use ports::{
-    audit_log::AuditLog as _, clock::Clock as _, key_store::KeyStore as _,
-    receiver_store::ReceiverStore as _,
+    audit_log::AuditLog as _, clock::Clock as _, contact_store::ContactStore as _,
+    key_store::KeyStore as _,
 };
 use serde_json::{Value, json};
 use store::Store;
@@ -19,7 +19,7 @@ use system::clock::{SystemChance, SystemClock};
 
 use super::{ADMIN, known};
 use crate::kept::{Failure, explain};
-use application::receivers::register;
+use application::contacts::register;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReceiverCommand {
@@ -34,7 +34,7 @@ pub(crate) enum ReceiverCommand {
     RemoveReceiver {
         #[arg(long)]
         team: TeamId,
-        receiver_id: ReceiverId,
+        receiver_id: ContactId,
     },
 }
 
@@ -60,7 +60,7 @@ impl ReceiverCommand {
         match self {
             Self::CreateReceiver(order) => {
                 let CreateReceiver { team, name, email, phone, locale } = order;
-                let contact = Receiver::contact(&name, &email, &phone, &locale)?;
+                let contact = Contact::contact(&name, &email, &phone, &locale)?;
                 known(store.has_team(team).await.map_err(explain)?, "team", team)?;
                 note(store, team, "receiver.add", "").await?;
                 let made = register(&**store, (&SystemClock, &SystemChance), team, contact);
@@ -68,9 +68,9 @@ impl ReceiverCommand {
                 Ok(json!({ "receiverId": made.id }))
             }
             Self::ListReceivers { team } => {
-                let all = store.receivers(team).await.map_err(explain)?;
+                let all = store.contacts(team).await.map_err(explain)?;
                 let all = all.into_iter().map(|kept| {
-                    let Receiver { name, email, phone, locale, .. } = kept.contact;
+                    let Contact { name, email, phone, locale, .. } = kept.contact;
                     json!({ "receiverId": kept.id, "name": name, "email": email, "phone": phone,
                         "locale": locale, "createdAt": wire_time(kept.created_at) })
                 });
@@ -78,7 +78,7 @@ impl ReceiverCommand {
             }
             Self::RemoveReceiver { team, receiver_id } => {
                 note(store, team, "receiver.remove", &receiver_id.to_string()).await?;
-                let removed = store.remove_receiver(team, receiver_id).await.map_err(explain)?;
+                let removed = store.remove_contact(team, receiver_id).await.map_err(explain)?;
                 known(removed, "receiver of that team:", receiver_id)?;
                 Ok(json!({ "receiverId": receiver_id }))
             }
@@ -87,6 +87,6 @@ impl ReceiverCommand {
 }
 
 async fn note(store: &Store, team: TeamId, action: &str, subject: &str) -> Result<(), Failure> {
-    let deed = Deed::new(SystemClock.now(), ADMIN, action, subject);
+    let deed = AuditEvent::new(SystemClock.now(), ADMIN, action, subject);
     store.note(team, &deed).await.map_err(explain)
 }

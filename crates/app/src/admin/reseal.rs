@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use ports::{
-    Resealed, StoreError, account_store::UserStore as _, attestor::AttestationStore as _,
+    Reencrypted, StoreError, account_store::UserStore as _, attestor::AttestationStore as _,
     webhook_store::WebhookStore as _,
 };
 use serde_json::{Value, json};
@@ -34,11 +34,12 @@ pub(super) async fn reseal(
     let webhooks =
         all("webhook", &mut unreadable, async |after| store.reseal(after, BATCH).await).await?;
     let attestations = all("the attestation of", &mut unreadable, async |after| {
-        store.reseal_attestations(after, FEW).await
+        store.reencrypt_attestations(after, FEW).await
     });
     let attestations = attestations.await?;
-    let users =
-        all("the codes of", &mut unreadable, async |after| store.reseal_users(after, BATCH).await);
+    let users = all("the codes of", &mut unreadable, async |after| {
+        store.reencrypt_users(after, BATCH).await
+    });
     let users = users.await?;
     let mut encrypted = 0;
     // Rows of a team whose key does not open cannot be read either.
@@ -70,7 +71,7 @@ pub(super) async fn reseal(
 async fn all<Id: std::fmt::Display>(
     kind: &str,
     unreadable: &mut Vec<String>,
-    batch: impl AsyncFn(Option<Id>) -> Result<Resealed<Id>, StoreError>,
+    batch: impl AsyncFn(Option<Id>) -> Result<Reencrypted<Id>, StoreError>,
 ) -> Result<usize, Failure> {
     let (mut changed, mut after) = (0, None);
     loop {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use domain::{
-    audit::Deed,
+    audit::AuditEvent,
     id::{TeamId, TemplateId},
-    template::Step,
+    template::ReviewStep,
     webhook::wire_time,
 };
 use notify::Wordings;
 use ports::{
     clock::Clock as _,
-    template_store::{KeptTemplate, Revision, TemplateStore as _},
+    template_store::{StoredTemplate, TemplateRevision, TemplateStore as _},
 };
 use serde_json::{Value, json};
 use store::Store;
@@ -20,7 +20,7 @@ use system::clock::SystemClock;
 
 use super::ADMIN;
 use crate::kept::{Failure, explain};
-use application::templates::{Desk, Doer, WAITING};
+use application::template_review::{Actor, MAX_SUBMITTED_SHOWN, TemplateReview};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
@@ -56,21 +56,28 @@ impl TemplateCommand {
                 Ok(json!({ "templates": all.iter().map(shown).collect::<Vec<_>>() }))
             }
             Self::ListTemplates { team: None } => {
-                let all = store.submitted_templates(WAITING).await.map_err(explain)?;
+                let all = store.submitted_templates(MAX_SUBMITTED_SHOWN).await.map_err(explain)?;
                 let all: Vec<_> = all.iter().map(|(kept, _)| shown(kept)).collect();
                 Ok(json!({ "templates": all }))
             }
             Self::ApproveTemplate { template_id, revision } => {
-                decide(store, (template_id, Revision(revision)), Step::Approve, "").await
+                decide(store, (template_id, TemplateRevision(revision)), ReviewStep::Approve, "")
+                    .await
             }
             Self::RejectTemplate { template_id, revision, reason } => {
-                decide(store, (template_id, Revision(revision)), Step::Reject, &reason).await
+                decide(
+                    store,
+                    (template_id, TemplateRevision(revision)),
+                    ReviewStep::Reject,
+                    &reason,
+                )
+                .await
             }
         }
     }
 }
 
-fn shown(kept: &KeptTemplate) -> Value {
+fn shown(kept: &StoredTemplate) -> Value {
     let wording = &kept.draft.wording;
     json!({
         "templateId": kept.id, "teamId": kept.team, "name": kept.draft.name,
@@ -82,15 +89,15 @@ fn shown(kept: &KeptTemplate) -> Value {
 
 async fn decide(
     store: &Store,
-    (id, revision): (TemplateId, Revision),
-    step: Step,
+    (id, revision): (TemplateId, TemplateRevision),
+    step: ReviewStep,
     reason: &str,
 ) -> Result<Value, Failure> {
-    let desk = Desk { templates: store, stationery: &Wordings, audit: store };
+    let desk = TemplateReview { templates: store, stationery: &Wordings, audit: store };
     let kept = desk.waiting(id).await.map_err(explain)?;
     let now = SystemClock.now();
-    let deed = |action: &str, subject: &str| Deed::new(now, ADMIN, action, subject);
-    let doer = Doer { now, deed: &deed };
+    let deed = |action: &str, subject: &str| AuditEvent::new(now, ADMIN, action, subject);
+    let doer = Actor { now, deed: &deed };
     desk.step(&kept, revision, (step, reason), doer).await.map_err(explain)?;
     Ok(json!({ "templateId": id, "status": step.to().as_str() }))
 }

@@ -10,9 +10,11 @@ use domain::{
 };
 use ports::{
     clock::Clock as _,
-    delivery_log::{DeliveryState, Find, KeptAttempt, KeptDelivery, Of, Span},
+    delivery_log::{
+        DeliveryFilter, DeliveryScope, DeliveryState, StoredAttempt, StoredDelivery, TimeRange,
+    },
     driving::{NewWebhook, WebhookService},
-    webhook_store::KeptWebhook,
+    webhook_store::StoredWebhook,
 };
 use serde_json::{Value, json};
 use store::Store;
@@ -24,7 +26,7 @@ use crate::{
     config::Config,
     kept::{Failure, explain},
 };
-use application::webhooks::Webhooks;
+use application::webhooks::WebhookUseCases;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Beside the longest timeout of a webhook.
@@ -126,7 +128,7 @@ impl From<State> for DeliveryState {
 
 impl WebhookCommand {
     pub(crate) async fn run(self, config: &Config, store: Arc<Store>) -> Result<Value, Failure> {
-        let webhooks = Webhooks {
+        let webhooks = WebhookUseCases {
             store: store.clone(),
             log: store.clone(),
             keys: store,
@@ -167,7 +169,7 @@ impl WebhookCommand {
                 Ok(json!({ "deliveryId": delivery_id }))
             }
             Self::ResendExhausted { webhook, from, to } => {
-                let span = Span { from, to };
+                let span = TimeRange { from, to };
                 let sent = webhooks.send_exhausted_again(webhook, span).await.map_err(explain)?;
                 Ok(json!({ "webhookId": webhook, "sent": sent }))
             }
@@ -192,18 +194,18 @@ impl CreateWebhook {
 }
 
 impl ListDeliveries {
-    fn read(self) -> Result<Find, Failure> {
+    fn read(self) -> Result<DeliveryFilter, Failure> {
         let of = match (self.webhook, self.session) {
-            (Some(webhook), _) => Of::Webhook(webhook),
-            (None, Some(session)) => Of::Session(session),
+            (Some(webhook), _) => DeliveryScope::Webhook(webhook),
+            (None, Some(session)) => DeliveryScope::Session(session),
             (None, None) => return Err("name a webhook or a session".into()),
         };
-        Ok(Find { of, state: self.state.map(DeliveryState::from), limit: self.limit })
+        Ok(DeliveryFilter { of, state: self.state.map(DeliveryState::from), limit: self.limit })
     }
 }
 
 /// Owes a test, and waits for what the service makes of it.
-async fn test(webhooks: &Webhooks, id: WebhookId) -> Result<Value, Failure> {
+async fn test(webhooks: &WebhookUseCases, id: WebhookId) -> Result<Value, Failure> {
     let owed = webhooks.test(id).await.map_err(explain)?;
     let ends = Instant::now() + TEST_PATIENCE;
     loop {
@@ -219,7 +221,7 @@ async fn test(webhooks: &Webhooks, id: WebhookId) -> Result<Value, Failure> {
 }
 
 /// A webhook without its secrets.
-fn shown(kept: &KeptWebhook) -> Value {
+fn shown(kept: &StoredWebhook) -> Value {
     let (webhook, health) = (&kept.webhook, &kept.health);
     json!({
         "webhookId": webhook.id,
@@ -238,7 +240,7 @@ fn shown(kept: &KeptWebhook) -> Value {
     })
 }
 
-fn delivery(kept: &KeptDelivery) -> Value {
+fn delivery(kept: &StoredDelivery) -> Value {
     json!({
         "deliveryId": kept.id,
         "webhookId": kept.webhook,
@@ -250,7 +252,7 @@ fn delivery(kept: &KeptDelivery) -> Value {
     })
 }
 
-fn whole(kept: &KeptDelivery, attempts: &[KeptAttempt]) -> Value {
+fn whole(kept: &StoredDelivery, attempts: &[StoredAttempt]) -> Value {
     let attempts = attempts.iter().map(|one| {
         json!({
             "attempt": one.number,

@@ -18,11 +18,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use application::settings::{Addresses, Limits, SignIns};
+use application::settings::{Addresses, Limits, SignInPolicy};
 use chrono::TimeDelta;
 use domain::{
     egress::{Egress, Networks},
-    exit::Exits,
+    egress_proxy::EgressProxies,
     fairness::Quotas,
     webhook::Backoff,
 };
@@ -81,7 +81,7 @@ pub struct Config {
     /// Certificates, DER, that browsers and webhooks believe beside the usual ones.
     pub egress_roots: Vec<Vec<u8>>,
     /// Through which browsers leave; none: from where we are.
-    pub exits: Exits,
+    pub exits: EgressProxies,
     pub attesting: Attesting,
     /// Answers the country that a request came from.
     pub exit_check: Option<String>,
@@ -89,7 +89,7 @@ pub struct Config {
     pub mailing: Mailing,
     /// Who else knows the people of the portal.
     pub identity: Option<::identity::Account>,
-    pub sign_ins: SignIns,
+    pub sign_ins: SignInPolicy,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
     /// Where limits are counted for several processes; `None`: in this one.
@@ -159,7 +159,7 @@ impl Config {
         let addresses = addresses(values, &public_url, faults);
         let egress = Egress::allowing(&text("egress_allow", ""));
         let egress = egress.map_err(|error| faults.push(format!("egress_allow: {error}")));
-        let exits = text("egress_proxy", "").parse::<Exits>();
+        let exits = text("egress_proxy", "").parse::<EgressProxies>();
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
 use application::settings::Limits;
-use domain::rate::Limit;
+use domain::rate::RateLimit;
 use objects::Storage;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use store::Encryption;
@@ -122,7 +122,7 @@ pub(super) fn one_of(
     word == first
 }
 
-pub(super) fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<Limit> {
+pub(super) fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<RateLimit> {
     if text == "off" {
         return None;
     }
@@ -184,7 +184,7 @@ pub(super) fn limits(values: &BTreeMap<String, String>, faults: &mut Vec<String>
     let creations = limit(&text("create_limit", "60/60"), "create_limit", faults);
     let team_creations = match values.get("team_create_limit") {
         Some(given) => limit(given, "team_create_limit", faults),
-        None => creations.map(|one| Limit { count: one.count.saturating_mul(5), ..one }),
+        None => creations.map(|one| RateLimit { count: one.count.saturating_mul(5), ..one }),
     };
     let recipient = limit(&text("recipient_limit", "20/86400"), "recipient_limit", faults);
     Limits { requests, creations, team_creations, recipient }

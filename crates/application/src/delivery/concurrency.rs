@@ -20,7 +20,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use domain::id::WebhookId;
-use ports::delivery::{Ask, Room};
+use ports::delivery::{ClaimRequest, EndpointCapacity};
 
 /// Maximum number of deliveries that this process holds: running or claimed ahead.
 const MAX_IN_HAND: u32 = 2048;
@@ -107,18 +107,22 @@ impl<T> EndpointLimit<T> {
 
 impl<T> ConcurrencyLimits<T> {
     /// The claim that fits into the free capacity; `None` if all capacity is in use.
-    pub(super) fn ask(&mut self, now: DateTime<Utc>, after: Option<WebhookId>) -> Option<Ask> {
+    pub(super) fn ask(
+        &mut self,
+        now: DateTime<Utc>,
+        after: Option<WebhookId>,
+    ) -> Option<ClaimRequest> {
         let free = self.free();
         self.full = free == 0;
         let limit = u16::try_from(free.min(MAX_CLAIM)).ok().filter(|limit| *limit > 0)?;
         let most = most(free);
-        let room = |(webhook, window): (&WebhookId, &EndpointLimit<T>)| Room {
+        let room = |(webhook, window): (&WebhookId, &EndpointLimit<T>)| EndpointCapacity {
             webhook: *webhook,
             most: window.room(most),
             busy: window.in_hand() > 0,
         };
         let room = self.by.iter().map(room).collect();
-        Some(Ask { now, after, limit, each: INITIAL_LIMIT, room })
+        Some(ClaimRequest { now, after, limit, each: INITIAL_LIMIT, room })
     }
 
     const fn free(&self) -> u32 {
@@ -129,7 +133,7 @@ impl<T> ConcurrencyLimits<T> {
     /// [`Self::on_claimed`]. Returns whether one of them has room again.
     pub(super) fn note_claimed(
         &mut self,
-        ask: &Ask,
+        ask: &ClaimRequest,
         given: &HashMap<WebhookId, u16>,
         next: Option<WebhookId>,
     ) -> bool {

@@ -16,11 +16,11 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::WebhookId,
-    webhook::{Backoff, Effort, MOST_AGE, Reply, Verdict},
+    webhook::{AttemptContext, Backoff, DeliveryDecision, MAX_DELIVERY_AGE, ResponseSummary},
 };
 use ports::{
-    delivery::{Attempt, Claimed, Delivery, DeliveryQueue, Settled},
-    webhook_sender::{Answer, Cause, WebhookSender},
+    delivery::{AttemptResult, ClaimedDeliveries, Delivery, DeliveryAttempt, DeliveryQueue},
+    webhook_sender::{FailureCause, WebhookResponse, WebhookSender},
 };
 use tokio::{
     sync::{Notify, mpsc},
@@ -130,7 +130,7 @@ impl WebhookDispatcher {
     ) -> Result<bool, ports::StoreError> {
         let ask = in_flight.limits().ask(self.core.clock.now(), cursor.after);
         let Some(ask) = ask else { return Ok(false) };
-        let Claimed { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
+        let ClaimedDeliveries { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
         let mut claimed = HashMap::<_, u16>::new();
         for delivery in deliveries {
             let webhook = delivery.webhook.id;
@@ -191,31 +191,32 @@ impl WebhookDispatcher {
         let took = began.elapsed();
         let verdict = self.judge(delivery, &call.answer);
         log_attempt(delivery, &call.answer);
-        let attempt = Attempt { at, took, call };
+        let attempt = DeliveryAttempt { at, took, call };
         let (webhook, claim) = (delivery.webhook.id, delivery.claim);
-        let settled = Settled { delivery: delivery.id, webhook, claim, attempt, verdict };
-        CallOutcome { settled, ailing: delivery.ailing }
+        let settled = AttemptResult { delivery: delivery.id, webhook, claim, attempt, verdict };
+        CallOutcome { settled, ailing: delivery.endpoint_failing }
     }
 
-    fn judge(&self, delivery: &Delivery, answer: &Answer) -> Verdict {
+    fn judge(&self, delivery: &Delivery, answer: &WebhookResponse) -> DeliveryDecision {
         let reply = match answer {
-            Answer::Status { code, retry_after, .. } => {
-                Reply { code: Some(*code), retry_after: *retry_after }
+            WebhookResponse::Status { code, retry_after, .. } => {
+                ResponseSummary { code: Some(*code), retry_after: *retry_after }
             }
-            Answer::Failed(_) => Reply { code: None, retry_after: None },
+            WebhookResponse::Failed(_) => ResponseSummary { code: None, retry_after: None },
         };
-        let effort = Effort {
-            tries: delivery.tries.saturating_add(1),
-            retries: if delivery.single { 0 } else { delivery.webhook.retries },
-            since: delivery.since,
+        let effort = AttemptContext {
+            tries: delivery.attempts.saturating_add(1),
+            retries: if delivery.is_test { 0 } else { delivery.webhook.retries },
+            since: delivery.created_at,
         };
-        effort.judge(reply, self.backoff, self.core.chance.number(), self.core.clock.now())
+        effort.decide(reply, self.backoff, self.core.random.random_u16(), self.core.clock.now())
     }
 
     /// Gives up on deliveries that are too old. Runs until it is dropped.
     pub async fn give_up(&self) {
         loop {
-            let before: DateTime<Utc> = self.core.clock.now() - MOST_AGE - TimeDelta::hours(1);
+            let before: DateTime<Utc> =
+                self.core.clock.now() - MAX_DELIVERY_AGE - TimeDelta::hours(1);
             match self.queue.give_up(before, GIVE_UP_BATCH).await {
                 Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
                 Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
@@ -228,33 +229,33 @@ impl WebhookDispatcher {
     }
 }
 
-const fn classify(answer: &Answer) -> CallResult {
+const fn classify(answer: &WebhookResponse) -> CallResult {
     match answer {
-        Answer::Status { code: 200..=299, .. } => CallResult::Success,
-        Answer::Status { code: 429 | 502..=504, .. } => CallResult::Overloaded,
-        Answer::Failed(Cause::Timeout) => CallResult::Overloaded,
-        Answer::Status { .. } | Answer::Failed(_) => CallResult::Refused,
+        WebhookResponse::Status { code: 200..=299, .. } => CallResult::Success,
+        WebhookResponse::Status { code: 429 | 502..=504, .. } => CallResult::Overloaded,
+        WebhookResponse::Failed(FailureCause::Timeout) => CallResult::Overloaded,
+        WebhookResponse::Status { .. } | WebhookResponse::Failed(_) => CallResult::Refused,
     }
 }
 
-fn log_attempt(delivery: &Delivery, answer: &Answer) {
-    let (id, session, n) = (delivery.id, delivery.session, delivery.tries.saturating_add(1));
+fn log_attempt(delivery: &Delivery, answer: &WebhookResponse) {
+    let (id, session, n) = (delivery.id, delivery.session, delivery.attempts.saturating_add(1));
     let outcome = match answer {
-        Answer::Status { code: 200..=299, .. } => "delivered",
-        Answer::Status { .. } => "refused",
-        Answer::Failed(cause) => cause.as_str(),
+        WebhookResponse::Status { code: 200..=299, .. } => "delivered",
+        WebhookResponse::Status { .. } => "refused",
+        WebhookResponse::Failed(cause) => cause.as_str(),
     };
     metrics::counter!("avouch_delivery_attempts_total", "outcome" => outcome).increment(1);
     match answer {
-        Answer::Status { code: code @ 200..=299, .. } => tracing::debug!(
+        WebhookResponse::Status { code: code @ 200..=299, .. } => tracing::debug!(
             delivery.id = %id, session.id = %session,
             "attempt {n} of delivery {id} was answered {code}"
         ),
-        Answer::Status { code, .. } => tracing::info!(
+        WebhookResponse::Status { code, .. } => tracing::info!(
             delivery.id = %id, session.id = %session,
             "attempt {n} of delivery {id} was answered {code}"
         ),
-        Answer::Failed(cause) => tracing::warn!(
+        WebhookResponse::Failed(cause) => tracing::warn!(
             delivery.id = %id, session.id = %session, class = cause.as_str(),
             "attempt {n} of delivery {id} failed"
         ),

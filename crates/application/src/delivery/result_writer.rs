@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use domain::{id::WebhookId, webhook::Verdict};
+use domain::{id::WebhookId, webhook::DeliveryDecision};
 use ports::{
     clock::Clock,
-    delivery::{DeliveryQueue, Settled, Tally},
-    webhook_sender::{Answer, Cause},
+    delivery::{AttemptResult, DeliveryQueue, HealthUpdate},
+    webhook_sender::{FailureCause, WebhookResponse},
 };
 use tokio::{sync::mpsc, time::Instant};
 
@@ -26,7 +26,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// The result of a call, and whether the endpoint was failing before.
 pub(super) struct CallOutcome {
-    pub(super) settled: Settled,
+    pub(super) settled: AttemptResult,
     pub(super) ailing: bool,
 }
 
@@ -59,7 +59,7 @@ impl ResultWriter {
         }
     }
 
-    async fn write(&self, settled: &[Settled]) {
+    async fn write(&self, settled: &[AttemptResult]) {
         let began = Instant::now();
         loop {
             match self.log.settle_deliveries(settled).await {
@@ -90,16 +90,19 @@ impl ResultWriter {
 
 /// Whether a call succeeded; `None` if it says nothing about the endpoint's health: no request was
 /// sent, or the response was 410 Gone, which ends the delivery.
-fn success(settled: &Settled) -> Option<bool> {
+fn success(settled: &AttemptResult) -> Option<bool> {
     match settled.attempt.call.answer {
-        Answer::Failed(Cause::Request) | Answer::Status { code: 410, .. } => None,
-        Answer::Failed(_) | Answer::Status { .. } => Some(settled.verdict == Verdict::Delivered),
+        WebhookResponse::Failed(FailureCause::Request)
+        | WebhookResponse::Status { code: 410, .. } => None,
+        WebhookResponse::Failed(_) | WebhookResponse::Status { .. } => {
+            Some(settled.verdict == DeliveryDecision::Delivered)
+        }
     }
 }
 
 /// Updates to record: failures, and successes that follow failures.
-fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
-    let mut tallies: HashMap<WebhookId, Tally> = HashMap::new();
+fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<HealthUpdate> {
+    let mut tallies: HashMap<WebhookId, HealthUpdate> = HashMap::new();
     for CallOutcome { settled, ailing } in batch {
         let webhook = settled.webhook;
         let Some(success) = success(settled) else { continue };
@@ -107,7 +110,7 @@ fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<Tally> {
         if success && well {
             continue;
         }
-        let blank = Tally { webhook, failures: 0, success: false };
+        let blank = HealthUpdate { webhook, failures: 0, success: false };
         let tally = tallies.entry(webhook).or_insert(blank);
         if success {
             (tally.failures, tally.success) = (0, true);

@@ -16,14 +16,14 @@ use domain::{
 use ports::{
     StoreError,
     brand_store::BrandStore,
-    device_store::{Binding, Redeemed},
-    driving::{ApplicantError, ApplicantService, Guise, Joining, Viewing},
+    device_store::{Binding, RedeemOutcome},
+    driving::{ApplicantConnection, ApplicantError, ApplicantService, JoinRequest, PageAppearance},
     notifier::NotificationQueue,
 };
 use uuid::Uuid;
 
-use super::{guest::GuestView, view::OneView};
-use crate::advance::{Core, Stuck};
+use super::{guest::GuestConnection, viewer::ActiveViewer};
+use crate::advance::{AdvanceError, Core};
 
 /// Lets applicants in.
 pub struct Applicants {
@@ -37,41 +37,48 @@ impl ApplicantService for Applicants {
     async fn join(
         &self,
         id: SessionId,
-        joining: Joining,
-    ) -> Result<Arc<dyn Viewing>, ApplicantError> {
+        joining: JoinRequest,
+    ) -> Result<Arc<dyn ApplicantConnection>, ApplicantError> {
         let core = &self.core;
-        if !core.tokens.fits(id, &joining.token) || !is_secret(&joining.secret) {
+        if !core.tokens.verify_embed_token(id, &joining.token) || !is_secret(&joining.secret) {
             return Err(ApplicantError::NotFound);
         }
-        let session = core.sessions.open(id).await?.ok_or(ApplicantError::NotFound)?;
-        let region = session.order.worker_region;
+        let session = core.sessions.find_unscoped(id).await?.ok_or(ApplicantError::NotFound)?;
+        let region = session.terms.worker_region;
         if !session.state.is_closed() && core.addresses.elsewhere(region).is_some() {
             // Its browser would run in another region than the one that was asked for.
             return Err(ApplicantError::Elsewhere(core.embed_url(&session)));
         }
-        let definition = core.catalogue.definition(session.order.platform).await?;
+        let definition = core.catalogue.definition(session.terms.platform).await?;
         let definition = definition.map(|(_, definition)| Arc::new(definition));
-        let secret = core.tokens.hash_for(id, &joining.secret);
+        let secret = core.tokens.hash_secret(id, &joining.secret);
         if !session.state.is_closed()
             && let Some(device) = self.device(&session, &joining, &secret).await?
         {
-            let view = OneView::enter(core.clone(), &session, device, joining, definition);
+            let view = ActiveViewer::enter(core.clone(), &session, device, joining, definition);
             begin(core, &session).await;
             return Ok(Arc::new(view));
         }
         let (core, notifications) = (core.clone(), self.notifications.clone());
         let language = joining.language;
-        Ok(Arc::new(GuestView::new(core, notifications, &session, secret, definition, language)))
+        Ok(Arc::new(GuestConnection::new(
+            core,
+            notifications,
+            &session,
+            secret,
+            definition,
+            language,
+        )))
     }
 
-    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError> {
-        if !self.core.tokens.fits(id, token) {
-            return Ok(Guise::default());
+    async fn appearance(&self, id: SessionId, token: &str) -> Result<PageAppearance, StoreError> {
+        if !self.core.tokens.verify_embed_token(id, token) {
+            return Ok(PageAppearance::default());
         }
-        let session = self.core.sessions.open(id).await?;
-        let locale = session.and_then(|session| session.order.receiver?.locale);
-        Ok(Guise {
-            ancestors: self.core.sessions.ancestors(id).await?,
+        let session = self.core.sessions.find_unscoped(id).await?;
+        let locale = session.and_then(|session| session.terms.receiver?.locale);
+        Ok(PageAppearance {
+            ancestors: self.core.sessions.frame_ancestors_of(id).await?,
             brand: self.brands.brand_of(id).await?,
             language: locale.map(|locale| Language::of(Some(&locale))),
         })
@@ -83,13 +90,13 @@ impl Applicants {
     async fn device(
         &self,
         session: &Session,
-        joining: &Joining,
+        joining: &JoinRequest,
         secret: &SecretHash,
     ) -> Result<Option<DeviceNumber>, ApplicantError> {
         let (core, id) = (&self.core, session.id);
         let mut binding = core.devices.device(id, secret).await?;
         if binding == Binding::Unbound {
-            let key = core.witness.keys.key(session.owner).await?;
+            let key = core.attestations.keys.key(session.owner).await?;
             if !key.is_some_and(|key| key.opens(core.clock.now())) {
                 // The link of a key that was revoked or has expired starts nothing.
                 return Err(ApplicantError::NotFound);
@@ -100,7 +107,7 @@ impl Applicants {
         }
         if binding == Binding::Foreign
             && let Some(code) = &joining.code
-            && let Redeemed::Joined(device, _) = core.redeem(id, code, secret).await?
+            && let RedeemOutcome::Joined(device, _) = core.redeem(id, code, secret).await?
         {
             binding = Binding::Bound(device);
         }
@@ -109,7 +116,7 @@ impl Applicants {
 }
 
 /// A code as the applicant gets it.
-pub(crate) struct PlainCode {
+pub(crate) struct PlaintextCode {
     pub(crate) long: String,
     pub(crate) short: String,
 }
@@ -120,11 +127,11 @@ impl Core {
         &self,
         session: SessionId,
         by: JoinedBy,
-    ) -> Result<PlainCode, StoreError> {
+    ) -> Result<PlaintextCode, StoreError> {
         let ttl = if by == JoinedBy::SentCode { SENT_CODE_TTL } else { SHOWN_CODE_TTL };
-        let long = URL_SAFE_NO_PAD.encode(self.chance.bits());
-        let short = short_code_of(self.chance.bits());
-        let hash = |code: &str| self.tokens.hash_for(session, code);
+        let long = URL_SAFE_NO_PAD.encode(self.random.random_bytes());
+        let short = short_code_of(self.random.random_bytes());
+        let hash = |code: &str| self.tokens.hash_secret(session, code);
         let code = JoinCode {
             session,
             by,
@@ -134,7 +141,7 @@ impl Core {
             expires_at: self.clock.now() + ttl,
         };
         self.devices.offer_code(&code).await?;
-        Ok(PlainCode { long, short })
+        Ok(PlaintextCode { long, short })
     }
 
     /// Adds the device with this secret, where the code is right.
@@ -143,12 +150,12 @@ impl Core {
         session: SessionId,
         code: &str,
         secret: &SecretHash,
-    ) -> Result<Redeemed, StoreError> {
+    ) -> Result<RedeemOutcome, StoreError> {
         let code = if is_secret(code) { Some(code.to_owned()) } else { short_code(code) };
-        let Some(code) = code else { return Ok(Redeemed::Refused) };
-        let code = self.tokens.hash_for(session, &code);
+        let Some(code) = code else { return Ok(RedeemOutcome::Refused) };
+        let code = self.tokens.hash_secret(session, &code);
         let redeemed = self.devices.redeem_code(session, &code, secret, self.clock.now()).await?;
-        if let Redeemed::Joined(device, by) = redeemed {
+        if let RedeemOutcome::Joined(device, by) = redeemed {
             let by = by.as_str();
             tracing::info!(session.id = %session, by, "{device} joined session {session}");
         }
@@ -166,11 +173,11 @@ pub(super) async fn begin(core: &Core, session: &Session) {
     if !matches!(session.state, State::Created { .. }) {
         return;
     }
-    let browser = BrowserId::from_uuid(Uuid::from_u128(core.chance.id()));
+    let browser = BrowserId::from_uuid(Uuid::from_u128(core.random.new_id()));
     let lease = Lease { browser, node: core.node };
     match core.advance(session.id, None, Event::BrowserRequested { lease }).await {
         // Somebody else began it at the same moment.
-        Ok(_) | Err(Stuck::Rejected(_)) => (),
+        Ok(_) | Err(AdvanceError::Rejected(_)) => (),
         Err(error) => {
             let error: &dyn std::error::Error = &error;
             tracing::error!(session.id = %session.id, error, "a session could not be started");

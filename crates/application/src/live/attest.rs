@@ -5,22 +5,22 @@ use std::pin::pin;
 
 use domain::{
     fairness::Tenant,
-    session::{Certifying, Collected, Event, IssuedAttestation, Phase, Session, State},
+    session::{AttestationStep, Collected, Event, IssuedAttestation, Phase, Session, State},
     workflow::Attest,
 };
 use ports::{
     StoreError,
-    attestor::{AttestError, AttestOrder, Reached},
+    attestor::{AttestError, AttestationOrder, OnProgress},
     browser::{BrowserError, Credentials},
 };
 use tokio::sync::watch;
 
-use super::conduct::Conductor;
-use crate::advance::Stuck;
+use super::runner::WorkflowRunner;
+use crate::advance::AdvanceError;
 
 /// Why a session goes without an attestation.
 #[derive(Debug, thiserror::Error)]
-enum NotAttested {
+enum AttestationFailure {
     #[error("the definition has no plan for it")]
     NoPlan,
     #[error("the browser does not tell what it would send: {0}")]
@@ -35,17 +35,17 @@ enum NotAttested {
     Store(#[from] StoreError),
 }
 
-impl Conductor {
+impl WorkflowRunner {
     /// Whether the applicant's part is done, and the browser's.
     pub(super) fn is_verifying(&self) -> bool {
-        let inside = self.room.inside.borrow();
+        let inside = self.room.state.borrow();
         inside.session.as_ref().is_some_and(|session| {
             matches!(session.state, State::Live { phase: Phase::Verifying { .. }, .. })
         })
     }
 
     /// Comes back when the browser has ended before it had done its part.
-    pub(super) async fn loss(&self) {
+    pub(super) async fn wait_for_loss(&self) {
         self.browser.ended().await;
         if self.is_verifying() {
             std::future::pending::<()>().await;
@@ -53,9 +53,9 @@ impl Conductor {
     }
 
     /// Has what was collected attested, and ends the session with or without that.
-    pub(super) async fn attest(&self, collected: &Collected) -> Result<(), Stuck> {
-        let (reached, mut steps) = watch::channel(Certifying::default());
-        let reached = |step: Certifying| {
+    pub(super) async fn attest(&self, collected: &Collected) -> Result<(), AdvanceError> {
+        let (reached, mut steps) = watch::channel(AttestationStep::default());
+        let reached = |step: AttestationStep| {
             reached.send_if_modified(|at| {
                 let later = step > *at;
                 *at = step.max(*at);
@@ -69,7 +69,7 @@ impl Conductor {
                 attested = &mut attested => break attested,
                 Ok(()) = steps.changed() => {
                     let to = *steps.borrow_and_update();
-                    self.say(Event::AttestationAdvanced { to }).await?;
+                    self.apply(Event::AttestationAdvanced { to }).await?;
                 }
             }
         };
@@ -80,22 +80,22 @@ impl Conductor {
                 Event::AttestationRefused
             }
         };
-        self.say(news).await.map(drop)
+        self.apply(news).await.map(drop)
     }
 
     async fn attested(
         &self,
         collected: &Collected,
-        reached: Reached<'_>,
-    ) -> Result<IssuedAttestation, NotAttested> {
+        reached: OnProgress<'_>,
+    ) -> Result<IssuedAttestation, AttestationFailure> {
         let order = self.order().await?;
-        let attested = self.core.witness.attestor.attest(order, reached).await?;
+        let attested = self.core.attestations.attestor.attest(order, reached).await?;
         for (field, value) in &attested.values {
             if collected.data.get(field) != Some(value) {
-                return Err(NotAttested::Differs(field.clone()));
+                return Err(AttestationFailure::Differs(field.clone()));
             }
         }
-        let store = &self.core.witness.attestations;
+        let store = &self.core.attestations.attestations;
         if store.keep(self.id, &attested.proof, &attested.package).await? {
             Ok(IssuedAttestation {
                 proof: attested.proof,
@@ -103,19 +103,20 @@ impl Conductor {
                 mode: Some(attested.package.mode),
             })
         } else {
-            Err(NotAttested::Over)
+            Err(AttestationFailure::Over)
         }
     }
 
-    async fn order(&self) -> Result<AttestOrder, NotAttested> {
-        let plan: &Attest = self.definition.attest.as_ref().ok_or(NotAttested::NoPlan)?;
-        let request = self.definition.requests.get(&plan.request).ok_or(NotAttested::NoPlan)?;
+    async fn order(&self) -> Result<AttestationOrder, AttestationFailure> {
+        let plan: &Attest = self.definition.attest.as_ref().ok_or(AttestationFailure::NoPlan)?;
+        let request =
+            self.definition.requests.get(&plan.request).ok_or(AttestationFailure::NoPlan)?;
         let url = request.url.clone();
         let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
-        let session = self.room.inside.borrow().session.clone();
-        let Session { owner, order: terms, .. } = session.ok_or(NotAttested::Over)?;
-        let key = self.core.witness.keys.key(owner).await?.ok_or(NotAttested::Over)?;
-        Ok(AttestOrder {
+        let session = self.room.state.borrow().session.clone();
+        let Session { owner, terms, .. } = session.ok_or(AttestationFailure::Over)?;
+        let key = self.core.attestations.keys.key(owner).await?.ok_or(AttestationFailure::Over)?;
+        Ok(AttestationOrder {
             session: self.id,
             tenant: Tenant { team: key.team, environment: terms.environment },
             challenge: terms.attestation_challenge.map_or_else(Vec::new, |it| it.bytes()),

@@ -13,30 +13,30 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{binding::SecretHash, id::SessionId, session::Session, workflow::Definition};
 use ports::{
-    device_store::{Binding, Redeemed},
-    driving::{Act, Guest, GuestAnswer, Handover, Show, Viewing},
-    notifier::{NotificationQueue, NotifiedAgain},
+    device_store::{Binding, RedeemOutcome},
+    driving::{ApplicantConnection, ClientCommand, Guest, GuestAnswer, Handover, ServerEvent},
+    notifier::{NotificationQueue, ResendOutcome},
     refusals::RefusalClass,
 };
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    room::{Asking, Inside},
-    shown::view_of,
+    hub::{JoinAttempt, LiveState},
+    snapshot::view_of,
 };
 use crate::{advance::Core, detached::detached};
 
 /// How often the store is asked how the session stands.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the active viewer has to decide about a guest.
 const DECISION_TTL: Duration = Duration::from_secs(60);
 /// How many guests of a session may ask its active viewer.
-const MAX_ASKED: u64 = 5;
+const MAX_JOIN_REQUESTS: u64 = 5;
 /// How many things one guest may try.
 const MAX_ATTEMPTS: u32 = 30;
 
 /// A guest's view of a session.
-pub(super) struct GuestView {
+pub(super) struct GuestConnection {
     core: Arc<Core>,
     notifications: Arc<dyn NotificationQueue>,
     id: SessionId,
@@ -44,21 +44,21 @@ pub(super) struct GuestView {
     definition: Option<Arc<Definition>>,
     language: Option<String>,
     has_channel: bool,
-    state: Mutex<State>,
+    state: Mutex<GuestState>,
     changed: Notify,
     attempts: AtomicU32,
 }
 
 #[derive(Default)]
-struct State {
+struct GuestState {
     shown: Option<Guest>,
     answer: Option<GuestAnswer>,
-    asking: Option<(Asking, Instant)>,
+    asking: Option<(JoinAttempt, Instant)>,
     admitted: bool,
     over: bool,
 }
 
-impl GuestView {
+impl GuestConnection {
     pub(super) fn new(
         core: Arc<Core>,
         notifications: Arc<dyn NotificationQueue>,
@@ -67,7 +67,7 @@ impl GuestView {
         definition: Option<Arc<Definition>>,
         language: Option<String>,
     ) -> Self {
-        let has_channel = session.order.invitation.is_some() && session.order.receiver.is_some();
+        let has_channel = session.terms.invitation.is_some() && session.terms.receiver.is_some();
         Self {
             core,
             notifications,
@@ -82,7 +82,7 @@ impl GuestView {
         }
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut GuestState) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -97,14 +97,14 @@ impl GuestView {
     }
 
     /// What is to be shown for the session as it is, unless it is shown already.
-    fn news(&self, session: Session) -> Option<Show> {
+    fn news(&self, session: Session) -> Option<ServerEvent> {
         let definition = self.definition.clone();
         let (status, progress) = (session.status(), session.progress.percent());
         if session.state.is_closed() {
             let language = self.language.clone();
             let inside =
-                Inside { session: Some(session), definition, language, ..Inside::default() };
-            return view_of(&inside).map(Show::View);
+                LiveState { session: Some(session), definition, language, ..LiveState::default() };
+            return view_of(&inside).map(ServerEvent::View);
         }
         self.with(|state| {
             let guest = Guest {
@@ -117,15 +117,15 @@ impl GuestView {
             };
             let news = state.shown.as_ref() != Some(&guest);
             state.shown = Some(guest.clone());
-            news.then_some(Show::Guest(guest))
+            news.then_some(ServerEvent::Guest(guest))
         })
     }
 
     /// Takes note of what the active viewer decided, or that it did not in time.
     fn look_for_decision(&self) {
         let Some((asking, since)) = self.with(|state| state.asking.clone()) else { return };
-        let room = self.core.rooms.find(self.id);
-        let decided = room.and_then(|room| room.inside.borrow().decided);
+        let room = self.core.hub.find(self.id);
+        let decided = room.and_then(|room| room.state.borrow().decided);
         let decided = decided.filter(|(id, _)| *id == asking.id).map(|(_, allowed)| allowed);
         let late = since.elapsed() > DECISION_TTL;
         if decided.is_none() && !late {
@@ -142,10 +142,10 @@ impl GuestView {
     /// No longer asks the active viewer.
     fn withdraw(&self) {
         let asking = self.with(|state| state.asking.take());
-        let (Some((asking, _)), Some(room)) = (asking, self.core.rooms.find(self.id)) else {
+        let (Some((asking, _)), Some(room)) = (asking, self.core.hub.find(self.id)) else {
             return;
         };
-        room.inside.send_if_modified(|inside| {
+        room.state.send_if_modified(|inside| {
             let mine = inside.guest.as_ref().is_some_and(|guest| guest.id == asking.id);
             if mine {
                 inside.guest = None;
@@ -158,17 +158,17 @@ impl GuestView {
         if self.with(|state| state.asking.is_some()) {
             return;
         }
-        let number = u8::try_from(self.core.chance.number() % 90).unwrap_or_default();
+        let number = u8::try_from(self.core.random.random_u16() % 90).unwrap_or_default();
         let number = number.saturating_add(10);
         let mut asking = None;
-        if let Some(room) = self.core.rooms.find(self.id) {
-            room.inside.send_if_modified(|inside| {
-                if !inside.present || inside.guest.is_some() || inside.asked >= MAX_ASKED {
+        if let Some(room) = self.core.hub.find(self.id) {
+            room.state.send_if_modified(|inside| {
+                if !inside.present || inside.guest.is_some() || inside.asked >= MAX_JOIN_REQUESTS {
                     return false;
                 }
                 inside.asked = inside.asked.saturating_add(1);
                 let secret = self.secret.clone();
-                let guest = Asking { id: inside.asked, number, secret };
+                let guest = JoinAttempt { id: inside.asked, number, secret };
                 inside.guest = Some(guest.clone());
                 asking = Some(guest);
                 true
@@ -190,9 +190,9 @@ impl GuestView {
         let (core, id, secret) = (self.core.clone(), self.id, self.secret.clone());
         let work = async move { core.redeem(id, &typed, &secret).await };
         match detached(&self.core.runtime, work).await {
-            Ok(Redeemed::Joined(..)) => self.admitted(),
-            Ok(Redeemed::Full) => self.answered(GuestAnswer::TooManyDevices),
-            Ok(Redeemed::Refused) => {
+            Ok(RedeemOutcome::Joined(..)) => self.admitted(),
+            Ok(RedeemOutcome::Full) => self.answered(GuestAnswer::TooManyDevices),
+            Ok(RedeemOutcome::Refused) => {
                 if self.core.refusals.may_log(RefusalClass::Code) {
                     let class = RefusalClass::Code.as_str();
                     tracing::warn!(class, session.id = %self.id, "a code for another device was refused");
@@ -211,8 +211,8 @@ impl GuestView {
         let (core, queue, id) = (self.core.clone(), self.notifications.clone(), self.id);
         let work = async move { queue.notify_again(id, core.clock.now()).await };
         self.answered(match detached(&self.core.runtime, work).await {
-            Ok(NotifiedAgain::Queued) => GuestAnswer::LinkSent,
-            Ok(NotifiedAgain::NotBefore(_) | NotifiedAgain::NoMore) => GuestAnswer::LinkNotSent,
+            Ok(ResendOutcome::Queued) => GuestAnswer::LinkSent,
+            Ok(ResendOutcome::NotBefore(_) | ResendOutcome::NoMore) => GuestAnswer::LinkNotSent,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::error!(session.id = %self.id, error, "a new link could not be queued");
@@ -223,8 +223,8 @@ impl GuestView {
 }
 
 #[async_trait]
-impl Viewing for GuestView {
-    async fn next(&self, _pictures: bool) -> Option<Show> {
+impl ApplicantConnection for GuestConnection {
+    async fn next(&self, _pictures: bool) -> Option<ServerEvent> {
         loop {
             if self.with(|state| state.over) {
                 return None;
@@ -232,11 +232,11 @@ impl Viewing for GuestView {
             self.look_for_decision();
             if self.with(|state| state.admitted) {
                 self.with(|state| state.over = true);
-                return Some(Show::Admitted);
+                return Some(ServerEvent::Admitted);
             }
             let (core, id, secret) = (self.core.clone(), self.id, self.secret.clone());
             let look = async move {
-                let session = core.sessions.open(id).await?;
+                let session = core.sessions.find_unscoped(id).await?;
                 Ok::<_, ports::StoreError>((session, core.devices.device(id, &secret).await?))
             };
             match detached(&self.core.runtime, look).await {
@@ -260,23 +260,27 @@ impl Viewing for GuestView {
             }
             tokio::select! {
                 () = self.changed.notified() => (),
-                () = tokio::time::sleep(LOOK_EVERY) => (),
+                () = tokio::time::sleep(STORE_POLL_INTERVAL) => (),
             }
         }
     }
 
-    async fn act(&self, act: Act) {
-        let joins = matches!(act, Act::Redeem(_) | Act::SendLink | Act::Ask);
+    async fn handle(&self, act: ClientCommand) {
+        let joins =
+            matches!(act, ClientCommand::Redeem(_) | ClientCommand::SendLink | ClientCommand::Ask);
         if !joins || self.attempts.fetch_add(1, Ordering::Relaxed) >= MAX_ATTEMPTS {
             return;
         }
         match act {
-            Act::Redeem(code) => self.redeem(code).await,
-            Act::SendLink if self.has_channel => self.send_link().await,
-            Act::Ask => self.ask(),
+            ClientCommand::Redeem(code) => self.redeem(code).await,
+            ClientCommand::SendLink if self.has_channel => self.send_link().await,
+            ClientCommand::Ask => self.ask(),
             // There is no channel to send it over, or it is not for guests.
-            Act::SendLink | Act::Input(_) | Act::Share { .. } | Act::Cancel | Act::Admit { .. } => {
-            }
+            ClientCommand::SendLink
+            | ClientCommand::Input(_)
+            | ClientCommand::Share { .. }
+            | ClientCommand::Cancel
+            | ClientCommand::Admit { .. } => {}
         }
     }
 
@@ -289,7 +293,7 @@ impl Viewing for GuestView {
     }
 }
 
-impl Drop for GuestView {
+impl Drop for GuestConnection {
     fn drop(&mut self) {
         self.withdraw();
     }

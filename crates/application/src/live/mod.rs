@@ -2,22 +2,22 @@
 
 mod applicants;
 mod attest;
-mod conduct;
-mod discreet;
 mod guest;
+mod hub;
 mod nodes;
+mod observer;
 mod recorder;
-mod room;
-mod shown;
-mod veil;
-mod view;
-mod watch;
+mod redacted_stream;
+mod redactor;
+mod runner;
+mod snapshot;
+mod viewer;
 
-pub use self::{applicants::Applicants, room::Rooms, watch::Watchers};
+pub use self::{applicants::Applicants, hub::SessionHub, observer::Observers};
 pub(crate) use self::{
     applicants::with_code,
-    conduct::{Conductor, conduct},
+    hub::LiveSession,
     nodes::nodes,
     recorder::Recorder,
-    room::Room,
+    runner::{WorkflowRunner, run_workflow},
 };

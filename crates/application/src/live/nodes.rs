@@ -4,7 +4,7 @@ use domain::workflow::Run;
 use tokio::sync::{mpsc, watch};
 
 /// Nodes that a workflow may come to before the recorder has noted them.
-const MOST: usize = 64;
+const MAX_PENDING_NODES: usize = 64;
 
 /// Where a workflow says which node it has come to.
 pub(crate) struct Nodes {
@@ -14,7 +14,7 @@ pub(crate) struct Nodes {
 
 /// That, and where a recorder hears of it until it is dropped.
 pub(crate) fn nodes() -> (Nodes, mpsc::Receiver<String>) {
-    let (recorder, heard) = mpsc::channel(MOST);
+    let (recorder, heard) = mpsc::channel(MAX_PENDING_NODES);
     (Nodes { recorder, last: watch::Sender::new(None) }, heard)
 }
 

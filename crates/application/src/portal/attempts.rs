@@ -6,35 +6,38 @@
 
 use chrono::TimeDelta;
 use domain::{
-    attempts::{Delays, FROM_A_KNOWN_BROWSER, FROM_A_NETWORK, FROM_EVERYWHERE, OF_A_NETWORK},
+    attempts::{
+        DELAYS_PER_ACCOUNT, DELAYS_PER_ACCOUNT_AND_NETWORK, DELAYS_PER_KNOWN_BROWSER,
+        DELAYS_PER_NETWORK, Delays,
+    },
     id::UserId,
     secret::Secret,
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, Whence},
-    attempts::Target,
-    driving::{PortalError, Visitor},
+    account_store::{CodeHash, RequestOrigin},
+    attempts::AttemptTarget,
+    driving::{PortalError, SignedInUser},
     known_browsers::KnownBrowser,
 };
 use uuid::Uuid;
 
 use super::{
     People,
-    accounts::{half_hash, hash_of},
+    accounts::{account_key, hash_of},
 };
 
 /// How long a browser is known after somebody signed in there.
-const KNOWN_FOR: TimeDelta = TimeDelta::days(90);
+const KNOWN_BROWSER_TTL: TimeDelta = TimeDelta::days(90);
 /// Tokens that one browser keeps, for as many accounts.
-const IN_ONE_BROWSER: usize = 4;
+const MAX_TOKENS_PER_BROWSER: usize = 4;
 const SEPARATOR: char = '.';
 
 /// What an attempt was counted against.
-pub(super) struct Counted(Vec<Target>);
+pub(super) struct CountedAttempt(Vec<AttemptTarget>);
 
 /// What a browser has kept, and the part of it that is this account's.
-pub(super) struct Browser {
+pub(super) struct SigningInBrowser {
     kept: Vec<Secret>,
     known: Option<CodeHash>,
 }
@@ -46,17 +49,19 @@ impl People {
         &self,
         user: Option<UserId>,
         shown: &Secret,
-    ) -> Result<Browser, StoreError> {
+    ) -> Result<SigningInBrowser, StoreError> {
         let tokens = shown.expose().split(SEPARATOR).filter(|token| !token.is_empty());
-        let kept: Vec<_> =
-            tokens.take(IN_ONE_BROWSER).map(|token| Secret::new(token.to_owned())).collect();
+        let kept: Vec<_> = tokens
+            .take(MAX_TOKENS_PER_BROWSER)
+            .map(|token| Secret::new(token.to_owned()))
+            .collect();
         let hashes: Vec<_> = kept.iter().map(hash_of).collect();
         if hashes.is_empty() {
-            return Ok(Browser { kept, known: None });
+            return Ok(SigningInBrowser { kept, known: None });
         }
         let user = user.unwrap_or_else(|| UserId::from_uuid(Uuid::nil()));
         let known = self.browsers.known_browser(user, &hashes, self.core.clock.now()).await?;
-        Ok(Browser { kept, known })
+        Ok(SigningInBrowser { kept, known })
     }
 
     /// Keeps the browser in which somebody has signed in. Answers what it is to show from now on,
@@ -64,19 +69,19 @@ impl People {
     pub(super) async fn keep_browser(
         &self,
         user: UserId,
-        browser: Browser,
+        browser: SigningInBrowser,
     ) -> Result<(Secret, bool), StoreError> {
         let (token, now) = (self.token(), self.core.clock.now());
         let anew = KnownBrowser {
             user,
             token: hash_of(&token),
             used_at: now,
-            expires_at: now + KNOWN_FOR,
+            expires_at: now + KNOWN_BROWSER_TTL,
         };
-        let Browser { kept, known } = browser;
+        let SigningInBrowser { kept, known } = browser;
         let others = self.browsers.keep_browser(&anew, known.as_ref()).await?;
         let kept = kept.iter().filter(|token| Some(hash_of(token)) != known);
-        let all: Vec<_> = [&token].into_iter().chain(kept).take(IN_ONE_BROWSER).collect();
+        let all: Vec<_> = [&token].into_iter().chain(kept).take(MAX_TOKENS_PER_BROWSER).collect();
         let all: Vec<_> = all.into_iter().map(|token| token.expose().to_owned()).collect();
         let shown = Secret::new(all.join(&SEPARATOR.to_string()));
         Ok((shown, known.is_none() && others > 0))
@@ -86,18 +91,18 @@ impl People {
     pub(super) async fn count_attempt(
         &self,
         email: &str,
-        from: &Whence,
-        browser: &Browser,
-    ) -> Result<Counted, PortalError> {
-        let account = half_hash(email);
+        from: &RequestOrigin,
+        browser: &SigningInBrowser,
+    ) -> Result<CountedAttempt, PortalError> {
+        let account = account_key(email);
         if let Some(CodeHash(token)) = &browser.known {
             let token = token.first_chunk().copied().unwrap_or_default();
-            return self.count(&[(Target::Browser(token), FROM_A_KNOWN_BROWSER)]).await;
+            return self.count(&[(AttemptTarget::Browser(token), DELAYS_PER_KNOWN_BROWSER)]).await;
         }
         self.count(&[
-            (Target::Network(from.address), OF_A_NETWORK),
-            (Target::AccountFrom(account, from.address), FROM_A_NETWORK),
-            (Target::Account(account), FROM_EVERYWHERE),
+            (AttemptTarget::Network(from.address), DELAYS_PER_NETWORK),
+            (AttemptTarget::AccountFrom(account, from.address), DELAYS_PER_ACCOUNT_AND_NETWORK),
+            (AttemptTarget::Account(account), DELAYS_PER_ACCOUNT),
         ])
         .await
     }
@@ -105,14 +110,17 @@ impl People {
     /// Counts an attempt of somebody who is signed in to confirm who they are.
     pub(super) async fn count_confirmation(
         &self,
-        visitor: &Visitor,
-    ) -> Result<Counted, PortalError> {
-        self.count(&[(Target::SignIn(visitor.sign_in), FROM_A_KNOWN_BROWSER)]).await
+        visitor: &SignedInUser,
+    ) -> Result<CountedAttempt, PortalError> {
+        self.count(&[(AttemptTarget::SignIn(visitor.sign_in), DELAYS_PER_KNOWN_BROWSER)]).await
     }
 
-    async fn count(&self, targets: &[(Target, Delays)]) -> Result<Counted, PortalError> {
+    async fn count(
+        &self,
+        targets: &[(AttemptTarget, Delays)],
+    ) -> Result<CountedAttempt, PortalError> {
         let now = self.core.clock.now();
-        let mut counted = Counted(vec![]);
+        let mut counted = CountedAttempt(vec![]);
         for (target, delays) in targets {
             match self.attempts.attempt(*target, *delays, now).await {
                 Ok(()) => counted.0.push(*target),
@@ -130,10 +138,10 @@ impl People {
     }
 
     /// Takes an attempt back that was right.
-    pub(super) async fn forgive(&self, counted: Counted) {
+    pub(super) async fn forgive(&self, counted: CountedAttempt) {
         let now = self.core.clock.now();
         for target in counted.0 {
-            self.attempts.forgive(target, now).await;
+            self.attempts.undo_attempt(target, now).await;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The log of what was done in the portal, read and checked.
 
 use async_trait::async_trait;
-use domain::{account::Right, audit::AuditEntry, id::TeamId};
-use ports::driving::{AuditCheck, AuditService, PortalError, Visitor};
+use domain::{account::Permission, audit::AuditEntry, id::TeamId};
+use ports::driving::{AuditCheck, AuditService, PortalError, SignedInUser};
 
 use super::People;
 use crate::digest::sha256;
@@ -14,16 +14,16 @@ const BATCH: u16 = 1000;
 impl AuditService for People {
     async fn audit(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         before: Option<i64>,
         limit: u16,
     ) -> Result<Vec<AuditEntry>, PortalError> {
-        visitor.must(Right::Govern)?;
+        visitor.require(Permission::Govern)?;
         Ok(self.audit.entries(visitor.team, before, limit.min(BATCH)).await?)
     }
 
-    async fn verify_audit(&self, visitor: &Visitor) -> Result<AuditCheck, PortalError> {
-        visitor.must(Right::Govern)?;
+    async fn verify_audit(&self, visitor: &SignedInUser) -> Result<AuditCheck, PortalError> {
+        visitor.require(Permission::Govern)?;
         let team = visitor.team;
         let mut check = AuditCheck { entries: 0, last: None, broken: None };
         let mut later: Option<AuditEntry> = None;
@@ -50,6 +50,6 @@ impl AuditService for People {
 /// Whether an entry is the one behind another, or the first.
 fn follows(team: TeamId, before: Option<&AuditEntry>, entry: &AuditEntry) -> bool {
     let (number, hash) = before.map_or((0, [0; 32]), |before| (before.number, before.hash));
-    let text = entry.deed.text(team, entry.number);
+    let text = entry.event.text(team, entry.number);
     entry.number == number + 1 && entry.hash == sha256(&[&hash, text.as_bytes()].concat())
 }

@@ -2,47 +2,48 @@
 
 use async_trait::async_trait;
 use domain::{
-    account::{LONGEST_LABEL, Right},
+    account::{MAX_LABEL_CHARS, Permission},
     api_key::ApiKey,
-    confirmation::Sensitive,
     id::ApiKeyId,
+    reauthentication::SensitiveAction,
     secret::Secret,
 };
 use ports::{
-    driving::{KeyService, NewKey, PortalError, Visitor},
-    key_store::KeptKey,
+    driving::{KeyService, NewKey, PortalError, SignedInUser},
+    key_store::StoredKey,
 };
 use uuid::Uuid;
 
 use super::People;
-use crate::keys::ApiKeyText;
+use crate::api_keys::ApiKeyText;
 
 /// Keys that a team has at once, revoked ones included.
-const MOST_KEYS: usize = 200;
+const MAX_KEYS: usize = 200;
 
 #[async_trait]
 impl KeyService for People {
-    async fn keys(&self, visitor: &Visitor) -> Result<Vec<KeptKey>, PortalError> {
-        visitor.must(Right::Look)?;
+    async fn keys(&self, visitor: &SignedInUser) -> Result<Vec<StoredKey>, PortalError> {
+        visitor.require(Permission::Look)?;
         Ok(self.keys.keys(visitor.team).await?)
     }
 
-    async fn make_key(&self, visitor: &Visitor, order: NewKey) -> Result<Secret, PortalError> {
-        visitor.must(Right::Work)?;
-        self.confirmed(visitor, Sensitive::Team)?;
+    async fn make_key(&self, visitor: &SignedInUser, order: NewKey) -> Result<Secret, PortalError> {
+        visitor.require(Permission::Work)?;
+        self.confirmed(visitor, SensitiveAction::Team)?;
         let label = order.label.trim();
-        if !(1..=LONGEST_LABEL).contains(&label.chars().count()) || label.contains(char::is_control)
+        if !(1..=MAX_LABEL_CHARS).contains(&label.chars().count())
+            || label.contains(char::is_control)
         {
             return Err(PortalError::Invalid(format!(
-                "a name has 1 to {LONGEST_LABEL} characters"
+                "a name has 1 to {MAX_LABEL_CHARS} characters"
             )));
         }
-        if self.keys.keys(visitor.team).await?.len() >= MOST_KEYS {
-            return Err(PortalError::Invalid(format!("a team has up to {MOST_KEYS} keys")));
+        if self.keys.keys(visitor.team).await?.len() >= MAX_KEYS {
+            return Err(PortalError::Invalid(format!("a team has up to {MAX_KEYS} keys")));
         }
-        let text = ApiKeyText::new(order.environment, self.core.chance.bits());
+        let text = ApiKeyText::new(order.environment, self.core.random.random_bytes());
         let key = ApiKey {
-            id: ApiKeyId::from_uuid(Uuid::from_u128(self.core.chance.id())),
+            id: ApiKeyId::from_uuid(Uuid::from_u128(self.core.random.new_id())),
             team: visitor.team,
             environment: order.environment,
             expires_at: order.expires_at,
@@ -54,9 +55,13 @@ impl KeyService for People {
         Ok(Secret::new(text.expose().to_owned()))
     }
 
-    async fn rotate_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<Secret, PortalError> {
+    async fn rotate_key(
+        &self,
+        visitor: &SignedInUser,
+        id: ApiKeyId,
+    ) -> Result<Secret, PortalError> {
         let key = self.team_key(visitor, id).await?;
-        let text = ApiKeyText::new(key.environment, self.core.chance.bits());
+        let text = ApiKeyText::new(key.environment, self.core.random.random_bytes());
         self.note(visitor, "key.rotate", &id.to_string()).await?;
         if !self.keys.rotate_key(id, &text.hash()).await? {
             return Err(PortalError::NotFound("key"));
@@ -64,7 +69,7 @@ impl KeyService for People {
         Ok(Secret::new(text.expose().to_owned()))
     }
 
-    async fn revoke_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<(), PortalError> {
+    async fn revoke_key(&self, visitor: &SignedInUser, id: ApiKeyId) -> Result<(), PortalError> {
         self.team_key(visitor, id).await?;
         self.note(visitor, "key.revoke", &id.to_string()).await?;
         // Who was quicker did the same.
@@ -74,9 +79,9 @@ impl KeyService for People {
 }
 
 impl People {
-    async fn team_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<ApiKey, PortalError> {
-        visitor.must(Right::Work)?;
-        self.confirmed(visitor, Sensitive::Team)?;
+    async fn team_key(&self, visitor: &SignedInUser, id: ApiKeyId) -> Result<ApiKey, PortalError> {
+        visitor.require(Permission::Work)?;
+        self.confirmed(visitor, SensitiveAction::Team)?;
         let key = self.keys.key(id).await?.filter(|key| key.team == visitor.team);
         key.filter(|key| key.revoked_at.is_none()).ok_or(PortalError::NotFound("key"))
     }

@@ -4,37 +4,37 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
-    account::{BadPassword, Email, Purpose, check_password},
-    audit::Deed,
+    account::{Email, LinkPurpose, PasswordRejected, check_password},
+    audit::AuditEvent,
     id::{AccountLinkId, UserId},
     notice::AccountEvent,
-    rate::Limit,
+    rate::RateLimit,
     secret::Secret,
 };
-use ports::account_store::Whence;
+use ports::account_store::RequestOrigin;
 use ports::{
     StoreError,
     account_links::{AccountLink, AccountLinkStore},
-    account_store::{KeptUser, PasswordHash, UserStore},
+    account_store::{PasswordHash, StoredUser, UserStore},
     audit_log::AuditLog,
     driving::{LinkService, MailedLink, PortalError},
     rate_limiter::{Charge, Subject},
 };
 use uuid::Uuid;
 
-use super::{People, accounts::FROM_AN_ADDRESS};
+use super::{People, accounts::LIMIT_PER_ADDRESS};
 use crate::{advance::Core, workers::log_error};
 
 /// Mails with links to one address, whoever asks for them.
-const MAILS: Limit = Limit { count: 5, seconds: 3600 };
+const MAIL_LIMIT: RateLimit = RateLimit { count: 5, seconds: 3600 };
 
 #[async_trait]
 impl LinkService for People {
-    async fn forgot_password(&self, email: String, from: Whence) -> Result<(), PortalError> {
-        self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
+    async fn forgot_password(&self, email: String, from: RequestOrigin) -> Result<(), PortalError> {
+        self.charge_one(Subject::SignIns(from.address), LIMIT_PER_ADDRESS).await?;
         self.charge_mail(&email).await?;
         let Ok(email) = email.parse::<Email>() else { return Ok(()) };
-        let reset = Reset {
+        let reset = PasswordReset {
             core: self.core.clone(),
             users: self.users.clone(),
             links: self.links.clone(),
@@ -58,21 +58,21 @@ impl LinkService for People {
         &self,
         token: &Secret,
         new: Secret,
-        from: Whence,
+        from: RequestOrigin,
     ) -> Result<(), PortalError> {
-        self.charge_one(Subject::SignIns(from.address), FROM_AN_ADDRESS).await?;
+        self.charge_one(Subject::SignIns(from.address), LIMIT_PER_ADDRESS).await?;
         let (link, kept) = self.open_link(token).await?;
         let email = kept.user.email.as_str();
         let hash = self.good_password(new, email).await?;
         let now = self.core.clock.now();
-        let deed = Deed::new(now, email, "password.choose", link.purpose.as_str());
+        let deed = AuditEvent::new(now, email, "password.choose", link.purpose.as_str());
         self.audit.note(kept.user.team, &deed.from(from.address)).await?;
         if !self.links.use_link(link.id, &hash, now).await? {
             return Err(PortalError::NotFound("link"));
         }
         match link.purpose {
-            Purpose::Invitation => Ok(()),
-            Purpose::Reset => {
+            LinkPurpose::Invitation => Ok(()),
+            LinkPurpose::Reset => {
                 Ok(self.tell(kept.user.id, AccountEvent::PasswordChanged, &from).await?)
             }
         }
@@ -80,47 +80,51 @@ impl LinkService for People {
 }
 
 /// What it takes to mail somebody a link, apart from the request that asked for it.
-struct Reset {
+struct PasswordReset {
     core: Arc<Core>,
     users: Arc<dyn UserStore>,
     links: Arc<dyn AccountLinkStore>,
     audit: Arc<dyn AuditLog>,
 }
 
-impl Reset {
-    async fn owe(&self, email: &Email, from: &Whence) -> Result<(), StoreError> {
+impl PasswordReset {
+    async fn owe(&self, email: &Email, from: &RequestOrigin) -> Result<(), StoreError> {
         let Some(kept) = self.users.user_by_email(email).await? else { return Ok(()) };
-        let deed = Deed::new(self.core.clock.now(), email.as_str(), "password.forget", "");
+        let deed = AuditEvent::new(self.core.clock.now(), email.as_str(), "password.forget", "");
         self.audit.note(kept.user.team, &deed.from(from.address)).await?;
-        self.links.owe_link(&link(&self.core, kept.user.id, Purpose::Reset)).await
+        self.links.enqueue_link(&link(&self.core, kept.user.id, LinkPurpose::Reset)).await
     }
 }
 
-fn link(core: &Core, user: UserId, purpose: Purpose) -> AccountLink {
+fn link(core: &Core, user: UserId, purpose: LinkPurpose) -> AccountLink {
     let now = core.clock.now();
     AccountLink {
-        id: AccountLinkId::from_uuid(Uuid::from_u128(core.chance.id())),
+        id: AccountLinkId::from_uuid(Uuid::from_u128(core.random.new_id())),
         user,
         purpose,
         created_at: now,
-        expires_at: now + purpose.lasts(),
+        expires_at: now + purpose.ttl(),
     }
 }
 
 impl People {
-    pub(super) async fn owe_link(&self, user: UserId, purpose: Purpose) -> Result<(), StoreError> {
-        self.links.owe_link(&link(&self.core, user, purpose)).await
+    pub(super) async fn owe_link(
+        &self,
+        user: UserId,
+        purpose: LinkPurpose,
+    ) -> Result<(), StoreError> {
+        self.links.enqueue_link(&link(&self.core, user, purpose)).await
     }
 
     /// Counts a mail to an address.
     pub(super) async fn charge_mail(&self, email: &str) -> Result<(), PortalError> {
-        self.charge_one(Subject::Mails(super::accounts::half_hash(email)), MAILS).await
+        self.charge_one(Subject::Mails(super::accounts::account_key(email)), MAIL_LIMIT).await
     }
 
     pub(super) async fn charge_one(
         &self,
         subject: Subject,
-        limit: Limit,
+        limit: RateLimit,
     ) -> Result<(), PortalError> {
         let now = self.core.clock.now();
         let windows = self.limiter.charge(&[Charge { subject, limit }], now).await;
@@ -138,18 +142,20 @@ impl People {
     ) -> Result<PasswordHash, PortalError> {
         check_password(&new)?;
         if self.passwords.is_frequent(&new) {
-            return Err(BadPassword::Frequent.into());
+            return Err(PasswordRejected::Frequent.into());
         }
         let words = vec![email.to_owned(), "avouch".to_owned()];
         if self.passwords.is_guessable(new.clone(), words).await {
-            return Err(BadPassword::Guessable.into());
+            return Err(PasswordRejected::Guessable.into());
         }
         Ok(self.passwords.hash(new).await?)
     }
 
-    async fn open_link(&self, token: &Secret) -> Result<(AccountLink, KeptUser), PortalError> {
+    async fn open_link(&self, token: &Secret) -> Result<(AccountLink, StoredUser), PortalError> {
         let absent = PortalError::NotFound("link, or it was used, or has run out");
-        let Some(id) = self.core.tokens.link_of(token.expose()) else { return Err(absent) };
+        let Some(id) = self.core.tokens.verify_account_link_token(token.expose()) else {
+            return Err(absent);
+        };
         self.links.link(id, self.core.clock.now()).await?.ok_or(absent)
     }
 }

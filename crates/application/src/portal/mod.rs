@@ -5,24 +5,24 @@ mod accounts;
 mod attempts;
 mod audit;
 mod branding;
-mod confirmation;
+mod contacts;
 mod embedding;
-mod factor;
 mod identity;
 mod keys;
 mod links;
 mod overview;
 mod passkeys;
-mod receivers;
-mod recorded;
+mod reauthentication;
 mod sessions;
+mod sign_in_log;
 mod team;
 mod templates;
+mod totp;
 mod webhooks;
 
 use std::sync::Arc;
 
-use domain::{audit::Deed, fairness::Quotas};
+use domain::{audit::AuditEvent, fairness::Quotas};
 use ports::{
     StoreError,
     account_links::AccountLinkStore,
@@ -31,27 +31,27 @@ use ports::{
     audit_log::AuditLog,
     brand_store::BrandStore,
     catalogue::Catalogue,
-    credentials::{OneTimeCodes, Passwords},
-    driving::{SessionService, Visitor},
+    contact_store::ContactStore,
+    credentials::{PasswordHasher, TotpVerifier},
+    driving::{SessionService, SignedInUser},
     encryption::Cipher,
     identity::IdentityProvider,
     invitations::InvitationStore,
     key_store::KeyStore,
     known_browsers::KnownBrowserStore,
     notice_store::NoticeStore,
-    notifier::Stationery,
-    passkeys::{PasskeyStore, Passkeys},
+    notifier::MailRenderer,
+    passkeys::{PasskeyStore, PasskeyVerifier},
     rate_limiter::RateLimiter,
-    receiver_store::ReceiverStore,
     session_store::SessionStore,
     template_store::TemplateStore,
 };
 
-pub use self::accounts::half_hash;
+pub use self::accounts::account_key;
 use crate::{
     advance::Core,
-    settings::{Limits, SignIns},
-    webhooks::Webhooks,
+    settings::{Limits, SignInPolicy},
+    webhooks::WebhookUseCases,
 };
 
 /// What people do in the portal.
@@ -67,21 +67,21 @@ pub struct People {
     pub sessions: Arc<dyn SessionStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub partners: Arc<dyn SessionService>,
-    pub webhooks: Webhooks,
-    pub receivers: Arc<dyn ReceiverStore>,
+    pub webhooks: WebhookUseCases,
+    pub receivers: Arc<dyn ContactStore>,
     pub templates: Arc<dyn TemplateStore>,
     pub brands: Arc<dyn BrandStore>,
-    pub stationery: Arc<dyn Stationery>,
-    pub passwords: Arc<dyn Passwords>,
-    pub codes: Arc<dyn OneTimeCodes>,
+    pub stationery: Arc<dyn MailRenderer>,
+    pub passwords: Arc<dyn PasswordHasher>,
+    pub codes: Arc<dyn TotpVerifier>,
     pub passkeys: Arc<dyn PasskeyStore>,
     pub identities: Option<Arc<dyn IdentityProvider>>,
     /// None where the deployment has no host name.
-    pub party: Option<Arc<dyn Passkeys>>,
+    pub party: Option<Arc<dyn PasskeyVerifier>>,
     pub browsers: Arc<dyn KnownBrowserStore>,
     pub limiter: Arc<dyn RateLimiter>,
     pub attempts: Arc<dyn AttemptLimiter>,
-    pub rules: SignIns,
+    pub rules: SignInPolicy,
     pub limits: Limits,
     pub quotas: Quotas,
     /// Closes what a form carries to the next one.
@@ -89,8 +89,13 @@ pub struct People {
 }
 
 impl People {
-    async fn note(&self, who: &Visitor, action: &str, subject: &str) -> Result<(), StoreError> {
-        let deed = Deed::new(self.core.clock.now(), &who.email, action, subject);
+    async fn note(
+        &self,
+        who: &SignedInUser,
+        action: &str,
+        subject: &str,
+    ) -> Result<(), StoreError> {
+        let deed = AuditEvent::new(self.core.clock.now(), &who.email, action, subject);
         self.audit.note(who.team, &deed.from(who.from.address)).await
     }
 }

@@ -8,18 +8,18 @@ use std::{
 use chrono::{Days, NaiveDate};
 use domain::{id::PlatformId, session::Status};
 use ports::{
-    driving::{Day, FailingNode, Overview},
-    session_store::Activity,
+    driving::{DailyCounts, FailingNode, Overview},
+    session_store::SessionActivity,
 };
 
 /// Reasons that are told apart, and nodes.
-const MOST_FAILURES: usize = 10;
+const MAX_FAILING_NODES: usize = 10;
 
 /// Where a session failed: the platform, the node, and why.
 pub(super) type Place = (PlatformId, String, String);
 
 /// The places where sessions failed, the most frequent first.
-pub(super) fn nodes(came: &[Activity]) -> Vec<(Place, usize)> {
+pub(super) fn nodes(came: &[SessionActivity]) -> Vec<(Place, usize)> {
     let mut counts = HashMap::new();
     for one in came {
         if let (Some(node), Some(why)) = (&one.node, &one.error_code) {
@@ -33,13 +33,13 @@ pub(super) fn nodes(came: &[Activity]) -> Vec<(Place, usize)> {
 fn most<T: Ord>(counts: HashMap<T, usize>) -> Vec<(T, usize)> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
-    counts.truncate(MOST_FAILURES);
+    counts.truncate(MAX_FAILING_NODES);
     counts
 }
 
 /// Counts so many days from the first one on.
 pub(super) fn of(
-    came: &[Activity],
+    came: &[SessionActivity],
     first: NaiveDate,
     days: u64,
     nodes: Vec<FailingNode>,
@@ -76,9 +76,9 @@ pub(super) fn of(
     }
 }
 
-fn day(date: NaiveDate, counts: &HashMap<Status, usize>) -> Day {
+fn day(date: NaiveDate, counts: &HashMap<Status, usize>) -> DailyCounts {
     let all = Status::ALL.iter().filter_map(|status| counts.get_key_value(status));
-    Day { date, counts: all.map(|(status, count)| (*status, *count)).collect() }
+    DailyCounts { date, counts: all.map(|(status, count)| (*status, *count)).collect() }
 }
 
 /// Of an even number the later one of the two in the middle.
@@ -93,12 +93,12 @@ mod tests {
 
     use super::*;
 
-    fn came(day: i64, seconds: Option<i64>, status: Status, code: Option<&str>) -> Activity {
+    fn came(day: i64, seconds: Option<i64>, status: Status, code: Option<&str>) -> SessionActivity {
         let created_at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(day);
         let closed_at = seconds.map(|seconds| created_at + TimeDelta::seconds(seconds));
         let error_code = code.map(str::to_owned);
         let node = code.map(|code| format!("at_{}", code.to_lowercase()));
-        Activity { created_at, closed_at, status, platform: PlatformId(1), error_code, node }
+        SessionActivity { created_at, closed_at, status, platform: PlatformId(1), error_code, node }
     }
 
     #[test]

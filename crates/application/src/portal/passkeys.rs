@@ -2,29 +2,33 @@
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use domain::{confirmation::Sensitive, id::PasskeyId, notice::AccountEvent, secret::Secret};
+use domain::{
+    id::PasskeyId, notice::AccountEvent, reauthentication::SensitiveAction, secret::Secret,
+};
 use ports::{
-    driving::{Answered, Asked, PasskeyService, PortalError, SignedIn, Visitor},
-    passkeys::{Ceremony, Credential, KeptPasskey, Passkeys},
+    driving::{
+        PasskeyChallenge, PasskeyRegistered, PasskeyService, PortalError, SignedIn, SignedInUser,
+    },
+    passkeys::{Ceremony, Credential, PasskeyVerifier, StoredPasskey},
 };
 use uuid::Uuid;
 
 use super::{People, accounts::passed};
 
 /// Characters of a passkey's name.
-const LONGEST_NAME: usize = 60;
+const MAX_PASSKEY_NAME_CHARS: usize = 60;
 
 /// The places of what is sealed: an answer to the one question is none to the other.
-fn offered_to(visitor: &Visitor) -> String {
+fn offered_to(visitor: &SignedInUser) -> String {
     format!("portal.passkey.offer.{}", visitor.user)
 }
 
-fn asked_of(visitor: &Visitor) -> String {
+fn asked_of(visitor: &SignedInUser) -> String {
     format!("portal.passkey.ask.{}", visitor.sign_in)
 }
 
 /// Of one confirmation: an answer that was given before it does not count for the next one.
-pub(super) fn confirming(visitor: &Visitor) -> String {
+pub(super) fn confirming(visitor: &SignedInUser) -> String {
     let before = visitor.authenticated.confirmed_at.map_or(0, |at| at.timestamp_micros());
     format!("portal.passkey.confirm.{}.{before}", visitor.sign_in)
 }
@@ -34,16 +38,16 @@ fn unfit(what: &str) -> PortalError {
 }
 
 impl People {
-    fn party(&self) -> Result<&dyn Passkeys, PortalError> {
+    fn party(&self) -> Result<&dyn PasskeyVerifier, PortalError> {
         self.party.as_deref().ok_or(PortalError::NotFound("passkey"))
     }
 
     /// Makes a question whose answer can be told from others'.
-    fn asked(&self, place: &str, ceremony: Ceremony) -> Result<Asked, PortalError> {
+    fn asked(&self, place: &str, ceremony: Ceremony) -> Result<PasskeyChallenge, PortalError> {
         let state = self.cipher.encrypt_text(place, &URL_SAFE_NO_PAD.encode(ceremony.state));
         let state = state.map_err(|_| unfit("try again"))?;
         let sealed = Secret::new(URL_SAFE_NO_PAD.encode(state));
-        Ok(Asked { options: ceremony.options, sealed })
+        Ok(PasskeyChallenge { options: ceremony.options, sealed })
     }
 
     fn state(&self, place: &str, sealed: &Secret) -> Option<Vec<u8>> {
@@ -54,7 +58,7 @@ impl People {
     /// Checks an answer to what was asked at this place, and notes that the passkey was used.
     pub(super) async fn check_passkey(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         place: &str,
         asked: &Secret,
         answer: &str,
@@ -76,7 +80,7 @@ impl People {
         Ok(())
     }
 
-    async fn credentials(&self, visitor: &Visitor) -> Result<Vec<Credential>, PortalError> {
+    async fn credentials(&self, visitor: &SignedInUser) -> Result<Vec<Credential>, PortalError> {
         let kept = self.passkeys.passkeys(visitor.user).await?;
         Ok(kept.into_iter().map(|passkey| passkey.credential).collect())
     }
@@ -84,7 +88,10 @@ impl People {
 
 #[async_trait]
 impl PasskeyService for People {
-    async fn passkeys(&self, visitor: &Visitor) -> Result<Option<Vec<KeptPasskey>>, PortalError> {
+    async fn passkeys(
+        &self,
+        visitor: &SignedInUser,
+    ) -> Result<Option<Vec<StoredPasskey>>, PortalError> {
         passed(visitor)?;
         if self.party.is_none() {
             return Ok(None);
@@ -92,9 +99,9 @@ impl PasskeyService for People {
         Ok(Some(self.passkeys.passkeys(visitor.user).await?))
     }
 
-    async fn offer_passkey(&self, visitor: &Visitor) -> Result<Asked, PortalError> {
+    async fn offer_passkey(&self, visitor: &SignedInUser) -> Result<PasskeyChallenge, PortalError> {
         passed(visitor)?;
-        self.confirmed(visitor, Sensitive::Credentials)?;
+        self.confirmed(visitor, SensitiveAction::Credentials)?;
         let email = visitor.email.parse().map_err(|_| unfit("your address has no passkeys"))?;
         let have = self.credentials(visitor).await?;
         let ceremony = self.party()?.offer((visitor.user, &email), &have);
@@ -103,16 +110,20 @@ impl PasskeyService for People {
 
     async fn keep_passkey(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         name: String,
         asked: Secret,
         answer: String,
     ) -> Result<Vec<Secret>, PortalError> {
         passed(visitor)?;
-        self.confirmed(visitor, Sensitive::Credentials)?;
+        self.confirmed(visitor, SensitiveAction::Credentials)?;
         let name = name.trim();
-        if !(1..=LONGEST_NAME).contains(&name.chars().count()) || name.contains(char::is_control) {
-            return Err(unfit(&format!("a passkey's name has 1 to {LONGEST_NAME} characters")));
+        if !(1..=MAX_PASSKEY_NAME_CHARS).contains(&name.chars().count())
+            || name.contains(char::is_control)
+        {
+            return Err(unfit(&format!(
+                "a passkey's name has 1 to {MAX_PASSKEY_NAME_CHARS} characters"
+            )));
         }
         let state = self.state(&offered_to(visitor), &asked);
         let made = state.and_then(|state| self.party().ok()?.register(&state, &answer));
@@ -120,8 +131,8 @@ impl PasskeyService for People {
         let (codes, hashes) = self.fresh_recovery_codes();
         let first = !visitor.has_second_factor();
         self.note(visitor, "passkey.add", &format!("{name:?}")).await?;
-        let passkey = KeptPasskey {
-            id: PasskeyId::from_uuid(Uuid::from_u128(self.core.chance.id())),
+        let passkey = StoredPasskey {
+            id: PasskeyId::from_uuid(Uuid::from_u128(self.core.random.new_id())),
             user: visitor.user,
             name: name.to_owned(),
             credential,
@@ -138,9 +149,9 @@ impl PasskeyService for People {
         Ok(if first { codes } else { vec![] })
     }
 
-    async fn drop_passkey(&self, visitor: &Visitor, id: PasskeyId) -> Result<(), PortalError> {
+    async fn drop_passkey(&self, visitor: &SignedInUser, id: PasskeyId) -> Result<(), PortalError> {
         passed(visitor)?;
-        self.confirmed(visitor, Sensitive::Credentials)?;
+        self.confirmed(visitor, SensitiveAction::Credentials)?;
         self.note(visitor, "passkey.drop", &id.to_string()).await?;
         let gone = self.passkeys.remove_passkey(visitor.user, id).await?;
         if !gone {
@@ -149,7 +160,10 @@ impl PasskeyService for People {
         Ok(self.tell(visitor.user, AccountEvent::PasskeyRemoved, &visitor.from).await?)
     }
 
-    async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError> {
+    async fn ask_passkey(
+        &self,
+        visitor: &SignedInUser,
+    ) -> Result<Option<PasskeyChallenge>, PortalError> {
         let Ok(party) = self.party() else { return Ok(None) };
         let ceremony = party.ask(&self.credentials(visitor).await?);
         let place = if visitor.passed { confirming(visitor) } else { asked_of(visitor) };
@@ -158,13 +172,13 @@ impl PasskeyService for People {
 
     async fn show_passkey(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         token: Secret,
-        answered: Answered,
+        answered: PasskeyRegistered,
     ) -> Result<SignedIn, PortalError> {
         let now = self.core.clock.now();
-        let kept = self.half_in(&token, now).await?;
-        let Answered { asked, answer, browsers } = answered;
+        let kept = self.awaiting_second_factor(&token, now).await?;
+        let PasskeyRegistered { asked, answer, browsers } = answered;
         let browser = self.browser_of(Some(visitor.user), &browsers).await?;
         let counted = self.count_attempt(&visitor.email, &visitor.from, &browser).await?;
         if let Err(error) = self.check_passkey(visitor, &asked_of(visitor), &asked, &answer).await {
@@ -172,6 +186,6 @@ impl PasskeyService for People {
             return Err(error);
         }
         self.forgive(counted).await;
-        self.let_in(&kept, &token, &visitor.from, browser).await
+        self.finish_sign_in(&kept, &token, &visitor.from, browser).await
     }
 }

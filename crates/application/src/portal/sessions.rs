@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use chrono::{Days, NaiveTime};
 use domain::{
-    account::Right,
+    account::Permission,
     api_key::ApiKey,
     id::{PlatformId, SessionId},
     request::ListQuery,
@@ -14,8 +14,8 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        FailingNode, Overview, PortableAttestation, PortalError, SessionError, TeamQuotas,
-        TeamSession, TeamSessionService, Visitor, WholeSession,
+        FailingNode, Overview, PortableAttestation, PortalError, SessionDetails, SessionError,
+        SignedInUser, TeamQuotas, TeamSession, TeamSessionService,
     },
 };
 
@@ -25,17 +25,17 @@ use crate::settings::Limits;
 /// Days of an overview, today among them.
 const DAYS: u64 = 30;
 /// The most sessions that an overview looks at.
-const LOOKED_AT: u16 = 20_000;
+const MAX_SESSIONS_COUNTED: u16 = 20_000;
 
 #[async_trait]
 impl TeamSessionService for People {
     async fn team_sessions(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         query: ListQuery,
         reference: Option<String>,
     ) -> Result<Vec<TeamSession>, PortalError> {
-        visitor.must(Right::Look)?;
+        visitor.require(Permission::Look)?;
         let reference = reference.as_deref();
         let found = self.sessions.team_sessions(visitor.team, query, reference).await?;
         let keys = self.keys.keys(visitor.team).await?;
@@ -54,23 +54,23 @@ impl TeamSessionService for People {
         Ok(listed)
     }
 
-    async fn overview(&self, visitor: &Visitor) -> Result<Overview, PortalError> {
-        visitor.must(Right::Look)?;
+    async fn overview(&self, visitor: &SignedInUser) -> Result<Overview, PortalError> {
+        visitor.require(Permission::Look)?;
         let today = self.core.clock.now().date_naive();
         let first = today - Days::new(DAYS - 1);
         let since = first.and_time(NaiveTime::MIN).and_utc();
-        let came = self.sessions.team_activity(visitor.team, since, LOOKED_AT).await?;
+        let came = self.sessions.team_activity(visitor.team, since, MAX_SESSIONS_COUNTED).await?;
         let mut nodes = vec![];
         for ((platform, node, why), count) in overview::nodes(&came) {
             let platform = self.platform(platform).await?;
             nodes.push(FailingNode { platform, node, why, count });
         }
-        let cut = came.len() == usize::from(LOOKED_AT);
+        let cut = came.len() == usize::from(MAX_SESSIONS_COUNTED);
         Ok(overview::of(&came, first, DAYS, nodes, cut))
     }
 
-    async fn quotas(&self, visitor: &Visitor) -> Result<TeamQuotas, PortalError> {
-        visitor.must(Right::Look)?;
+    async fn quotas(&self, visitor: &SignedInUser) -> Result<TeamQuotas, PortalError> {
+        visitor.require(Permission::Look)?;
         let (running, waiting) = self.core.queue().of_team(visitor.team);
         let Limits { requests, creations, team_creations, recipient } = self.limits;
         let browsers = self.quotas;
@@ -87,10 +87,10 @@ impl TeamSessionService for People {
 
     async fn team_session(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
-    ) -> Result<WholeSession, PortalError> {
-        visitor.must(Right::Look)?;
+    ) -> Result<SessionDetails, PortalError> {
+        visitor.require(Permission::Look)?;
         let (session, key) = self.of_team(visitor, id).await?;
         let timeline = self.partners.timeline(&key, id).await.map_err(told)?;
         let recording = match self.partners.recording(&key, id).await {
@@ -100,17 +100,17 @@ impl TeamSessionService for People {
         };
         let keys = self.keys.keys(visitor.team).await?;
         let label = keys.into_iter().find(|kept| kept.key.id == key.id);
-        let platform = self.platform(session.order.platform).await?;
+        let platform = self.platform(session.terms.platform).await?;
         let key = label.map_or_else(String::new, |kept| kept.label);
-        Ok(WholeSession { session, platform, key, timeline, recording })
+        Ok(SessionDetails { session, platform, key, timeline, recording })
     }
 
     async fn team_attestation(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
     ) -> Result<PortableAttestation, PortalError> {
-        visitor.must(Right::Work)?;
+        visitor.require(Permission::Work)?;
         let (_, key) = self.of_team(visitor, id).await?;
         let found = self.partners.attestation(&key, id).await.map_err(told)?;
         let attestation = found.ok_or(PortalError::NotFound("attestation"))?;
@@ -118,8 +118,8 @@ impl TeamSessionService for People {
         Ok(attestation)
     }
 
-    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError> {
-        visitor.must(Right::Work)?;
+    async fn end_session(&self, visitor: &SignedInUser, id: SessionId) -> Result<(), PortalError> {
+        visitor.require(Permission::Work)?;
         let (_, key) = self.of_team(visitor, id).await?;
         self.note(visitor, "session.end", &id.to_string()).await?;
         self.partners.terminate(&key, id).await.map_err(told)?;
@@ -131,11 +131,11 @@ impl People {
     /// A session of the visitor's team, with the key that it was created with.
     pub(super) async fn of_team(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
     ) -> Result<(Session, ApiKey), PortalError> {
         let absent = PortalError::NotFound("session");
-        let Some(session) = self.sessions.open(id).await? else { return Err(absent) };
+        let Some(session) = self.sessions.find_unscoped(id).await? else { return Err(absent) };
         let key = self.keys.key(session.owner).await?.filter(|key| key.team == visitor.team);
         key.map(|key| (session, key)).ok_or(absent)
     }

@@ -3,30 +3,30 @@
 
 use async_trait::async_trait;
 use domain::{
-    account::Right,
-    audit::Deed,
+    account::Permission,
+    audit::AuditEvent,
     branding::BrandName,
     id::TemplateId,
-    template::{Draft, MOST, Step},
+    template::{Draft, MAX_TEMPLATES, ReviewStep},
 };
 use ports::{
-    driving::{PortalError, Preview, TemplateService, Visitor},
-    template_store::{KeptTemplate, Revision},
+    driving::{PortalError, Preview, SignedInUser, TemplateService},
+    template_store::{StoredTemplate, TemplateRevision},
 };
 
 use super::People;
-use crate::templates::{Desk, Doer, Undecided, WAITING};
+use crate::template_review::{Actor, MAX_SUBMITTED_SHOWN, TemplateReview, TemplateReviewError};
 
 const NONE: PortalError = PortalError::NotFound("template");
 
-impl From<Undecided> for PortalError {
-    fn from(error: Undecided) -> Self {
+impl From<TemplateReviewError> for PortalError {
+    fn from(error: TemplateReviewError) -> Self {
         match error {
-            Undecided::NotThere => NONE,
-            Undecided::Store(error) => error.into(),
-            Undecided::Unsendable(_) | Undecided::Reason | Undecided::Changed => {
-                Self::Invalid(error.to_string())
-            }
+            TemplateReviewError::NotThere => NONE,
+            TemplateReviewError::Store(error) => error.into(),
+            TemplateReviewError::Unsendable(_)
+            | TemplateReviewError::Reason
+            | TemplateReviewError::Changed => Self::Invalid(error.to_string()),
         }
     }
 }
@@ -34,14 +34,14 @@ impl From<Undecided> for PortalError {
 impl People {
     async fn own_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
-    ) -> Result<KeptTemplate, PortalError> {
+    ) -> Result<StoredTemplate, PortalError> {
         self.templates.template(visitor.team, id).await?.ok_or(NONE)
     }
 
-    fn desk(&self) -> Desk<'_> {
-        Desk {
+    fn desk(&self) -> TemplateReview<'_> {
+        TemplateReview {
             templates: self.templates.as_ref(),
             stationery: self.stationery.as_ref(),
             audit: self.audit.as_ref(),
@@ -51,19 +51,19 @@ impl People {
 
 #[async_trait]
 impl TemplateService for People {
-    async fn templates(&self, visitor: &Visitor) -> Result<Vec<KeptTemplate>, PortalError> {
-        visitor.must(Right::Look)?;
+    async fn templates(&self, visitor: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError> {
+        visitor.require(Permission::Look)?;
         Ok(self.templates.templates(visitor.team).await?)
     }
 
     async fn one_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
-    ) -> Result<KeptTemplate, PortalError> {
-        visitor.must(Right::Look)?;
+    ) -> Result<StoredTemplate, PortalError> {
+        visitor.require(Permission::Look)?;
         let own = self.own_template(visitor, id).await;
-        if own.is_err() && visitor.must(Right::Operate).is_ok() {
+        if own.is_err() && visitor.require(Permission::Operate).is_ok() {
             return Ok(self.desk().waiting(id).await?);
         }
         own
@@ -71,12 +71,14 @@ impl TemplateService for People {
 
     async fn add_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         draft: Draft,
     ) -> Result<TemplateId, PortalError> {
-        visitor.must(Right::Work)?;
-        if self.templates.templates(visitor.team).await?.len() >= MOST {
-            return Err(PortalError::Invalid(format!("a team has up to {MOST} templates")));
+        visitor.require(Permission::Work)?;
+        if self.templates.templates(visitor.team).await?.len() >= MAX_TEMPLATES {
+            return Err(PortalError::Invalid(format!(
+                "a team has up to {MAX_TEMPLATES} templates"
+            )));
         }
         self.note(visitor, "template.add", &format!("{:?}", draft.name)).await?;
         Ok(self.templates.add_template(visitor.team, &draft, self.core.clock.now()).await?)
@@ -84,11 +86,11 @@ impl TemplateService for People {
 
     async fn write_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
         draft: Draft,
     ) -> Result<(), PortalError> {
-        visitor.must(Right::Work)?;
+        visitor.require(Permission::Work)?;
         let kept = self.own_template(visitor, id).await?;
         self.note(visitor, "template.write", &kept.id.to_string()).await?;
         let now = self.core.clock.now();
@@ -101,37 +103,37 @@ impl TemplateService for People {
 
     async fn step_template(
         &self,
-        visitor: &Visitor,
-        (id, revision): (TemplateId, Revision),
-        step: Step,
+        visitor: &SignedInUser,
+        (id, revision): (TemplateId, TemplateRevision),
+        step: ReviewStep,
         reason: String,
     ) -> Result<(), PortalError> {
         let kept = match step {
-            Step::Submit | Step::Withdraw => {
-                visitor.must(Right::Work)?;
+            ReviewStep::Submit | ReviewStep::Withdraw => {
+                visitor.require(Permission::Work)?;
                 self.own_template(visitor, id).await?
             }
-            Step::Approve | Step::Reject => {
-                visitor.must(Right::Operate)?;
+            ReviewStep::Approve | ReviewStep::Reject => {
+                visitor.require(Permission::Operate)?;
                 self.desk().waiting(id).await?
             }
         };
         let (now, address) = (self.core.clock.now(), visitor.from.address);
         // In the log of the team whose it is.
         let deed = |action: &str, subject: &str| {
-            Deed::new(now, &visitor.email, action, subject).from(address)
+            AuditEvent::new(now, &visitor.email, action, subject).from(address)
         };
-        let doer = Doer { now, deed: &deed };
+        let doer = Actor { now, deed: &deed };
         Ok(self.desk().step(&kept, revision, (step, &reason), doer).await?)
     }
 
     async fn prefer_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
         on: bool,
     ) -> Result<(), PortalError> {
-        visitor.must(Right::Work)?;
+        visitor.require(Permission::Work)?;
         self.own_template(visitor, id).await?;
         let action = if on { "template.prefer" } else { "template.prefer-no-more" };
         self.note(visitor, action, &id.to_string()).await?;
@@ -141,8 +143,12 @@ impl TemplateService for People {
         Err(PortalError::Invalid("an approved template can be the default".into()))
     }
 
-    async fn remove_template(&self, visitor: &Visitor, id: TemplateId) -> Result<(), PortalError> {
-        visitor.must(Right::Work)?;
+    async fn remove_template(
+        &self,
+        visitor: &SignedInUser,
+        id: TemplateId,
+    ) -> Result<(), PortalError> {
+        visitor.require(Permission::Work)?;
         self.own_template(visitor, id).await?;
         self.note(visitor, "template.remove", &id.to_string()).await?;
         let removed = self.templates.remove_template(visitor.team, id).await?;
@@ -151,15 +157,19 @@ impl TemplateService for People {
 
     async fn submitted_templates(
         &self,
-        visitor: &Visitor,
-    ) -> Result<Vec<(KeptTemplate, String)>, PortalError> {
-        visitor.must(Right::Operate)?;
-        Ok(self.templates.submitted_templates(WAITING).await?)
+        visitor: &SignedInUser,
+    ) -> Result<Vec<(StoredTemplate, String)>, PortalError> {
+        visitor.require(Permission::Operate)?;
+        Ok(self.templates.submitted_templates(MAX_SUBMITTED_SHOWN).await?)
     }
 
-    async fn preview(&self, visitor: &Visitor, kept: KeptTemplate) -> Result<Preview, PortalError> {
+    async fn preview(
+        &self,
+        visitor: &SignedInUser,
+        kept: StoredTemplate,
+    ) -> Result<Preview, PortalError> {
         let own = kept.team == visitor.team;
-        visitor.must(if own { Right::Look } else { Right::Operate })?;
+        visitor.require(if own { Permission::Look } else { Permission::Operate })?;
         let brand = self.brands.brand(kept.team).await?;
         let name = brand.name.as_ref().map(BrandName::as_str);
         let sender = name.unwrap_or(if own { &visitor.team_name } else { "The team" });

@@ -4,47 +4,54 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::{
-    account::Right,
-    confirmation::Sensitive,
+    account::Permission,
     id::{DeliveryId, SessionId, WebhookId},
+    reauthentication::SensitiveAction,
 };
 use ports::{
-    delivery_log::{DeliveryState, Find, KeptDelivery, Of, Span, WholeDelivery},
+    delivery_log::{
+        DeliveryFilter, DeliveryScope, DeliveryState, DeliveryWithAttempts, StoredDelivery,
+        TimeRange,
+    },
     driving::{
-        NewWebhook, PortalError, Rotated, TeamWebhookService, Visitor, WebhookError,
+        NewWebhook, PortalError, Rotated, SignedInUser, TeamWebhookService, WebhookError,
         WebhookService as _,
     },
-    webhook_store::{KeptWebhook, WebhookChange},
+    webhook_store::{StoredWebhook, WebhookChange},
 };
 
 use super::People;
 use crate::webhooks::origin;
 
 /// Webhooks that a team has at once.
-const MOST_WEBHOOKS: usize = 50;
+const MAX_WEBHOOKS: usize = 50;
 /// Deliveries on one page.
-const ON_A_PAGE: u16 = 50;
+const PAGE_SIZE: u16 = 50;
 
 #[async_trait]
 impl TeamWebhookService for People {
-    async fn webhooks(&self, visitor: &Visitor) -> Result<Vec<KeptWebhook>, PortalError> {
-        visitor.must(Right::Look)?;
+    async fn webhooks(&self, visitor: &SignedInUser) -> Result<Vec<StoredWebhook>, PortalError> {
+        visitor.require(Permission::Look)?;
         Ok(self.webhooks.list(visitor.team).await?)
     }
 
-    async fn webhook(&self, visitor: &Visitor, id: WebhookId) -> Result<KeptWebhook, PortalError> {
-        self.team_webhook(visitor, Right::Look, id).await
+    async fn webhook(
+        &self,
+        visitor: &SignedInUser,
+        id: WebhookId,
+    ) -> Result<StoredWebhook, PortalError> {
+        self.team_webhook(visitor, Permission::Look, id).await
     }
 
     async fn make_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         order: NewWebhook,
-    ) -> Result<KeptWebhook, PortalError> {
-        self.confirmed(visitor, Sensitive::Team)?;
-        visitor.must(Right::Work)?;
-        if self.webhooks.list(visitor.team).await?.len() >= MOST_WEBHOOKS {
-            return Err(PortalError::Invalid(format!("a team has up to {MOST_WEBHOOKS} webhooks")));
+    ) -> Result<StoredWebhook, PortalError> {
+        self.confirmed(visitor, SensitiveAction::Team)?;
+        visitor.require(Permission::Work)?;
+        if self.webhooks.list(visitor.team).await?.len() >= MAX_WEBHOOKS {
+            return Err(PortalError::Invalid(format!("a team has up to {MAX_WEBHOOKS} webhooks")));
         }
         self.note(visitor, "webhook.make", &origin(&order.url)).await?;
         Ok(self.webhooks.create(NewWebhook { team: visitor.team, ..order }).await?)
@@ -52,12 +59,12 @@ impl TeamWebhookService for People {
 
     async fn change_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<(), PortalError> {
-        self.confirmed(visitor, Sensitive::Team)?;
-        self.team_webhook(visitor, Right::Work, id).await?;
+        self.confirmed(visitor, SensitiveAction::Team)?;
+        self.team_webhook(visitor, Permission::Work, id).await?;
         let subject = format!("{id} to {}", origin(&change.url));
         self.note(visitor, "webhook.change", &subject).await?;
         Ok(self.webhooks.change(id, change).await?)
@@ -65,11 +72,11 @@ impl TeamWebhookService for People {
 
     async fn switch_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         active: bool,
     ) -> Result<(), PortalError> {
-        self.team_webhook(visitor, Right::Work, id).await?;
+        self.team_webhook(visitor, Permission::Work, id).await?;
         let action = if active { "webhook.switch-on" } else { "webhook.switch-off" };
         self.note(visitor, action, &id.to_string()).await?;
         self.webhooks.set_active(id, active).await?;
@@ -79,22 +86,22 @@ impl TeamWebhookService for People {
 
     async fn rotate_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, PortalError> {
-        self.confirmed(visitor, Sensitive::Team)?;
-        self.team_webhook(visitor, Right::Work, id).await?;
+        self.confirmed(visitor, SensitiveAction::Team)?;
+        self.team_webhook(visitor, Permission::Work, id).await?;
         self.note(visitor, "webhook.rotate-secret", &id.to_string()).await?;
         Ok(self.webhooks.rotate_secret(id, overlap).await?)
     }
 
     async fn test_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
     ) -> Result<DeliveryId, PortalError> {
-        self.team_webhook(visitor, Right::Work, id).await?;
+        self.team_webhook(visitor, Permission::Work, id).await?;
         self.note(visitor, "webhook.test", &id.to_string()).await?;
         let owed = self.webhooks.test(id).await?;
         self.core.deliveries.notify_one();
@@ -103,40 +110,40 @@ impl TeamWebhookService for People {
 
     async fn webhook_deliveries(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         state: Option<DeliveryState>,
-    ) -> Result<Vec<KeptDelivery>, PortalError> {
-        self.team_webhook(visitor, Right::Look, id).await?;
-        let find = Find { of: Of::Webhook(id), state, limit: ON_A_PAGE };
+    ) -> Result<Vec<StoredDelivery>, PortalError> {
+        self.team_webhook(visitor, Permission::Look, id).await?;
+        let find = DeliveryFilter { of: DeliveryScope::Webhook(id), state, limit: PAGE_SIZE };
         Ok(self.webhooks.deliveries(find).await?)
     }
 
     async fn session_deliveries(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
-    ) -> Result<Vec<KeptDelivery>, PortalError> {
-        visitor.must(Right::Look)?;
+    ) -> Result<Vec<StoredDelivery>, PortalError> {
+        visitor.require(Permission::Look)?;
         self.of_team(visitor, id).await?;
-        let find = Find { of: Of::Session(id), state: None, limit: ON_A_PAGE };
+        let find = DeliveryFilter { of: DeliveryScope::Session(id), state: None, limit: PAGE_SIZE };
         Ok(self.webhooks.deliveries(find).await?)
     }
 
     async fn webhook_delivery(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: DeliveryId,
-    ) -> Result<WholeDelivery, PortalError> {
-        self.team_delivery(visitor, Right::Look, id).await
+    ) -> Result<DeliveryWithAttempts, PortalError> {
+        self.team_delivery(visitor, Permission::Look, id).await
     }
 
     async fn send_delivery_again(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: DeliveryId,
     ) -> Result<(), PortalError> {
-        self.team_delivery(visitor, Right::Work, id).await?;
+        self.team_delivery(visitor, Permission::Work, id).await?;
         self.note(visitor, "delivery.send-again", &id.to_string()).await?;
         self.webhooks.send_again(id).await?;
         self.core.deliveries.notify_one();
@@ -145,11 +152,11 @@ impl TeamWebhookService for People {
 
     async fn send_all_again(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
-        span: Span,
+        span: TimeRange,
     ) -> Result<usize, PortalError> {
-        self.team_webhook(visitor, Right::Work, id).await?;
+        self.team_webhook(visitor, Permission::Work, id).await?;
         let subject = format!("{id} from {} to {}", span.from, span.to);
         self.note(visitor, "webhook.send-again", &subject).await?;
         let sent = self.webhooks.send_exhausted_again(id, span).await?;
@@ -161,11 +168,11 @@ impl TeamWebhookService for People {
 impl People {
     async fn team_webhook(
         &self,
-        visitor: &Visitor,
-        right: Right,
+        visitor: &SignedInUser,
+        right: Permission,
         id: WebhookId,
-    ) -> Result<KeptWebhook, PortalError> {
-        visitor.must(right)?;
+    ) -> Result<StoredWebhook, PortalError> {
+        visitor.require(right)?;
         let kept = self.webhooks.store.webhook(id).await?;
         let kept = kept.filter(|kept| kept.webhook.team == visitor.team);
         kept.ok_or(PortalError::NotFound("webhook"))
@@ -173,11 +180,11 @@ impl People {
 
     async fn team_delivery(
         &self,
-        visitor: &Visitor,
-        right: Right,
+        visitor: &SignedInUser,
+        right: Permission,
         id: DeliveryId,
-    ) -> Result<WholeDelivery, PortalError> {
-        visitor.must(right)?;
+    ) -> Result<DeliveryWithAttempts, PortalError> {
+        visitor.require(right)?;
         let whole = self.webhooks.delivery(id).await?;
         match self.team_webhook(visitor, right, whole.0.webhook).await {
             Err(PortalError::NotFound(_)) => Err(WebhookError::NotFound("delivery").into()),

@@ -6,19 +6,19 @@ use domain::{id::SessionId, request::GivenData, session::ProofHash};
 use ports::{
     StoreError,
     attestation_reader::{AttestationReader, ReadError},
-    driving::{Caller, Comparison, Coverage, Held, SessionError},
+    driving::{Caller, Comparison, Coverage, FieldMatch, SessionError},
 };
 
-use super::Partners;
+use super::SessionUseCases;
 
-impl Partners {
+impl SessionUseCases {
     pub(super) async fn compare_data(
         &self,
         caller: &Caller,
         proof: &ProofHash,
         data: &GivenData,
     ) -> Result<Comparison, SessionError> {
-        let found = self.core.witness.attestations.attested(caller.id, proof).await?;
+        let found = self.core.attestations.attestations.attested(caller.id, proof).await?;
         let (session, package) = found.ok_or(SessionError::NotFound)?;
         let held = self.core.sessions.find(caller.id, session).await?;
         let outcome = held.as_ref().and_then(|session| session.state.outcome());
@@ -26,7 +26,7 @@ impl Partners {
         if outcome.and_then(|outcome| outcome.proof()) != Some(proof) {
             return Err(SessionError::NotFound);
         }
-        let reader = &self.core.witness.reader;
+        let reader = &self.core.attestations.reader;
         let claims = match reader.claims(&package) {
             Ok(claims) => claims,
             Err(error @ ReadError::Outdated(_)) => {
@@ -58,19 +58,19 @@ fn compared(
     reader: &dyn AttestationReader,
     claims: &Claims,
     data: &GivenData,
-) -> (Vec<(String, Held)>, Coverage) {
+) -> (Vec<(String, FieldMatch)>, Coverage) {
     let attested = claims.iter().map(|(field, value)| {
         let held = match data.get(field) {
-            None => Held::Missing,
-            Some(given) if reader.is_same_value(given, value) => Held::Matches,
-            Some(_) => Held::Differs,
+            None => FieldMatch::Missing,
+            Some(given) if reader.is_same_value(given, value) => FieldMatch::Matches,
+            Some(_) => FieldMatch::Differs,
         };
         (field.clone(), held)
     });
     let mut fields: Vec<_> = attested.collect();
     let others = data.keys().filter(|field| !claims.contains_key(*field));
-    fields.extend(others.map(|field| (field.clone(), Held::NotAttested)));
-    let coverage = if fields.iter().any(|(_, held)| *held == Held::NotAttested) {
+    fields.extend(others.map(|field| (field.clone(), FieldMatch::NotAttested)));
+    let coverage = if fields.iter().any(|(_, held)| *held == FieldMatch::NotAttested) {
         Coverage::AttestedFieldsOnly
     } else {
         Coverage::AllGivenFields
@@ -79,9 +79,9 @@ fn compared(
 }
 
 /// Whether every attested field was given with its attested value.
-fn holds(fields: &[(String, Held)]) -> bool {
-    let attested = fields.iter().filter(|(_, held)| *held != Held::NotAttested);
-    attested.into_iter().all(|(_, held)| *held == Held::Matches)
+fn holds(fields: &[(String, FieldMatch)]) -> bool {
+    let attested = fields.iter().filter(|(_, held)| *held != FieldMatch::NotAttested);
+    attested.into_iter().all(|(_, held)| *held == FieldMatch::Matches)
 }
 
 /// Attested values by field, as JSON text.
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::fakes::TextReader;
     use Coverage::{AllGivenFields, AttestedFieldsOnly};
-    use Held::{Differs, Matches, Missing, NotAttested};
+    use FieldMatch::{Differs, Matches, Missing, NotAttested};
 
     fn object(value: &Value) -> GivenData {
         let members = value.as_object().unwrap().iter();

@@ -2,33 +2,33 @@
 
 use chrono::TimeDelta;
 use domain::{
-    id::{ReceiverId, SessionId, TemplateId},
+    id::{ContactId, SessionId, TemplateId},
     notification::{Channel, Invitation},
     platform::Platform,
-    request::{Invalid, Location, NewSession, Order},
+    request::{InvalidRequest, Location, NewSession, SessionTerms},
     session::{Progress, Session, State, Version},
     template::TemplateStatus,
     worker_region::WorkerRegion,
 };
 use ports::{
     StoreError,
-    driving::{Caller, CreateError, Creation, Once},
+    contact_store::StoredContact,
+    driving::{Caller, CreateError, CreatedSession, IdempotentRequest},
     rate_limiter::{Charge, Subject},
-    receiver_store::KeptReceiver,
-    session_store::{IdempotencyKey, Inserted},
+    session_store::{IdempotencyKey, InsertOutcome},
 };
 use uuid::Uuid;
 
-use super::Partners;
-use crate::portal::half_hash;
+use super::SessionUseCases;
+use crate::portal::account_key;
 
 /// How long an idempotency key stands for its request.
-const REMEMBERED: TimeDelta = TimeDelta::hours(24);
+const IDEMPOTENCY_KEY_TTL: TimeDelta = TimeDelta::hours(24);
 
 /// What there is of what a request names.
-struct Found<'a> {
+struct ResolvedReferences<'a> {
     platform: Option<&'a Platform>,
-    receiver: Option<ReceiverId>,
+    receiver: Option<ContactId>,
     template: Option<TemplateId>,
 }
 
@@ -45,7 +45,7 @@ fn invitation(
     // That there is a receiver was checked at the door.
     let receiver = request.receiver.as_ref();
     if receiver.is_some_and(|receiver| channel.address(receiver).is_none()) {
-        let needs = channel.needs();
+        let needs = channel.required_field();
         return Err(format!("receiverData.{needs} must be given with this channel"));
     }
     if request.email_template.is_some() && channel != Channel::Email {
@@ -54,13 +54,13 @@ fn invitation(
     Ok(Some(Invitation { channel, sender: request.sender_name.clone(), template }))
 }
 
-impl Partners {
+impl SessionUseCases {
     pub(super) async fn create_session(
         &self,
         caller: &Caller,
         mut request: NewSession,
-        once: Option<Once>,
-    ) -> Result<Creation, CreateError> {
+        once: Option<IdempotentRequest>,
+    ) -> Result<CreatedSession, CreateError> {
         let platform = self.core.catalogue.platform(request.platform).await?;
         let registered = self.registered(caller, &request).await?;
         if let Some(registered) = &registered {
@@ -69,15 +69,16 @@ impl Partners {
         }
         let receiver_id = registered.map(|registered| registered.id);
         let template = self.approved(caller, &request).await?;
-        let found = Found { platform: platform.as_ref(), receiver: receiver_id, template };
+        let found =
+            ResolvedReferences { platform: platform.as_ref(), receiver: receiver_id, template };
         let location = self.resolve(caller, &request, &found)?;
         let worker_region =
             request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
         let now = self.core.clock.now();
         let session = Session {
-            id: SessionId::from_uuid(Uuid::from_u128(self.core.chance.id())),
+            id: SessionId::from_uuid(Uuid::from_u128(self.core.random.new_id())),
             owner: caller.id,
-            order: Order {
+            terms: SessionTerms {
                 platform: request.platform,
                 environment: caller.environment,
                 location,
@@ -99,32 +100,36 @@ impl Partners {
             erased_at: None,
         };
         // A request that is repeated with its `Idempotency-Key` counts again.
-        self.charge_recipient(caller, &session.order)
+        self.charge_recipient(caller, &session.terms)
             .await
             .map_err(|retry_after| CreateError::TooManyLinks { retry_after })?;
-        let once = once.map(|Once { key, request }| IdempotencyKey {
+        let once = once.map(|IdempotentRequest { key, request }| IdempotencyKey {
             key,
             request,
-            since: now - REMEMBERED,
+            since: now - IDEMPOTENCY_KEY_TTL,
         });
         let opening = session.opening();
         let (session, replayed) = match self.core.sessions.insert(&opening, once.as_ref()).await? {
-            Inserted::Fresh => (opening.session, false),
-            Inserted::Before(session) => (*session, true),
-            Inserted::OtherRequest => return Err(CreateError::OtherRequest),
-            Inserted::InFlight => return Err(CreateError::InFlight),
+            InsertOutcome::Fresh => (opening.session, false),
+            InsertOutcome::Before(session) => (*session, true),
+            InsertOutcome::OtherRequest => return Err(CreateError::OtherRequest),
+            InsertOutcome::InFlight => return Err(CreateError::InFlight),
         };
-        Ok(Creation { face: self.core.face(session), replayed })
+        Ok(CreatedSession { face: self.core.with_urls(session), replayed })
     }
 
     /// Counts a link that is sent to the applicant, whichever of the team's keys asks for it. Where
     /// that is one too many: the seconds until the next one may be sent.
-    pub(super) async fn charge_recipient(&self, caller: &Caller, order: &Order) -> Result<(), i64> {
+    pub(super) async fn charge_recipient(
+        &self,
+        caller: &Caller,
+        order: &SessionTerms,
+    ) -> Result<(), i64> {
         let channel = order.invitation.as_ref().map(|invitation| invitation.channel);
         let address = channel.zip(order.receiver.as_ref());
         let address = address.and_then(|(channel, receiver)| channel.address(receiver));
         let Some((address, limit)) = address.zip(self.recipient_limit) else { return Ok(()) };
-        let subject = Subject::Recipient(caller.team, half_hash(address));
+        let subject = Subject::Recipient(caller.team, account_key(address));
         let now = self.core.clock.now();
         let windows = self.limiter.charge(&[Charge { subject, limit }], now).await;
         let over = windows.first().filter(|window| !window.admits());
@@ -136,10 +141,10 @@ impl Partners {
         &self,
         caller: &Caller,
         request: &NewSession,
-    ) -> Result<Option<KeptReceiver>, StoreError> {
+    ) -> Result<Option<StoredContact>, StoreError> {
         let id = request.receiver_id.as_deref().and_then(|id| id.parse().ok());
         let Some(id) = id else { return Ok(None) };
-        self.receivers.receiver(caller.team, id).await
+        self.receivers.contact(caller.team, id).await
     }
 
     /// The team's approved template that the request names.
@@ -159,8 +164,8 @@ impl Partners {
         &self,
         caller: &Caller,
         request: &NewSession,
-        found: &Found<'_>,
-    ) -> Result<Location, Invalid> {
+        found: &ResolvedReferences<'_>,
+    ) -> Result<Location, InvalidRequest> {
         let mut findings = Vec::new();
         if !found.platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
             findings.push("platformId must be an active platform of the lookup".to_owned());
@@ -187,7 +192,7 @@ impl Partners {
             findings.push("customUrl must be left out for this platform".to_owned());
         }
         if !findings.is_empty() {
-            return Err(Invalid(findings));
+            return Err(InvalidRequest(findings));
         }
         Ok(Location {
             country: asked.country.clone(),

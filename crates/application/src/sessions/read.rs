@@ -14,52 +14,63 @@ use domain::{
 use ports::{
     StoreError,
     driving::{
-        Caller, Comparison, CreateError, Creation, Lookups, NotifyError, Once, PortableAttestation,
-        Recording, SessionError, SessionFace, SessionService,
+        Caller, Comparison, CreateError, CreatedSession, IdempotentRequest, LookupService,
+        NotifyError, PortableAttestation, RecordingStatus, SessionError, SessionService,
+        SessionView,
     },
-    notifier::NotifiedAgain,
+    notifier::ResendOutcome,
     places::Country,
     recording::RecordingState,
-    session_store::{Entry, Summary},
-    template_store::KeptTemplate,
+    session_store::{SessionSummary, TimelineEntry},
+    template_store::StoredTemplate,
 };
 
-use super::{Offers, Partners};
+use super::{LookupUseCases, SessionUseCases};
 
 /// How long a link to a recording works.
-const LINK: TimeDelta = TimeDelta::days(7);
+const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
 
 #[async_trait]
-impl SessionService for Partners {
+impl SessionService for SessionUseCases {
     async fn create(
         &self,
         caller: &Caller,
         request: NewSession,
-        once: Option<Once>,
-    ) -> Result<Creation, CreateError> {
+        once: Option<IdempotentRequest>,
+    ) -> Result<CreatedSession, CreateError> {
         self.create_session(caller, request, once).await
     }
 
-    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError> {
+    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError> {
         let found = self.core.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
-        Ok(self.core.face(session))
+        Ok(self.core.with_urls(session))
     }
 
-    async fn recording(&self, caller: &Caller, id: SessionId) -> Result<Recording, SessionError> {
+    async fn recording(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<RecordingStatus, SessionError> {
         let found = self.core.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         let state = self.recordings.recording(id).await?;
         Ok(match state.ok_or(SessionError::NotFound)? {
-            RecordingState::Pending => Recording::Pending,
-            RecordingState::InProgress => Recording::InProgress,
-            RecordingState::Kept => Recording::Completed(self.vault.link(id, LINK).await?),
-            RecordingState::Failed(why) => Recording::Failed(why),
-            RecordingState::Erased => Recording::Failed("The recording was erased.".into()),
+            RecordingState::Pending => RecordingStatus::Pending,
+            RecordingState::InProgress => RecordingStatus::InProgress,
+            RecordingState::Kept => {
+                RecordingStatus::Completed(self.vault.link(id, RECORDING_LINK_TTL).await?)
+            }
+            RecordingState::Failed(why) => RecordingStatus::Failed(why),
+            RecordingState::Erased => RecordingStatus::Failed("The recording was erased.".into()),
         })
     }
 
-    async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError> {
+    async fn timeline(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Vec<TimelineEntry>, SessionError> {
         self.core.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
     }
 
@@ -67,7 +78,7 @@ impl SessionService for Partners {
         &self,
         caller: &Caller,
         query: ListQuery,
-    ) -> Result<(Vec<Summary>, i64), SessionError> {
+    ) -> Result<(Vec<SessionSummary>, i64), SessionError> {
         Ok(self.core.sessions.list(caller.id, query).await?)
     }
 
@@ -97,20 +108,20 @@ impl SessionService for Partners {
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
         let found = self.core.sessions.find(caller.id, id).await?;
         let session = found.ok_or(NotifyError::NotFound)?;
-        if session.order.invitation.is_none() {
+        if session.terms.invitation.is_none() {
             return Err(NotifyError::NoChannel);
         }
         if session.state.is_closed() {
             return Err(NotifyError::Over);
         }
-        self.charge_recipient(caller, &session.order)
+        self.charge_recipient(caller, &session.terms)
             .await
             .map_err(|retry_after| NotifyError::TooSoon { retry_after })?;
         let now = self.core.clock.now();
         match self.notifications.notify_again(id, now).await? {
-            NotifiedAgain::Queued => Ok(()),
-            NotifiedAgain::NoMore => Err(NotifyError::NoMore),
-            NotifiedAgain::NotBefore(at) => {
+            ResendOutcome::Queued => Ok(()),
+            ResendOutcome::NoMore => Err(NotifyError::NoMore),
+            ResendOutcome::NotBefore(at) => {
                 let left = (at - now).num_milliseconds();
                 Err(NotifyError::TooSoon { retry_after: (left + 999) / 1000 })
             }
@@ -124,7 +135,7 @@ impl SessionService for Partners {
 }
 
 #[async_trait]
-impl Lookups for Offers {
+impl LookupService for LookupUseCases {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
         self.catalogue.platforms(environment).await
     }
@@ -133,7 +144,7 @@ impl Lookups for Offers {
         &self.channels
     }
 
-    async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError> {
+    async fn email_templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError> {
         let mut all = self.templates.templates(team).await?;
         all.retain(|template| template.status == TemplateStatus::Approved);
         Ok(all)

@@ -7,55 +7,56 @@ use domain::{
     binding::JoinedBy,
     id::{TeamId, TemplateId},
     language::Language,
-    notification::{Channel, MOST_TRIES, Mailbox, Undelivered},
-    request::Receiver,
+    notification::{Channel, MAX_NOTIFICATION_ATTEMPTS, Mailbox, NotificationFailure},
+    request::Contact,
     session::{Session, State},
-    template::Wording,
+    template::TemplateText,
 };
 use ports::{
     StoreError,
-    notifier::{Letter, NotTaken, NotificationClaim, NotificationVerdict},
+    notifier::{Notification, NotificationClaim, NotificationOutcome, SendError},
 };
 use tokio::sync::Semaphore;
 
 use super::{Workers, log_error};
 use crate::live::with_code;
 
-const PACE: Duration = Duration::from_millis(500);
-const AT_ONCE: usize = 16;
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_CONCURRENT: usize = 16;
 const BATCH: u16 = 16;
 /// How long one letter may take.
-const PATIENCE: Duration = Duration::from_secs(90);
+const SEND_TIMEOUT: Duration = Duration::from_secs(90);
 /// Longer than that: a letter is not sent by two at a time.
-const LEASE: TimeDelta = TimeDelta::seconds(150);
+const LEASE_TTL: TimeDelta = TimeDelta::seconds(150);
 
 /// A letter, and whose choice it is to get it; none: who carries it on asks for that.
-struct Envelope {
-    letter: Letter,
+struct Addressing {
+    letter: Notification,
     mailbox: Option<Mailbox>,
 }
 
 /// What became of a try, as metrics have it.
-pub(super) const fn word(verdict: NotificationVerdict) -> &'static str {
+pub(super) const fn word(verdict: NotificationOutcome) -> &'static str {
     match verdict {
-        NotificationVerdict::Sent { .. } => "sent",
-        NotificationVerdict::RetryAt(_) => "put_off",
-        NotificationVerdict::Failed { .. } => "failed",
+        NotificationOutcome::Sent { .. } => "sent",
+        NotificationOutcome::RetryAt(_) => "put_off",
+        NotificationOutcome::Failed { .. } => "failed",
     }
 }
 
 impl Workers {
     pub(crate) async fn send_links(&self) {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
+        let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let mut last = None;
         loop {
             // No more than there are places for: what is claimed is sent at once, in its lease.
             drop(room.acquire().await);
             let free = u16::try_from(room.available_permits()).unwrap_or(BATCH);
             let now = self.core.clock.now();
-            let claims = self.notifications.claim_notifications(now, LEASE, free.min(BATCH), last);
+            let claims =
+                self.notifications.claim_notifications(now, LEASE_TTL, free.min(BATCH), last);
             match claims.await {
-                Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
+                Ok(claims) if claims.is_empty() => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(claims) => {
                     last = claims.last().map(|claim| claim.team);
                     for claim in claims {
@@ -74,7 +75,7 @@ impl Workers {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim links, retrying");
-                    tokio::time::sleep(PACE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
@@ -83,15 +84,15 @@ impl Workers {
     async fn send_link(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
         let session = claim.session;
         let verdict = match self.letter(claim).await? {
-            None => self.failed(Undelivered::SessionEnded),
-            Some(Envelope { mailbox: Some(mailbox), .. })
+            None => self.failed(NotificationFailure::SessionEnded),
+            Some(Addressing { mailbox: Some(mailbox), .. })
                 if self.suppressions.is_suppressed(&mailbox).await? =>
             {
-                self.failed(Undelivered::Unsubscribed)
+                self.failed(NotificationFailure::Unsubscribed)
             }
-            Some(Envelope { letter, .. }) => {
-                let sent = tokio::time::timeout(PATIENCE, self.notifier.send(&letter)).await;
-                let sent = sent.unwrap_or(Err(NotTaken::ForNow("it took too long".into())));
+            Some(Addressing { letter, .. }) => {
+                let sent = tokio::time::timeout(SEND_TIMEOUT, self.notifier.send(&letter)).await;
+                let sent = sent.unwrap_or(Err(SendError::Transient("it took too long".into())));
                 if let Err(error) = &sent {
                     tracing::warn!(
                         session.id = %session, notification.id = %claim.id, %error,
@@ -99,9 +100,9 @@ impl Workers {
                     );
                 }
                 match sent {
-                    Ok(()) => NotificationVerdict::Sent { at: self.core.clock.now() },
-                    Err(NotTaken::ForGood { why, .. }) => self.failed(why),
-                    Err(NotTaken::ForNow(_)) => self.later(claim.attempt),
+                    Ok(()) => NotificationOutcome::Sent { at: self.core.clock.now() },
+                    Err(SendError::Permanent { why, .. }) => self.failed(why),
+                    Err(SendError::Transient(_)) => self.later(claim.attempt),
                 }
             }
         };
@@ -112,18 +113,18 @@ impl Workers {
         Ok(())
     }
 
-    pub(super) fn failed(&self, why: Undelivered) -> NotificationVerdict {
-        NotificationVerdict::Failed { at: self.core.clock.now(), why }
+    pub(super) fn failed(&self, why: NotificationFailure) -> NotificationOutcome {
+        NotificationOutcome::Failed { at: self.core.clock.now(), why }
     }
 
     /// Once more, or never.
-    pub(super) fn later(&self, attempt: i32) -> NotificationVerdict {
-        if attempt >= MOST_TRIES {
-            return self.failed(Undelivered::Unreachable);
+    pub(super) fn later(&self, attempt: i32) -> NotificationOutcome {
+        if attempt >= MAX_NOTIFICATION_ATTEMPTS {
+            return self.failed(NotificationFailure::Unreachable);
         }
-        let wait = self.link_backoff.after(attempt.unsigned_abs(), self.core.chance.number());
+        let wait = self.link_backoff.after(attempt.unsigned_abs(), self.core.random.random_u16());
         let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::hours(6));
-        NotificationVerdict::RetryAt(self.core.clock.now() + wait)
+        NotificationOutcome::RetryAt(self.core.clock.now() + wait)
     }
 
     /// The template that was asked for, the team's default in the receiver's language, or none of
@@ -132,8 +133,8 @@ impl Workers {
         &self,
         team: TeamId,
         asked: Option<TemplateId>,
-        receiver: &Receiver,
-    ) -> Result<Option<Wording>, StoreError> {
+        receiver: &Contact,
+    ) -> Result<Option<TemplateText>, StoreError> {
         if let Some(id) = asked
             && let Some(kept) = self.templates.template(team, id).await?
         {
@@ -156,10 +157,12 @@ impl Workers {
     }
 
     /// What the applicant is told; none where there is no use in it any more.
-    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Envelope>, StoreError> {
-        let Some(session) = self.core.sessions.open(claim.session).await? else { return Ok(None) };
+    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Addressing>, StoreError> {
+        let Some(session) = self.core.sessions.find_unscoped(claim.session).await? else {
+            return Ok(None);
+        };
         let over = session.state.is_closed() || self.core.clock.now() >= session.expires_at;
-        let order = &session.order;
+        let order = &session.terms;
         let (Some(invitation), Some(receiver), false) = (&order.invitation, &order.receiver, over)
         else {
             return Ok(None);
@@ -172,7 +175,7 @@ impl Workers {
         let mailbox = self.core.tokens.mailbox(key.team, address);
         let token = self.core.tokens.mailbox_token(&mailbox);
         let origin = &self.core.addresses.public;
-        let letter = Letter {
+        let letter = Notification {
             id: claim.id,
             channel: invitation.channel,
             address: address.to_owned(),
@@ -187,6 +190,6 @@ impl Workers {
             expires_at: session.expires_at,
         };
         let mailbox = (invitation.channel == Channel::Email).then_some(mailbox);
-        Ok(Some(Envelope { letter, mailbox }))
+        Ok(Some(Addressing { letter, mailbox }))
     }
 }

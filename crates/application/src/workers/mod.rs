@@ -1,9 +1,9 @@
 //! The loops that carry out what was saved. Each has a pace, a bound, and an end.
 
-mod films;
+mod account_links;
 mod links;
-mod mails;
 mod notices;
+mod recordings;
 mod start;
 
 use std::{sync::Arc, time::Duration};
@@ -23,10 +23,10 @@ use ports::{
     known_browsers::KnownBrowserStore,
     notice_store::NoticeStore,
     notifier::{Mailer, NotificationQueue, Notifier},
-    outbox::{Claim, Outbox, Verdict},
+    outbox::{ClaimOutcome, Outbox, OutboxClaim},
     places::Places,
     recording::{Encoder, RecordingQueue, RecordingVault},
-    session_store::Due,
+    session_store::DueReason,
     suppression_store::SuppressionStore,
     template_store::TemplateStore,
 };
@@ -34,22 +34,22 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    advance::{Core, Stuck},
+    advance::{AdvanceError, Core},
+    api_keys::KeyUses,
     delivery::WebhookDispatcher,
-    keys::KeyUses,
 };
 
-const POLL: Duration = Duration::from_millis(250);
-const SWEEP: Duration = Duration::from_millis(500);
-const BATCH: u16 = 32;
-const AT_ONCE: usize = 64;
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+const EFFECT_BATCH: u16 = 32;
+const MAX_CONCURRENT_EFFECTS: usize = 64;
 /// Longer than any effect takes.
-const EFFECT_LEASE: TimeDelta = TimeDelta::seconds(90);
+const EFFECT_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
 const MAX_START_FAILURES: u32 = 5;
-const START_PAUSE: TimeDelta = TimeDelta::seconds(3);
-const EFFECT_ATTEMPTS: i32 = 20;
+const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
+const MAX_EFFECT_ATTEMPTS: i32 = 20;
 /// Effects for a process that has been gone for so long are dropped.
-const ORPHANED: TimeDelta = TimeDelta::minutes(10);
+const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
 
 /// Everything the loops work with.
 #[derive(Clone)]
@@ -97,10 +97,10 @@ impl Workers {
         self.spawn("expired sessions", |me| async move { me.sweep().await });
         self.spawn("recordings", |me| async move { me.make_films().await });
         self.spawn("links", |me| async move { me.send_links().await });
-        self.spawn("key uses", |me| async move { me.note_uses().await });
+        self.spawn("key uses", |me| async move { me.record_key_uses().await });
         self.spawn("portal mails", |me| async move { me.send_mails().await });
         self.spawn("notification mails", |me| async move { me.send_notices().await });
-        self.spawn("retention", |me| async move { me.forget().await });
+        self.spawn("retention", |me| async move { me.delete_expired().await });
     }
 
     fn spawn<F: Future<Output = ()> + Send + 'static>(
@@ -117,12 +117,12 @@ impl Workers {
     }
 
     async fn run_effects(&self) {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
+        let room = Arc::new(Semaphore::new(MAX_CONCURRENT_EFFECTS));
         loop {
             let now = self.core.clock.now();
-            match self.outbox.claim(self.core.node, now, EFFECT_LEASE, BATCH).await {
+            match self.outbox.claim(self.core.node, now, EFFECT_LEASE_TTL, EFFECT_BATCH).await {
                 Ok(claims) if claims.is_empty() => {
-                    let _ = tokio::time::timeout(POLL, self.core.effects.notified()).await;
+                    let _ = tokio::time::timeout(POLL_INTERVAL, self.core.effects.notified()).await;
                 }
                 Ok(claims) => {
                     for claim in claims {
@@ -136,48 +136,48 @@ impl Workers {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim effects, retrying");
-                    tokio::time::sleep(POLL).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
     }
 
-    async fn run_effect(&self, claim: &Claim) {
+    async fn run_effect(&self, claim: &OutboxClaim) {
         let verdict = match self.effect(claim).await {
             Ok(verdict) => verdict,
-            Err(Stuck::Rejected(_) | Stuck::NotFound) => Verdict::Done,
+            Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => ClaimOutcome::Done,
             Err(error) => {
                 log_error(&error, "failed to carry out an effect of a session");
                 let later = TimeDelta::seconds(i64::from(claim.attempt.clamp(1, 60)));
-                if claim.attempt >= EFFECT_ATTEMPTS {
-                    Verdict::Buried
+                if claim.attempt >= MAX_EFFECT_ATTEMPTS {
+                    ClaimOutcome::Buried
                 } else {
-                    Verdict::RetryAt(self.core.clock.now() + later)
+                    ClaimOutcome::RetryAt(self.core.clock.now() + later)
                 }
             }
         };
-        if let Err(error) = self.outbox.settle(claim, verdict).await {
+        if let Err(error) = self.outbox.complete(claim, verdict).await {
             log_error(&error, "failed to record the result of an effect; it is carried out again");
         }
     }
 
-    async fn effect(&self, claim: &Claim) -> Result<Verdict, Stuck> {
+    async fn effect(&self, claim: &OutboxClaim) -> Result<ClaimOutcome, AdvanceError> {
         match claim.effect {
             Effect::StartBrowser { lease } => self.start_browser(claim, lease).await,
             Effect::ReleaseBrowser { lease } => {
                 self.core.queue().ended(lease.browser);
                 self.pool.release(lease.browser).await;
-                Ok(Verdict::Done)
+                Ok(ClaimOutcome::Done)
             }
             Effect::ForgetRecording => {
-                self.vault.forget(claim.session).await?;
-                Ok(Verdict::Done)
+                self.vault.delete_all(claim.session).await?;
+                Ok(ClaimOutcome::Done)
             }
             // Done in the transaction that saved them.
             Effect::NotifyPartner
             | Effect::SendLink
             | Effect::EraseCopies
-            | Effect::KeepRecording => Ok(Verdict::Done),
+            | Effect::KeepRecording => Ok(ClaimOutcome::Done),
         }
     }
 
@@ -186,25 +186,25 @@ impl Workers {
             if let Err(error) = self.sweep_once().await {
                 log_error(&error, "failed to end expired sessions, retrying");
             }
-            tokio::time::sleep(SWEEP).await;
+            tokio::time::sleep(SWEEP_INTERVAL).await;
         }
     }
 
-    async fn sweep_once(&self) -> Result<(), Stuck> {
+    async fn sweep_once(&self) -> Result<(), AdvanceError> {
         let now = self.core.clock.now();
-        for (session, due) in self.core.sessions.due(now, 200).await? {
+        for (session, due) in self.core.sessions.find_due(now, 200).await? {
             let moved = match due {
-                Due::Expired => self.core.advance(session.id, None, Event::Expired).await,
-                Due::BrowserLapsed(browser) => {
+                DueReason::Expired => self.core.advance(session.id, None, Event::Expired).await,
+                DueReason::BrowserLapsed(browser) => {
                     self.core.advance(session.id, Some(browser), Event::BrowserLost).await
                 }
             };
             match moved {
-                Ok(_) | Err(Stuck::Rejected(_)) => (),
+                Ok(_) | Err(AdvanceError::Rejected(_)) => (),
                 Err(error) => return Err(error),
             }
         }
-        self.outbox.drop_orphans(self.core.node, now - ORPHANED).await?;
+        self.outbox.delete_orphans(self.core.node, now - ORPHAN_AGE).await?;
         Ok(())
     }
 }

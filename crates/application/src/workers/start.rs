@@ -10,48 +10,50 @@ use domain::{
     workflow::Definition,
 };
 use ports::{
-    browser::{BrowserSpec, Device, StartError, Watch},
-    outbox::{Claim, Verdict},
+    browser::{BrowserSpec, Device, ObservedSignals, StartError},
+    outbox::{ClaimOutcome, OutboxClaim},
 };
 use tokio::time::Instant;
 
-use super::{MAX_START_FAILURES, START_PAUSE, Workers};
+use super::{MAX_START_FAILURES, START_RETRY_DELAY, Workers};
 use crate::{
-    advance::{STARTING, Stuck},
-    live::{Conductor, Recorder, Room, conduct, nodes},
+    advance::{AdvanceError, BROWSER_START_TTL},
+    live::{LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
 };
 
 /// Each so many places in the queue, a session asks a second later.
-const FAR: usize = 16;
+const POSITIONS_PER_EXTRA_SECOND: usize = 16;
 
 impl Workers {
     pub(super) async fn start_browser(
         &self,
-        claim: &Claim,
+        claim: &OutboxClaim,
         lease: Lease,
-    ) -> Result<Verdict, Stuck> {
+    ) -> Result<ClaimOutcome, AdvanceError> {
         let id = claim.session;
-        let session = self.core.sessions.open(id).await?.ok_or(Stuck::NotFound)?;
+        let session = self.core.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
         if !matches!(session.state, State::Initializing { lease: now, .. } if now == lease) {
             self.core.queue().ended(lease.browser);
-            return Ok(Verdict::Done);
+            return Ok(ClaimOutcome::Done);
         }
-        let until = self.core.clock.now() + STARTING;
+        let until = self.core.clock.now() + BROWSER_START_TTL;
         self.core.sessions.renew(id, lease.browser, until).await?;
-        let found = self.core.catalogue.definition(session.order.platform).await?;
+        let found = self.core.catalogue.definition(session.terms.platform).await?;
         let Some((workflow, definition)) = found else {
             let failed = Event::Failed { why: ErrorCode::WorkflowNotFound, node: None };
             self.core.advance(id, Some(lease.browser), failed).await?;
-            return Ok(Verdict::Done);
+            return Ok(ClaimOutcome::Done);
         };
-        let room = self.core.rooms.enter(id);
-        let Some(key) = self.keys.key(session.owner).await? else { return Err(Stuck::NotFound) };
-        let tenant = Tenant { team: key.team, environment: session.order.environment };
+        let room = self.core.hub.enter(id);
+        let Some(key) = self.keys.key(session.owner).await? else {
+            return Err(AdvanceError::NotFound);
+        };
+        let tenant = Tenant { team: key.team, environment: session.terms.environment };
         let turn = self.core.queue().ask(lease.browser, tenant, self.core.clock.now());
         if turn != Turn::Now {
             return self.wait(claim, lease, &room, turn).await;
         }
-        let spec = self.spec(lease, &session, &definition, room.inside.borrow().device);
+        let spec = self.spec(lease, &session, &definition, room.state.borrow().device);
         let began = Instant::now();
         match self.pool.start(spec).await {
             Ok(browser) => {
@@ -68,14 +70,22 @@ impl Workers {
                 self.tasks.spawn(recorder.record(room.clone(), browser.clone(), noted));
                 self.tasks.spawn(async move {
                     let (definition, all) = (Arc::new(definition), core.clone());
-                    let conductor =
-                        Conductor { core, id, lease, browser, room, workflow, definition, nodes };
-                    conduct(conductor).await;
+                    let conductor = WorkflowRunner {
+                        core,
+                        id,
+                        lease,
+                        browser,
+                        room,
+                        workflow,
+                        definition,
+                        nodes,
+                    };
+                    run_workflow(conductor).await;
                     // Released by an effect as a rule; here when the session lost us.
                     pool.release(lease.browser).await;
                     all.queue().ended(lease.browser);
                 });
-                Ok(Verdict::Done)
+                Ok(ClaimOutcome::Done)
             }
             Err(error) => self.not_started(claim, lease, tenant, &room, error).await,
         }
@@ -84,12 +94,12 @@ impl Workers {
     /// What becomes of a session whose browser could not be started.
     async fn not_started(
         &self,
-        claim: &Claim,
+        claim: &OutboxClaim,
         lease: Lease,
         tenant: Tenant,
-        room: &Room,
+        room: &LiveSession,
         error: StartError,
-    ) -> Result<Verdict, Stuck> {
+    ) -> Result<ClaimOutcome, AdvanceError> {
         let id = claim.session;
         if matches!(error, StartError::NoRoom) {
             // A browser that has just ended still has its place.
@@ -99,10 +109,10 @@ impl Workers {
         }
         self.core.queue().ended(lease.browser);
         if matches!(error, StartError::Released) {
-            return Ok(Verdict::Done);
+            return Ok(ClaimOutcome::Done);
         }
         let mut failures = 0;
-        room.inside.send_modify(|inside| {
+        room.state.send_modify(|inside| {
             inside.place = None;
             inside.failed_starts = inside.failed_starts.saturating_add(1);
             failures = inside.failed_starts;
@@ -110,26 +120,26 @@ impl Workers {
         // Attempts at the job count its time in the queue too.
         if failures < MAX_START_FAILURES {
             tracing::warn!(session.id = %id, %error, "a browser could not be started, trying again");
-            return Ok(Verdict::RetryAt(self.core.clock.now() + START_PAUSE));
+            return Ok(ClaimOutcome::RetryAt(self.core.clock.now() + START_RETRY_DELAY));
         }
         tracing::error!(session.id = %id, %error, "no browser could be started");
         let failed = Event::Failed { why: why(&error), node: None };
         self.core.advance(id, Some(lease.browser), failed).await?;
-        Ok(Verdict::Done)
+        Ok(ClaimOutcome::Done)
     }
 
     /// Tells the applicant the place in the queue, and asks again later; the session ends where
     /// that took too long, or where there is no place.
     async fn wait(
         &self,
-        claim: &Claim,
+        claim: &OutboxClaim,
         lease: Lease,
-        room: &Room,
+        room: &LiveSession,
         turn: Turn,
-    ) -> Result<Verdict, Stuck> {
+    ) -> Result<ClaimOutcome, AdvanceError> {
         let (id, now) = (claim.session, self.core.clock.now());
         let place = match turn {
-            Turn::Now => return Ok(Verdict::RetryAt(now + START_PAUSE)),
+            Turn::Now => return Ok(ClaimOutcome::RetryAt(now + START_RETRY_DELAY)),
             Turn::Wait { place, since } if now - since < self.queue_patience => place,
             Turn::Wait { place, .. } => {
                 tracing::error!(session.id = %id, place, "no browser was free for session {id} in time");
@@ -142,7 +152,7 @@ impl Workers {
         };
         let pause = pause(place);
         let place = u32::try_from(place).unwrap_or(u32::MAX);
-        room.inside.send_if_modified(|inside| {
+        room.state.send_if_modified(|inside| {
             let news = inside.place != Some(place);
             inside.place = Some(place);
             news
@@ -150,15 +160,19 @@ impl Workers {
         if claim.attempt == 1 {
             tracing::info!(session.id = %id, place, "session {id} waits for a browser");
         }
-        Ok(Verdict::RetryAt(now + pause))
+        Ok(ClaimOutcome::RetryAt(now + pause))
     }
 
     /// Ends a session that gets no browser.
-    async fn give_up(&self, claim: &Claim, lease: Lease) -> Result<Verdict, Stuck> {
+    async fn give_up(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+    ) -> Result<ClaimOutcome, AdvanceError> {
         self.core.queue().ended(lease.browser);
         let failed = Event::Failed { why: ErrorCode::BrowserUnavailable, node: None };
         self.core.advance(claim.session, Some(lease.browser), failed).await?;
-        Ok(Verdict::Done)
+        Ok(ClaimOutcome::Done)
     }
 
     fn spec(
@@ -172,13 +186,13 @@ impl Workers {
         BrowserSpec {
             id: lease.browser,
             hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
-            watch: Watch {
+            watch: ObservedSignals {
                 selectors: owned(definition.selectors()),
                 responses: owned(definition.responses()),
             },
             device,
-            place: session.order.location.clone(),
-            locale: self.places.locale(&session.order.location.country),
+            place: session.terms.location.clone(),
+            locale: self.places.locale(&session.terms.location.country),
         }
     }
 }
@@ -186,8 +200,10 @@ impl Workers {
 /// How long one at this place waits before it asks again: those far behind ask less often, and
 /// all of them some seconds before their place is lost (`WAITING_TTL`).
 fn pause(place: usize) -> TimeDelta {
-    let far = TimeDelta::seconds(i64::try_from(place / FAR).unwrap_or(i64::MAX).min(3));
-    START_PAUSE + far
+    let far = TimeDelta::seconds(
+        i64::try_from(place / POSITIONS_PER_EXTRA_SECOND).unwrap_or(i64::MAX).min(3),
+    );
+    START_RETRY_DELAY + far
 }
 
 const fn why(error: &StartError) -> ErrorCode {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ports::browser::{Refused, Viewport};
+use ports::browser::{RefusedAction, Viewport};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -25,7 +25,7 @@ pub(super) async fn listen(pages: Arc<Pages>, mut events: mpsc::Receiver<Event>)
             continue;
         }
         if event.method == "Browser.downloadWillBegin" {
-            pages.refused(Refused::Download);
+            pages.refused(RefusedAction::Download);
             continue;
         }
         if let Some(session) = event.session.as_deref() {
@@ -82,7 +82,7 @@ fn of_page(pages: &Arc<Pages>, session: &str, event: &Event) {
             }
         }
         "Page.javascriptDialogClosed" => pages.asks_no_more(session),
-        "Page.fileChooserOpened" => pages.refused(Refused::Upload),
+        "Page.fileChooserOpened" => pages.refused(RefusedAction::Upload),
         "Runtime.bindingCalled" => {
             if let Some(Called { payload }) = event.read() {
                 pages.told(session, &payload);

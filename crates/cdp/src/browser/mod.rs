@@ -13,8 +13,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use domain::{exit::country_told, workflow::Observation};
-use ports::browser::{Browser, BrowserError, Credentials, Fetched, Frame, Input, Scene};
+use domain::{egress_proxy::parse_country_response, workflow::Observation};
+use ports::browser::{Browser, BrowserError, Credentials, Fetched, Frame, Input, PageState};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl RemoteBrowser {
         let plain = read.get("base64Encoded").and_then(Value::as_bool) != Some(true);
         let text = if plain { text.as_bytes().to_vec() } else { STANDARD.decode(text).ok()? };
         let fine = resource.get("httpStatusCode").and_then(Value::as_u64) == Some(200);
-        country_told(str::from_utf8(&text).ok()?).filter(|_| fine)
+        parse_country_response(str::from_utf8(&text).ok()?).filter(|_| fine)
     }
 
     /// The process group of all of the browser's processes.
@@ -211,7 +211,7 @@ impl Browser for RemoteBrowser {
         }
     }
 
-    async fn scene(&self, after: u64) -> Option<Arc<Scene>> {
+    async fn scene(&self, after: u64) -> Option<Arc<PageState>> {
         let mut scenes = self.pages.scenes.subscribe();
         tokio::select! {
             scene = scenes.wait_for(|scene| scene.seq > after) => scene.ok().map(|scene| scene.clone()),

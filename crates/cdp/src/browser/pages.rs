@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::workflow::matches_url;
-use ports::browser::{BrowserSpec, Device, Frame, Refused, Scale, Scene, Viewport};
+use ports::browser::{BrowserSpec, Device, Frame, PageState, RefusedAction, Scale, Viewport};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
@@ -32,7 +32,7 @@ pub(super) struct Pages {
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
     pub(super) changed: Notify,
     pub(super) ready: watch::Sender<bool>,
-    pub(super) scenes: watch::Sender<Arc<Scene>>,
+    pub(super) scenes: watch::Sender<Arc<PageState>>,
     agent: Agent,
 }
 
@@ -181,7 +181,7 @@ impl Pages {
             }
             self.client.fire(Some(session), "Fetch.failRequest", request);
             tracing::info!("a browser was kept from leaving its platform");
-            self.refused(Refused::Elsewhere);
+            self.refused(RefusedAction::Elsewhere);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ports::browser::{Dialog, DialogKind, Field, Refused, Scene};
+use ports::browser::{Dialog, DialogKind, Field, PageState, RefusedAction};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -45,9 +45,9 @@ pub(crate) struct Open {
 
 impl Pages {
     /// Brings the scene up to date, and tells it if anything changed.
-    pub(super) fn retell(&self, change: impl FnOnce(&mut Scene)) {
+    pub(super) fn retell(&self, change: impl FnOnce(&mut PageState)) {
         self.scenes.send_if_modified(|scene| {
-            let mut new = Scene::clone(scene);
+            let mut new = PageState::clone(scene);
             change(&mut new);
             let changed = new != **scene;
             if changed {
@@ -62,7 +62,7 @@ impl Pages {
     /// page: it is cut to size.
     pub(super) fn told(&self, session: &str, payload: &str) {
         let Ok(told) = serde_json::from_str::<Told>(payload) else { return };
-        let fields = told.fields.into_iter().take(Scene::MOST_FIELDS).map(|field| Field {
+        let fields = told.fields.into_iter().take(PageState::MAX_FIELDS).map(|field| Field {
             place: field.place.map(|number| number.clamp(-4096.0, 8192.0)),
             kind: word(&field.kind),
             input_mode: word(&field.mode),
@@ -71,7 +71,8 @@ impl Pages {
         let fields: Vec<_> = fields.collect();
         let focused = told.focused.filter(|at| usize::from(*at) < fields.len());
         let place = |place: [f32; 4]| place.map(|number| number.clamp(-8192.0, 8192.0));
-        let covers = told.covers.into_iter().take(Scene::MOST_COVERS).map(place).collect();
+        let covers =
+            told.covers.into_iter().take(PageState::MAX_REDACTION_RECTS).map(place).collect();
         let mut watching = self.watching();
         let Some(page) = watching.page(session) else { return };
         page.fields = (fields, focused, covers);
@@ -89,12 +90,12 @@ impl Pages {
         self.retell(|scene| {
             scene.fields = fields;
             scene.focused = focused;
-            scene.covers = covers;
+            scene.redaction_rects = covers;
             scene.pages = pages;
         });
     }
 
-    pub(super) fn refused(&self, what: Refused) {
+    pub(super) fn refused(&self, what: RefusedAction) {
         self.retell(|scene| {
             let count = scene.refused.map_or(0, |(_, count)| count);
             scene.refused = Some((what, count.saturating_add(1)));

@@ -128,7 +128,7 @@ fn preferences(device: Device) -> Value {
     let feature = |name, on, value| json!({ "name": name, "value": if on { value } else { "" } });
     json!({ "features": [
         feature("prefers-color-scheme", device.dark, "dark"),
-        feature("prefers-reduced-motion", device.still, "reduce"),
+        feature("prefers-reduced-motion", device.reduced_motion, "reduce"),
     ] })
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use cdp::{Here, Installation, Jail, PoolOptions, Source};
-use domain::{egress::Egress, exit::Exits, id::BrowserId, request::Location};
-use ports::browser::{BrowserSpec, Device, Locale, Watch};
+use domain::{egress::Egress, egress_proxy::EgressProxies, id::BrowserId, request::Location};
+use ports::browser::{BrowserSpec, Device, Locale, ObservedSignals};
 use uuid::Uuid;
 
 /// A pool of jailed browsers, two at once, none of them ahead of time, that leave from here.
@@ -17,7 +17,7 @@ pub(crate) fn options(folder: &Path) -> PoolOptions {
         capacity: 2,
         warm: 0,
         egress: Egress::default(),
-        exits: Exits::default(),
+        exits: EgressProxies::default(),
         exit_check: None,
         routes: HashMap::new(),
     }
@@ -43,7 +43,7 @@ pub(crate) fn spec(host: &str, country: &str) -> BrowserSpec {
     BrowserSpec {
         id: BrowserId::from_uuid(Uuid::new_v4()),
         hosts: BTreeSet::from([host.to_owned()]),
-        watch: Watch::default(),
+        watch: ObservedSignals::default(),
         device: Device::default(),
         locale: Locale::default(),
         place: Location { country: country.to_owned(), region: None, city: None },

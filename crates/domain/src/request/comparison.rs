@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Invalid, read::Reader};
+use super::{InvalidRequest, read::Reader};
 use crate::session::ProofHash;
 
 const MOST_FIELDS: usize = 100;
@@ -18,10 +18,11 @@ pub type GivenData = BTreeMap<String, String>;
 ///
 /// # Errors
 /// Every finding at once.
-pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), Invalid> {
-    let broken = |_| Invalid::one("the body must be valid JSON");
+pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), InvalidRequest> {
+    let broken = |_| InvalidRequest::one("the body must be valid JSON");
     let body: Value = serde_json::from_slice(text).map_err(broken)?;
-    let object = body.as_object().ok_or_else(|| Invalid::one("the body must be an object"))?;
+    let object =
+        body.as_object().ok_or_else(|| InvalidRequest::one("the body must be an object"))?;
     let mut reader = Reader::new(object, "");
     let proof = reader.text("proofHash", 64).map(ProofHash::new);
     if !reader.has("proofHash") {
@@ -42,7 +43,7 @@ pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), Invalid> {
             let given = extracted_data.into_iter();
             Ok((proof, given.map(|(field, value)| (field, value.get().to_owned())).collect()))
         }
-        Some(_) | None => Err(Invalid(findings)),
+        Some(_) | None => Err(InvalidRequest(findings)),
     }
 }
 

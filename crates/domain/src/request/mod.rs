@@ -2,10 +2,10 @@
 
 mod challenge;
 mod comparison;
+mod contact;
 mod new_session;
 mod page;
 mod read;
-mod receiver;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     challenge::Challenge,
     comparison::{GivenData, read_comparison},
-    new_session::{AskedLocation, NewSession},
+    contact::Contact,
+    new_session::{NewSession, RequestedLocation},
     page::{ListQuery, Page},
-    receiver::Receiver,
 };
 use crate::{
     api_key::Environment,
-    id::{PlatformId, ReceiverId},
+    id::{ContactId, PlatformId},
     notification::Invitation,
     worker_region::WorkerRegion,
 };
@@ -27,9 +27,9 @@ use crate::{
 /// What is wrong with a request, as one message; several findings are joined with `; `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
-pub struct Invalid(pub Vec<String>);
+pub struct InvalidRequest(pub Vec<String>);
 
-impl Invalid {
+impl InvalidRequest {
     #[must_use]
     pub fn one(finding: impl Into<String>) -> Self {
         Self(vec![finding.into()])
@@ -55,7 +55,7 @@ pub struct Location {
 
 /// What was agreed at creation and does not change any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct SessionTerms {
     pub platform: PlatformId,
     pub environment: Environment,
     pub location: Location,
@@ -64,10 +64,10 @@ pub struct Order {
     /// Repeated in the signed attestation, where there is one.
     #[serde(default)]
     pub attestation_challenge: Option<Challenge>,
-    pub receiver: Option<Receiver>,
+    pub receiver: Option<Contact>,
     /// Whom of those that the team has registered it is for.
     #[serde(default)]
-    pub receiver_id: Option<ReceiverId>,
+    pub receiver_id: Option<ContactId>,
     /// None: the partner brings the link to the applicant.
     #[serde(default)]
     pub invitation: Option<Invitation>,
@@ -79,7 +79,7 @@ pub struct Order {
 pub struct ExpiresIn(i64);
 
 impl ExpiresIn {
-    pub const LONGEST: Self = Self(168);
+    pub const MAX_HOURS: Self = Self(168);
 
     #[must_use]
     pub fn hours(hours: i64) -> Option<Self> {

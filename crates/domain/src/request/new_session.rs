@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Attestation, Challenge, ExpiresIn, Invalid, Receiver, challenge, read::Reader};
+use super::{Attestation, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader};
 use crate::{id::PlatformId, worker_region::WorkerRegion};
 
 /// A create request whose fields are each in order. Whether the platform, channel, template and
@@ -10,8 +10,8 @@ use crate::{id::PlatformId, worker_region::WorkerRegion};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     pub platform: PlatformId,
-    pub location: AskedLocation,
-    pub receiver: Option<Receiver>,
+    pub location: RequestedLocation,
+    pub receiver: Option<Contact>,
     pub expires_in: ExpiresIn,
     pub preferred_region: Option<WorkerRegion>,
     pub attestation: Attestation,
@@ -26,7 +26,7 @@ pub struct NewSession {
 
 /// A location in the partner's words: names or codes, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedLocation {
+pub struct RequestedLocation {
     pub country: String,
     pub region: Option<String>,
     pub city: Option<String>,
@@ -37,9 +37,10 @@ impl NewSession {
     ///
     /// # Errors
     /// Every finding at once, each naming its field.
-    pub fn read(body: &Value) -> Result<Self, Invalid> {
-        let object =
-            body.as_object().ok_or_else(|| Invalid::one("the body must be a JSON object"))?;
+    pub fn read(body: &Value) -> Result<Self, InvalidRequest> {
+        let object = body
+            .as_object()
+            .ok_or_else(|| InvalidRequest::one("the body must be a JSON object"))?;
         let mut reader = Reader::new(object, "");
         let platform = platform(&mut reader);
         let location = location(&mut reader);
@@ -57,7 +58,7 @@ impl NewSession {
         }
         let request = Self {
             platform: platform.unwrap_or(PlatformId(0)),
-            location: location.unwrap_or(AskedLocation {
+            location: location.unwrap_or(RequestedLocation {
                 country: String::new(),
                 region: None,
                 city: None,
@@ -75,7 +76,7 @@ impl NewSession {
             custom_url: reader.text("customUrl", 2048).map(str::to_owned),
         };
         let findings = reader.into_findings();
-        if findings.is_empty() { Ok(request) } else { Err(Invalid(findings)) }
+        if findings.is_empty() { Ok(request) } else { Err(InvalidRequest(findings)) }
     }
 }
 
@@ -112,7 +113,7 @@ fn platform(reader: &mut Reader<'_>) -> Option<PlatformId> {
     Some(PlatformId(i32::try_from(number).unwrap_or(0)))
 }
 
-fn location(reader: &mut Reader<'_>) -> Option<AskedLocation> {
+fn location(reader: &mut Reader<'_>) -> Option<RequestedLocation> {
     if !reader.has("location") {
         reader.finding("location", "must be an object");
         return None;
@@ -131,7 +132,7 @@ fn location(reader: &mut Reader<'_>) -> Option<AskedLocation> {
         inner.finding("state", "and location.region must be the same");
     }
     let city = inner.text("city", 120);
-    let asked = AskedLocation {
+    let asked = RequestedLocation {
         country,
         region: state.or(region).map(str::to_owned),
         city: city.map(str::to_owned),
@@ -140,19 +141,19 @@ fn location(reader: &mut Reader<'_>) -> Option<AskedLocation> {
     Some(asked)
 }
 
-fn receiver(reader: &mut Reader<'_>) -> Option<Receiver> {
-    let (receiver, inner) = Receiver::read(reader.object("receiverData")?, "receiverData.");
+fn receiver(reader: &mut Reader<'_>) -> Option<Contact> {
+    let (receiver, inner) = Contact::read(reader.object("receiverData")?, "receiverData.");
     reader.absorb(inner);
     Some(receiver)
 }
 
 fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
     let Some(hours) = reader.integer("expiresInHours") else {
-        return ExpiresIn::LONGEST;
+        return ExpiresIn::MAX_HOURS;
     };
     ExpiresIn::hours(hours).unwrap_or_else(|| {
         reader.finding("expiresInHours", "must be between 1 and 168");
-        ExpiresIn::LONGEST
+        ExpiresIn::MAX_HOURS
     })
 }
 

@@ -1,6 +1,6 @@
 //! Which part of a list a partner asks for.
 
-use super::Invalid;
+use super::InvalidRequest;
 use crate::session::Status;
 
 /// 1 to 100 items from an offset on.
@@ -26,7 +26,7 @@ impl ListQuery {
         status: Option<&str>,
         limit: Option<&str>,
         offset: Option<&str>,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidRequest> {
         let mut findings = Vec::new();
         let status = match status.map(str::parse::<Status>) {
             Some(Err(_)) => {
@@ -59,7 +59,7 @@ impl ListQuery {
         if findings.is_empty() {
             Ok(Self { status, page: Page { limit, offset } })
         } else {
-            Err(Invalid(findings))
+            Err(InvalidRequest(findings))
         }
     }
 }

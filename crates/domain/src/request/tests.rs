@@ -15,7 +15,7 @@ fn a_small_request_is_filled_up_with_defaults() {
         NewSession::read(&json!({"platformId": 1, "location": {"country": "us"}, "new": 1}));
     let request = request.unwrap();
     assert_eq!(request.location.country, "US");
-    assert_eq!(request.expires_in, ExpiresIn::LONGEST);
+    assert_eq!(request.expires_in, ExpiresIn::MAX_HOURS);
     assert_eq!(request.attestation, Attestation::NotWanted);
 }
 
@@ -124,7 +124,7 @@ proptest! {
     fn expiry_is_kept_in_bounds(hours: f64) {
         let body = json!({"platformId": 1, "location": {"country": "DE"}, "expiresInHours": hours});
         if let Ok(request) = NewSession::read(&body) {
-            prop_assert!(request.expires_in.span() <= ExpiresIn::LONGEST.span());
+            prop_assert!(request.expires_in.span() <= ExpiresIn::MAX_HOURS.span());
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Lease;
-use crate::id::NodeId;
+use crate::id::InstanceId;
 
 /// An order to the outside. Carried out at least once and in no fixed order, so
 /// each names what it acts on, and releasing a browser beats starting it.
@@ -46,7 +46,7 @@ impl Effect {
 
     /// The one process that can carry this out; `None`: any can.
     #[must_use]
-    pub const fn node(&self) -> Option<NodeId> {
+    pub const fn node(&self) -> Option<InstanceId> {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
             Self::NotifyPartner

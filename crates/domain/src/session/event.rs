@@ -1,6 +1,8 @@
 //! What can happen to a session.
 
-use super::{Ask, Certifying, Collected, IssuedAttestation, Lease, Pinned};
+use super::{
+    AttestationStep, Collected, DefinitionVersion, IssuedAttestation, Lease, PendingPrompt,
+};
 use crate::error_code::ErrorCode;
 
 macro_rules! events {
@@ -29,14 +31,14 @@ events! {
     ApplicantConnected,
     WorkflowOpened,
     /// The definition was found and holds for the rest of the session.
-    WorkflowLoaded { workflow: Pinned },
-    InputNeeded { ask: Ask },
+    WorkflowLoaded { workflow: DefinitionVersion },
+    InputNeeded { ask: PendingPrompt },
     InputGiven,
     CollectionStarted,
     /// The workflow is through, and the applicant agreed where that was asked.
     DataCollected { collected: Collected },
     /// The attestation has come further; each step is told once, and none after a later one.
-    AttestationAdvanced { to: Certifying },
+    AttestationAdvanced { to: AttestationStep },
     AttestationIssued { attestation: IssuedAttestation },
     AttestationRefused,
     /// At this node of the workflow, if it had come to one.

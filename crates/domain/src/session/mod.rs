@@ -16,13 +16,13 @@ pub use self::{
     event::Event,
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
-    state::{Ask, Certifying, LOSSES_ALLOWED, Lease, Phase, Resume, State},
+    state::{AttestationStep, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, State},
     status::{Status, UnknownStatus},
-    transition::{Rejected, Step, step},
+    transition::{InvalidTransition, Step, step},
 };
 use crate::{
     id::{ApiKeyId, BrowserId, SessionId},
-    request::Order,
+    request::SessionTerms,
 };
 
 /// How many times a session has been saved; the guard against lost updates.
@@ -40,7 +40,7 @@ impl Version {
 
 /// The version of a platform's definition that a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pinned {
+pub struct DefinitionVersion {
     /// Semantic version, as its author wrote it.
     pub version: String,
     /// SHA-256 of the definition as compact JSON with sorted members, in hexadecimal digits.
@@ -52,10 +52,10 @@ pub struct Pinned {
 pub struct Session {
     pub id: SessionId,
     pub owner: ApiKeyId,
-    pub order: Order,
+    pub terms: SessionTerms,
     pub state: State,
     pub progress: Progress,
-    pub workflow: Option<Pinned>,
+    pub workflow: Option<DefinitionVersion>,
     pub version: Version,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
@@ -87,7 +87,7 @@ impl Session {
     #[must_use]
     pub fn opening(self) -> Change {
         let at = self.created_at;
-        let effects = self.order.invitation.iter().map(|_| Effect::SendLink).collect();
+        let effects = self.terms.invitation.iter().map(|_| Effect::SendLink).collect();
         Change { session: self, effects, event: "SessionCreated", node: None, at }
     }
 
@@ -116,7 +116,7 @@ impl Session {
         let state = State::Closed { outcome: outcome.clone().without_data(), ran: *ran };
         let session = Self {
             state,
-            order: Order { receiver: None, receiver_id: None, ..self.order.clone() },
+            terms: SessionTerms { receiver: None, receiver_id: None, ..self.terms.clone() },
             version: self.version.next(),
             erased_at: Some(now),
             ..self.clone()
@@ -127,7 +127,11 @@ impl Session {
 
     /// Moves the session by one event; `None` when there is nothing to save. Once its time is
     /// over, an open session has expired, whatever the news and whoever brings them first.
-    pub fn apply(&self, event: Event, now: DateTime<Utc>) -> Result<Option<Change>, Rejected> {
+    pub fn apply(
+        &self,
+        event: Event,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Change>, InvalidTransition> {
         let over = now >= self.expires_at && !self.state.is_closed();
         let event = if over { Event::Expired } else { event };
         let name = event.name();
@@ -137,7 +141,7 @@ impl Session {
         } else {
             self.workflow.clone()
         };
-        let Some(Step { state, effects }) = step(self.order.attestation, &self.state, event)?
+        let Some(Step { state, effects }) = step(self.terms.attestation, &self.state, event)?
         else {
             return Ok(None);
         };
@@ -159,12 +163,12 @@ impl Session {
         browser: BrowserId,
         event: Event,
         now: DateTime<Utc>,
-    ) -> Result<Option<Change>, Rejected> {
+    ) -> Result<Option<Change>, InvalidTransition> {
         match self.state.lease() {
             Some(lease) if lease.browser == browser => self.apply(event, now),
-            Some(_) => Err(Rejected::NotItsBrowser),
-            None if self.state.is_closed() => Err(Rejected::AlreadyClosed(self.status())),
-            None => Err(Rejected::NotItsBrowser),
+            Some(_) => Err(InvalidTransition::NotItsBrowser),
+            None if self.state.is_closed() => Err(InvalidTransition::AlreadyClosed(self.status())),
+            None => Err(InvalidTransition::NotItsBrowser),
         }
     }
 }

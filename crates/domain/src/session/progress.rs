@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Certifying, Outcome, Phase, Resume, State};
+use super::{AttestationStep, Outcome, Phase, Resume, State};
 
 /// A whole number from 0 to 100 that never falls; 100 only where the goal was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,9 +38,9 @@ const fn reached(state: &State) -> u8 {
             Phase::AwaitingUser { then: Resume::Running, .. } => 40,
             Phase::CollectingData => 60,
             Phase::AwaitingUser { then: Resume::CollectingData, .. } => 75,
-            Phase::Verifying { step: Certifying::Asked, .. } => 85,
-            Phase::Verifying { step: Certifying::Recorded, .. } => 90,
-            Phase::Verifying { step: Certifying::Proved, .. } => 95,
+            Phase::Verifying { step: AttestationStep::Asked, .. } => 85,
+            Phase::Verifying { step: AttestationStep::Recorded, .. } => 90,
+            Phase::Verifying { step: AttestationStep::Proved, .. } => 95,
         },
         State::Closed { outcome, .. } => match outcome {
             Outcome::Completed { .. } | Outcome::PartialComplete { .. } => 100,

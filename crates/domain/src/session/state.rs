@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Collected, Outcome, Status};
 use crate::{
-    id::{BrowserId, NodeId},
-    workflow::AskKind,
+    id::{BrowserId, InstanceId},
+    workflow::PromptKind,
 };
 
 /// How many browsers a session may lose before it fails: the third loss ends it.
@@ -16,7 +16,7 @@ pub const LOSSES_ALLOWED: u8 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub browser: BrowserId,
-    pub node: NodeId,
+    pub node: InstanceId,
 }
 
 /// Where a session stands.
@@ -55,21 +55,21 @@ pub enum Phase {
     LoadingTree,
     Running,
     AwaitingUser {
-        ask: Ask,
+        ask: PendingPrompt,
         then: Resume,
     },
     CollectingData,
     Verifying {
         collected: Collected,
         #[serde(default)]
-        step: Certifying,
+        step: AttestationStep,
     },
 }
 
 /// How far what was collected is on its way to being attested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Certifying {
+pub enum AttestationStep {
     #[default]
     Asked,
     /// The witness has recorded what the platform's server answered.
@@ -80,8 +80,8 @@ pub enum Certifying {
 
 /// What the applicant is waited for, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
-    pub kind: AskKind,
+pub struct PendingPrompt {
+    pub kind: PromptKind,
     /// The name of the text that tells the applicant what to do.
     pub text_key: String,
     pub deadline: DateTime<Utc>,
@@ -142,7 +142,7 @@ impl State {
 
     /// What the applicant is being waited for, while that is so.
     #[must_use]
-    pub const fn ask(&self) -> Option<&Ask> {
+    pub const fn ask(&self) -> Option<&PendingPrompt> {
         match self {
             Self::Live { phase: Phase::AwaitingUser { ask, .. }, .. } => Some(ask),
             Self::Created { .. }

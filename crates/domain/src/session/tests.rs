@@ -11,19 +11,23 @@ use super::*;
 use crate::{
     api_key::Environment,
     error_code::ErrorCode,
-    id::{BrowserId, NodeId, PlatformId},
+    id::{BrowserId, InstanceId, PlatformId},
     request::{Attestation, Location},
     worker_region::WorkerRegion,
-    workflow::{AskKind, AttestMode},
+    workflow::{AttestMode, PromptKind},
 };
 
 const LEASE: Lease = Lease {
     browser: BrowserId::from_uuid(Uuid::from_u128(7)),
-    node: NodeId::from_uuid(Uuid::from_u128(8)),
+    node: InstanceId::from_uuid(Uuid::from_u128(8)),
 };
 
-fn ask() -> Ask {
-    Ask { kind: AskKind::Login, text_key: "sign_in".into(), deadline: DateTime::UNIX_EPOCH }
+fn ask() -> PendingPrompt {
+    PendingPrompt {
+        kind: PromptKind::Login,
+        text_key: "sign_in".into(),
+        deadline: DateTime::UNIX_EPOCH,
+    }
 }
 
 fn live(phase: Phase) -> State {
@@ -43,8 +47,8 @@ fn states() -> Vec<(&'static str, State)> {
         ("AWAITING_USER (running)", awaiting(Resume::Running)),
         ("AWAITING_USER (collecting)", awaiting(Resume::CollectingData)),
         ("COLLECTING_DATA", live(Phase::CollectingData)),
-        ("VERIFYING", verifying(Certifying::Asked)),
-        ("VERIFYING (proved)", verifying(Certifying::Proved)),
+        ("VERIFYING", verifying(AttestationStep::Asked)),
+        ("VERIFYING (proved)", verifying(AttestationStep::Proved)),
         (
             "READY (two browsers lost)",
             State::Live { lease: LEASE, losses: LOSSES_ALLOWED, phase: Phase::Ready },
@@ -63,14 +67,14 @@ fn events() -> Vec<Event> {
         Event::ApplicantConnected,
         Event::WorkflowOpened,
         Event::WorkflowLoaded {
-            workflow: Pinned { version: "1.0.0".into(), sha256: String::new() },
+            workflow: DefinitionVersion { version: "1.0.0".into(), sha256: String::new() },
         },
         Event::InputNeeded { ask: ask() },
         Event::InputGiven,
         Event::CollectionStarted,
         Event::DataCollected { collected: Collected::default() },
         Event::DataCollected { collected: partly },
-        Event::AttestationAdvanced { to: Certifying::Recorded },
+        Event::AttestationAdvanced { to: AttestationStep::Recorded },
         Event::AttestationIssued { attestation },
         Event::AttestationRefused,
         Event::Failed { why: ErrorCode::UnexpectedPage, node: None },
@@ -185,15 +189,15 @@ fn erasing_leaves_how_the_session_went_and_nothing_of_the_applicant() {
     assert_eq!(open.erase(open.created_at), None, "only a closed session is erased");
     let data = ExtractedData::from_iter([("accountId".to_owned(), json!("4711"))]);
     let outcome = Outcome::Completed { data, attestation: None };
-    let receiver = Some(crate::request::Receiver::default());
+    let receiver = Some(crate::request::Contact::default());
     let closed = Session {
         state: State::Closed { outcome, ran: None },
-        order: Order { receiver, ..open.order.clone() },
+        terms: SessionTerms { receiver, ..open.terms.clone() },
         ..open
     };
     let change = closed.erase(closed.expires_at).unwrap();
     assert_eq!(change.session.status(), Status::Completed);
-    assert_eq!((change.session.data(), &change.session.order.receiver), (None, &None));
+    assert_eq!((change.session.data(), &change.session.terms.receiver), (None, &None));
     assert!(!serde_json::to_string(&change.session.state).unwrap().contains("4711"));
     let body = crate::webhook::payload(&change.session).unwrap();
     assert_eq!(body.get("extractedData"), None);
@@ -244,7 +248,7 @@ fn session() -> Session {
     Session {
         id: SessionId::from_uuid(Uuid::nil()),
         owner: ApiKeyId::from_uuid(Uuid::nil()),
-        order: Order {
+        terms: SessionTerms {
             platform: PlatformId(1),
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },

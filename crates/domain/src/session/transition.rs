@@ -1,8 +1,8 @@
 //! The transition function: the whole life of a session in one match.
 
 use super::{
-    CancelReason, Certifying, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED, Lease,
-    Outcome, Phase, Resume, State, Status,
+    AttestationStep, CancelReason, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED,
+    Lease, Outcome, Phase, Resume, State, Status,
 };
 use crate::{error_code::ErrorCode, request::Attestation};
 
@@ -15,7 +15,7 @@ pub struct Step {
 
 /// An event that this state has no place for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
+pub enum InvalidTransition {
     #[error("the session is already {0}")]
     AlreadyClosed(Status),
     #[error("{event} cannot happen while {status}")]
@@ -31,10 +31,10 @@ pub fn step(
     attestation: Attestation,
     state: &State,
     event: Event,
-) -> Result<Option<Step>, Rejected> {
+) -> Result<Option<Step>, InvalidTransition> {
     let next = match (state, event) {
         (State::Closed { .. }, Event::TerminatedByPartner) => return Ok(None),
-        (State::Closed { .. }, _) => return Err(Rejected::AlreadyClosed(state.status())),
+        (State::Closed { .. }, _) => return Err(InvalidTransition::AlreadyClosed(state.status())),
 
         // Endings that any open session can come to.
         (open, Event::TerminatedByPartner) => close(open, Outcome::Terminated),
@@ -64,12 +64,15 @@ pub fn step(
                     Step { state: State::Live { lease, losses, phase }, effects: vec![] }
                 }
                 Some(Inside::End(step)) => step,
-                None => return Err(Rejected::OutOfPlace { status, event: name }),
+                None => return Err(InvalidTransition::OutOfPlace { status, event: name }),
             }
         }
 
         (_, event) => {
-            return Err(Rejected::OutOfPlace { status: state.status(), event: event.name() });
+            return Err(InvalidTransition::OutOfPlace {
+                status: state.status(),
+                event: event.name(),
+            });
         }
     };
     Ok(Some(next))
@@ -105,7 +108,9 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
         }
         (Phase::Running, Event::CollectionStarted) => to(Phase::CollectingData),
         (Phase::CollectingData, Event::DataCollected { collected }) => match attestation {
-            Attestation::Wanted => to(Phase::Verifying { collected, step: Certifying::default() }),
+            Attestation::Wanted => {
+                to(Phase::Verifying { collected, step: AttestationStep::default() })
+            }
             Attestation::NotWanted => end(reached(collected, None)),
         },
         (Phase::Verifying { collected, step }, Event::AttestationAdvanced { to: later })

@@ -31,21 +31,21 @@ impl Backoff {
 }
 
 impl FromStr for Backoff {
-    type Err = BadBackoff;
+    type Err = InvalidBackoff;
 
     /// `5x6`: five seconds before the first retry, then six times as long each.
-    fn from_str(text: &str) -> Result<Self, BadBackoff> {
-        let (base, factor) = text.split_once('x').ok_or(BadBackoff)?;
-        let base: u64 = base.parse().map_err(|_| BadBackoff)?;
-        let factor: u32 = factor.parse().map_err(|_| BadBackoff)?;
+    fn from_str(text: &str) -> Result<Self, InvalidBackoff> {
+        let (base, factor) = text.split_once('x').ok_or(InvalidBackoff)?;
+        let base: u64 = base.parse().map_err(|_| InvalidBackoff)?;
+        let factor: u32 = factor.parse().map_err(|_| InvalidBackoff)?;
         let sane = (1..=3600).contains(&base) && (1..=100).contains(&factor);
-        sane.then_some(Self { base: Duration::from_secs(base), factor }).ok_or(BadBackoff)
+        sane.then_some(Self { base: Duration::from_secs(base), factor }).ok_or(InvalidBackoff)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a backoff reads SECONDSxFACTOR with 1 to 3600 seconds and a factor of 1 to 100, as 5x6")]
-pub struct BadBackoff;
+pub struct InvalidBackoff;
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +68,7 @@ mod tests {
     fn the_form_is_read_back() {
         assert_eq!("5x6".parse(), Ok(Backoff::default()));
         for bad in ["", "5", "0x6", "5x0", "x", "-1x2", "5x6x7"] {
-            assert_eq!(bad.parse::<Backoff>(), Err(BadBackoff), "{bad}");
+            assert_eq!(bad.parse::<Backoff>(), Err(InvalidBackoff), "{bad}");
         }
     }
 }

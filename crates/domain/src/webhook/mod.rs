@@ -3,7 +3,7 @@
 mod backoff;
 mod circuit;
 mod payload;
-mod verdict;
+mod retry;
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 
 pub use self::{
     backoff::Backoff,
-    circuit::{FAILING_AFTER, Health, pause_after, with_more},
+    circuit::{EndpointHealth, FAILING_AFTER, count_failure, open_duration},
     payload::{payload, test_payload, wire_time},
-    verdict::{Effort, LONGEST_WAIT, MOST_AGE, Reply, Verdict},
+    retry::{AttemptContext, DeliveryDecision, MAX_DELIVERY_AGE, MAX_RETRY_DELAY, ResponseSummary},
 };
 use crate::{
     id::{TeamId, WebhookId},
@@ -26,11 +26,11 @@ pub struct Webhook {
     pub id: WebhookId,
     pub team: TeamId,
     pub url: String,
-    pub header: Option<Header>,
+    pub header: Option<WebhookHeader>,
     /// The key of the signature, in the `whsec_…` form of Standard Webhooks.
     pub secret: Secret,
     /// The key before the last rotation, which signs too while it is valid.
-    pub retiring: Option<Retiring>,
+    pub retiring: Option<RetiringSecret>,
     pub timeout: Duration,
     pub retries: u8,
     /// While it is not, it is told nothing: new sessions owe it nothing, and what it is owed waits.
@@ -39,14 +39,14 @@ pub struct Webhook {
 
 /// A secret on its way out.
 #[derive(Clone)]
-pub struct Retiring {
+pub struct RetiringSecret {
     pub secret: Secret,
     pub until: DateTime<Utc>,
 }
 
 /// The header a receiver knows us by; its value is a secret.
 #[derive(Clone)]
-pub struct Header {
+pub struct WebhookHeader {
     pub name: String,
     pub value: Secret,
 }
@@ -60,7 +60,7 @@ impl Webhook {
 
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
     pub const DEFAULT_RETRIES: u8 = 3;
-    pub const MOST_RETRIES: u8 = 10;
+    pub const MAX_RETRIES: u8 = 10;
     /// Named keys of one webhook.
-    pub const MOST_KEYS: usize = 100;
+    pub const MAX_KEYS: usize = 100;
 }

@@ -18,8 +18,8 @@ pub fn payload(session: &Session) -> Option<Value> {
     let mut body = Map::new();
     body.insert("sessionId".into(), json!(session.id));
     body.insert("status".into(), json!(session.status()));
-    body.insert("platformId".into(), json!(session.order.platform));
-    if let Some(reference) = &session.order.external_reference {
+    body.insert("platformId".into(), json!(session.terms.platform));
+    if let Some(reference) = &session.terms.external_reference {
         body.insert("externalReferenceId".into(), json!(reference));
     }
     if let Some(data) = session.data() {
@@ -55,7 +55,7 @@ pub fn test_payload(session: SessionId, now: DateTime<Utc>) -> Value {
 
 fn metadata(session: &Session, outcome: &Outcome) -> Value {
     let mut metadata = Map::new();
-    if let Some(receiver) = &session.order.receiver {
+    if let Some(receiver) = &session.terms.receiver {
         let own = receiver.metadata.iter();
         metadata.extend(own.map(|(name, value)| (name.clone(), json!(value))));
     }
@@ -66,7 +66,7 @@ fn metadata(session: &Session, outcome: &Outcome) -> Value {
     if !outcome.missing().is_empty() {
         metadata.insert("missing".into(), json!(outcome.missing()));
     }
-    metadata.insert("environment".into(), json!(session.order.environment));
+    metadata.insert("environment".into(), json!(session.terms.environment));
     if let Some(workflow) = &session.workflow {
         metadata.insert("workflowVersion".into(), json!(workflow.version));
     }
@@ -85,8 +85,8 @@ mod tests {
     use crate::{
         api_key::Environment,
         id::{ApiKeyId, PlatformId, SessionId},
-        request::{Attestation, Location, Order, Receiver},
-        session::{IssuedAttestation, Pinned, Progress, ProofHash, State, Version},
+        request::{Attestation, Contact, Location, SessionTerms},
+        session::{DefinitionVersion, IssuedAttestation, Progress, ProofHash, State, Version},
         worker_region::WorkerRegion,
         workflow::AttestMode,
     };
@@ -98,14 +98,14 @@ mod tests {
         Session {
             id: SessionId::from_uuid(Uuid::from_u128(1)),
             owner: ApiKeyId::from_uuid(Uuid::from_u128(2)),
-            order: Order {
+            terms: SessionTerms {
                 platform: PlatformId(7),
                 environment: Environment::Development,
                 location: Location { country: "US".into(), region: None, city: None },
                 worker_region: WorkerRegion::closest_to("US"),
                 attestation: Attestation::Wanted,
                 attestation_challenge: None,
-                receiver: Some(Receiver {
+                receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),
                     phone: Some("+14155550100".into()),
@@ -118,7 +118,7 @@ mod tests {
             },
             state: State::Closed { outcome, ran: None },
             progress: Progress::default(),
-            workflow: Some(Pinned { version: "1.0.0".into(), sha256: String::new() }),
+            workflow: Some(DefinitionVersion { version: "1.0.0".into(), sha256: String::new() }),
             version: Version::FIRST,
             created_at: moment,
             expires_at: moment,
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn what_there_is_none_of_is_left_out() {
         let mut session = ended(Outcome::Terminated);
-        session.order.external_reference = None;
-        session.order.receiver = None;
+        session.terms.external_reference = None;
+        session.terms.receiver = None;
         session.workflow = None;
         let body = payload(&session).unwrap();
         let keys: Vec<_> = body.as_object().unwrap().keys().collect();

@@ -65,7 +65,7 @@ pub struct Budgets {
 pub struct Interrupt {
     /// A signal.
     pub when: String,
-    pub then: Exit,
+    pub then: WorkflowExit,
 }
 
 /// One station of the road.
@@ -76,18 +76,18 @@ pub enum Node {
     Goto {
         url: String,
         next: String,
-        on_fail: Exit,
+        on_fail: WorkflowExit,
     },
     /// Goes to the first case whose signal holds on a settled page.
     Branch {
         cases: Vec<Case>,
         /// 1 to 120.
         settle_seconds: u32,
-        default: Exit,
+        default: WorkflowExit,
     },
     /// Waits until the applicant has brought one of the signals about.
     AwaitUser {
-        kind: AskKind,
+        kind: PromptKind,
         text_key: String,
         /// 5 to 3,600.
         timeout_seconds: u32,
@@ -95,7 +95,7 @@ pub enum Node {
         #[serde(default)]
         hints: Vec<Hint>,
         next: String,
-        on_timeout: Exit,
+        on_timeout: WorkflowExit,
     },
     Collect {
         via: Source,
@@ -105,7 +105,7 @@ pub enum Node {
         #[serde(default)]
         retries: u8,
         /// Where a required field is not to be had.
-        on_missing: Exit,
+        on_missing: WorkflowExit,
         next: String,
     },
     /// Shows the applicant what was collected and asks to share it.
@@ -137,13 +137,13 @@ pub struct Hint {
     pub text_key: String,
     /// How many times it may come up: 1 to 20.
     pub count: u8,
-    pub then: Exit,
+    pub then: WorkflowExit,
 }
 
 /// A way out of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Exit {
+pub enum WorkflowExit {
     Next(String),
     Fail(ErrorCode),
 }
@@ -151,7 +151,7 @@ pub enum Exit {
 /// What the applicant is asked to do; partners see it as the kind of the next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskKind {
+pub enum PromptKind {
     Login,
     Otp,
     Push,
@@ -161,7 +161,7 @@ pub enum AskKind {
     Consent,
 }
 
-impl AskKind {
+impl PromptKind {
     pub const ALL: &'static [Self] = &[
         Self::Login,
         Self::Otp,

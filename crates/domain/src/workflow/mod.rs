@@ -10,13 +10,13 @@ mod run;
 
 pub use self::{
     attest::{Attest, AttestMode},
-    check::{Flaw, check},
+    check::{ValidationError, check},
     condition::{Condition, Observation, SeenResponse, matches_url},
     definition::{
-        AskKind, Budgets, Case, Definition, Exit, Field, FieldType, Hint, Interrupt, Node, Request,
-        Source,
+        Budgets, Case, Definition, Field, FieldType, Hint, Interrupt, Node, PromptKind, Request,
+        Source, WorkflowExit,
     },
-    run::{Command, End, News, Run, SharedField, Shown, Turn},
+    run::{Command, End, PublicPhase, Run, RunStep, SharedField, StepResult},
 };
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ fn run() -> Run {
     Run::new(Arc::new(sandbox()), noon())
 }
 
-fn seeing(selectors: &[&str]) -> News {
-    News::Seen(Observation {
+fn seeing(selectors: &[&str]) -> StepResult {
+    StepResult::Seen(Observation {
         settled: true,
         cookies: ["acme_sid".to_owned()].into(),
         present: selectors.iter().map(|s| (*s).to_owned()).collect(),
@@ -33,32 +33,32 @@ fn seeing(selectors: &[&str]) -> News {
 }
 
 /// Plays the news in order and answers the last turn.
-fn play(run: &mut Run, news: impl IntoIterator<Item = News>) -> Turn {
+fn play(run: &mut Run, news: impl IntoIterator<Item = StepResult>) -> RunStep {
     news.into_iter().map(|news| run.next(news, noon())).last().unwrap()
 }
 
-fn signed_in() -> [News; 3] {
-    [News::Begin, News::Arrived, seeing(&["main#account"])]
+fn signed_in() -> [StepResult; 3] {
+    [StepResult::Begin, StepResult::Arrived, seeing(&["main#account"])]
 }
 
 #[test]
 fn the_happy_road_asks_before_it_shares() {
     let mut run = run();
-    let turn = play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"])]);
-    assert!(matches!(&turn.shown, Shown::Awaiting(ask) if ask.kind == AskKind::Login));
+    let turn = play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
+    assert!(matches!(&turn.shown, PublicPhase::Awaiting(ask) if ask.kind == PromptKind::Login));
     let turn = play(&mut run, [seeing(&["main#account"]), seeing(&["main#account"])]);
     assert!(matches!(turn.command, Command::Fetch { .. }), "{turn:?}");
     let me = json!({"id": "42", "name": "Ada", "memberSince": "2019"});
     let turn = play(
         &mut run,
         [
-            News::Read(me),
-            News::Read(json!({"[data-field=tier]": "gold"})),
-            News::Read(json!({"followers": 7})),
+            StepResult::Read(me),
+            StepResult::Read(json!({"[data-field=tier]": "gold"})),
+            StepResult::Read(json!({"followers": 7})),
         ],
     );
     assert!(matches!(&turn.command, Command::Consent { fields } if fields.len() == 5), "{turn:?}");
-    let turn = play(&mut run, [News::Answered { share: true }]);
+    let turn = play(&mut run, [StepResult::Answered { share: true }]);
     let Command::End(End::Done(collected)) = turn.command else { panic!("{turn:?}") };
     assert_eq!(collected.missing, Vec::<String>::new());
     assert_eq!(collected.data.get("followers"), Some(&json!(7)));
@@ -71,10 +71,15 @@ fn declining_ends_without_data() {
     let mut run = run();
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": "2019"});
-    let news = [News::Read(me), News::Read(json!({})), News::Unreadable, News::Unreadable];
+    let news = [
+        StepResult::Read(me),
+        StepResult::Read(json!({})),
+        StepResult::Unreadable,
+        StepResult::Unreadable,
+    ];
     let turn = play(&mut run, news);
     assert!(matches!(turn.command, Command::Consent { .. }), "{turn:?}");
-    let turn = play(&mut run, [News::Answered { share: false }]);
+    let turn = play(&mut run, [StepResult::Answered { share: false }]);
     assert_eq!(turn.command, Command::End(End::Declined));
 }
 
@@ -84,8 +89,11 @@ fn what_is_optional_may_be_missing_and_is_named() {
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": 5});
     let dom = json!({"[data-field=tier]": "gold"});
-    play(&mut run, [News::Read(me.clone()), News::Read(me), News::Read(dom)]);
-    let end = play(&mut run, [News::Unreadable, News::Unreadable, News::Answered { share: true }]);
+    play(&mut run, [StepResult::Read(me.clone()), StepResult::Read(me), StepResult::Read(dom)]);
+    let end = play(
+        &mut run,
+        [StepResult::Unreadable, StepResult::Unreadable, StepResult::Answered { share: true }],
+    );
     let Command::End(End::Done(Collected { missing, .. })) = end.command else { panic!("{end:?}") };
     assert_eq!(missing, ["memberSince", "followers"]);
 }
@@ -94,19 +102,19 @@ fn what_is_optional_may_be_missing_and_is_named() {
 fn what_is_required_is_tried_again_and_then_fails() {
     let mut run = run();
     play(&mut run, signed_in());
-    let turn = play(&mut run, [News::Unreadable]);
+    let turn = play(&mut run, [StepResult::Unreadable]);
     assert!(matches!(turn.command, Command::Fetch { .. }));
-    let turn = play(&mut run, [News::Unreadable]);
+    let turn = play(&mut run, [StepResult::Unreadable]);
     assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::NoData)));
 }
 
 #[test]
 fn a_third_wrong_password_ends_it() {
     let mut run = run();
-    play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"])]);
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
     let wrong = || seeing(&["form#sign-in", ".error[data-code=bad_credentials]"]);
     let turn = play(&mut run, [wrong(), wrong(), wrong()]);
-    let Shown::Awaiting(ask) = &turn.shown else { panic!("{turn:?}") };
+    let PublicPhase::Awaiting(ask) = &turn.shown else { panic!("{turn:?}") };
     assert_eq!(ask.text_key, "wrong_password", "the same page seen thrice is one mistake");
     let blank = || seeing(&["form#sign-in"]);
     let turn = play(&mut run, [blank(), wrong(), blank(), wrong()]);
@@ -116,16 +124,16 @@ fn a_third_wrong_password_ends_it() {
 #[test]
 fn the_same_mistake_on_a_page_that_was_loaded_anew_is_another_one() {
     let mut run = run();
-    play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"])]);
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
     let wrong = |document| {
-        let News::Seen(seen) = seeing(&["form#sign-in", ".error[data-code=bad_credentials]"])
+        let StepResult::Seen(seen) = seeing(&["form#sign-in", ".error[data-code=bad_credentials]"])
         else {
             panic!("it is seen")
         };
-        News::Seen(Observation { document, ..seen })
+        StepResult::Seen(Observation { document, ..seen })
     };
     let turn = play(&mut run, [wrong(1), wrong(1), wrong(2), wrong(2)]);
-    assert!(matches!(turn.shown, Shown::Awaiting(_)), "two mistakes: {turn:?}");
+    assert!(matches!(turn.shown, PublicPhase::Awaiting(_)), "two mistakes: {turn:?}");
     let turn = play(&mut run, [wrong(3)]);
     assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
 }
@@ -134,19 +142,20 @@ fn the_same_mistake_on_a_page_that_was_loaded_anew_is_another_one() {
 fn interrupts_fire_wherever_a_page_is_watched() {
     let mut run = run();
     let locked = seeing(&["form#sign-in", ".error[data-code=locked]"]);
-    let turn = play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"]), locked]);
+    let turn =
+        play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"]), locked]);
     assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::AccountLocked)));
 }
 
 #[test]
 fn every_wait_has_an_end() {
     let mut run = run();
-    play(&mut run, [News::Begin, News::Arrived]);
+    play(&mut run, [StepResult::Begin, StepResult::Arrived]);
     let turn = run.next(seeing(&[]), noon() + TimeDelta::seconds(20));
     assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::UnexpectedPage)));
 
     let mut run = self::run();
-    play(&mut run, [News::Begin, News::Arrived, seeing(&["form#sign-in"])]);
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
     let turn = run.next(seeing(&["form#sign-in"]), noon() + TimeDelta::seconds(600));
     assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::UserInputTimeout)));
 }
@@ -223,15 +232,15 @@ proptest! {
         let mut ended = false;
         for choice in choices.into_iter().cycle().take(2000) {
             let news = match choice {
-                0 => News::Arrived,
-                1 => News::Unreachable,
+                0 => StepResult::Arrived,
+                1 => StepResult::Unreachable,
                 2 => seeing(&["form#sign-in"]),
                 3 => seeing(&["main#account"]),
                 4 => seeing(&[]),
-                5 => News::Read(json!({"id": "1", "name": "n"})),
-                6 => News::Unreadable,
-                7 => News::Answered { share: true },
-                _ => News::Waited,
+                5 => StepResult::Read(json!({"id": "1", "name": "n"})),
+                6 => StepResult::Unreadable,
+                7 => StepResult::Answered { share: true },
+                _ => StepResult::Waited,
             };
             now += TimeDelta::seconds(1);
             if let Command::End(_) = run.next(news, now).command {

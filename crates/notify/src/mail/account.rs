@@ -1,19 +1,19 @@
 //! What a mail to a person of the portal says.
 
-use domain::account::Purpose;
+use domain::account::LinkPurpose;
 use minijinja::context;
-use ports::notifier::{AccountMail, Written};
+use ports::notifier::{AccountMail, RenderedMail};
 
 use super::words::{Look, SERVICE, render};
 use crate::one_line;
 
-pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
+pub(super) fn write(mail: &AccountMail) -> Result<RenderedMail, minijinja::Error> {
     // A subject is one line, whatever a team calls itself (RFC 5322, section 2.2).
     let team = one_line(&mail.team);
     let until = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
     let once = format!("The link opens once, until {until}.");
     let (subject, body, button, expires) = match mail.purpose {
-        Purpose::Invitation if mail.is_taken => (
+        LinkPurpose::Invitation if mail.is_taken => (
             format!("You are invited to {team} at {SERVICE}"),
             format!(
                 "{team} uses {SERVICE} to confirm that its applicants own their accounts, and \
@@ -24,7 +24,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
             "Sign in",
             format!("{team} is not told that you have an account."),
         ),
-        Purpose::Invitation => (
+        LinkPurpose::Invitation => (
             format!("You are invited to {team} at {SERVICE}"),
             format!(
                 "{team} uses {SERVICE} to confirm that its applicants own their accounts, and \
@@ -33,7 +33,7 @@ pub(super) fn write(mail: &AccountMail) -> Result<Written, minijinja::Error> {
             "Choose a password",
             once,
         ),
-        Purpose::Reset => (
+        LinkPurpose::Reset => (
             format!("Choose a new password for {SERVICE}"),
             format!(
                 "Somebody, you we hope, asked for a new password for {}. It ends all of your \
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    fn mail(purpose: Purpose, team: &str) -> AccountMail {
+    fn mail(purpose: LinkPurpose, team: &str) -> AccountMail {
         AccountMail {
             id: AccountLinkId::from_uuid(Uuid::nil()),
             address: "ada@lender.example".parse().unwrap(),
@@ -86,8 +86,8 @@ mod tests {
     #[test]
     fn each_says_what_it_is_for_and_until_when() {
         for (purpose, subject) in [
-            (Purpose::Invitation, "You are invited to Lender & Sons at Avouch"),
-            (Purpose::Reset, "Choose a new password for Avouch"),
+            (LinkPurpose::Invitation, "You are invited to Lender & Sons at Avouch"),
+            (LinkPurpose::Reset, "Choose a new password for Avouch"),
         ] {
             let written = write(&mail(purpose, "Lender & Sons")).unwrap();
             assert_eq!(written.subject, subject);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn who_has_an_account_elsewhere_gets_no_link_to_a_password() {
         let link = Secret::new("https://avouch.example/portal/sign-in".into());
-        let mail = AccountMail { link, is_taken: true, ..mail(Purpose::Invitation, "Lender") };
+        let mail = AccountMail { link, is_taken: true, ..mail(LinkPurpose::Invitation, "Lender") };
         let written = write(&mail).unwrap();
         assert_eq!(written.subject, "You are invited to Lender at Avouch");
         assert!(written.text.contains("in another team"), "{}", written.text);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_teams_name_is_text_on_one_line() {
         let name = "{{ link }}<img src=x>\r\nBcc: all@example.org";
-        let written = write(&mail(Purpose::Invitation, name)).unwrap();
+        let written = write(&mail(LinkPurpose::Invitation, name)).unwrap();
         assert!(!written.html.contains("<img"), "{}", written.html);
         assert!(written.html.contains("{{ link }}&lt;img"), "{}", written.html);
         assert!(!written.subject.contains(['\r', '\n']), "{}", written.subject);

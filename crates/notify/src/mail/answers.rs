@@ -1,10 +1,10 @@
 //! What a mail server's refusal means (RFC 5321, section 4.2; RFC 3463).
 
-use domain::notification::Undelivered;
+use domain::notification::NotificationFailure;
 use lettre::transport::smtp::Error;
-use ports::notifier::NotTaken;
+use ports::notifier::SendError;
 
-pub(super) fn not_taken(error: &Error) -> NotTaken {
+pub(super) fn not_taken(error: &Error) -> SendError {
     let Some(code) = error.status().map(u16::from) else {
         let kind = if error.is_timeout() {
             "the mail server did not answer in time"
@@ -13,7 +13,7 @@ pub(super) fn not_taken(error: &Error) -> NotTaken {
         } else {
             "the mail server cannot be reached"
         };
-        return NotTaken::ForNow(kind.to_owned());
+        return SendError::Transient(kind.to_owned());
     };
     // Its own words are left out: they repeat the receiver's address.
     let enhanced = enhanced(&error.to_string());
@@ -22,8 +22,8 @@ pub(super) fn not_taken(error: &Error) -> NotTaken {
         None => code.to_string(),
     };
     match lasting(code, enhanced) {
-        Some(why) => NotTaken::ForGood { why, detail },
-        None => NotTaken::ForNow(format!("the mail server answers {detail}")),
+        Some(why) => SendError::Permanent { why, detail },
+        None => SendError::Transient(format!("the mail server answers {detail}")),
     }
 }
 
@@ -41,18 +41,18 @@ fn enhanced(answer: &str) -> Option<Enhanced> {
 
 /// Why the mail will never be taken; none where it may be taken later, or once the operator has
 /// mended something.
-fn lasting(code: u16, enhanced: Option<Enhanced>) -> Option<Undelivered> {
+fn lasting(code: u16, enhanced: Option<Enhanced>) -> Option<NotificationFailure> {
     // Who we are was not believed.
     if !(500..600).contains(&code) || [530, 534, 535, 538].contains(&code) {
         return None;
     }
     Some(match (enhanced, code) {
-        (Some((_, 2, 2)), _) => Undelivered::MailboxFull,
-        (Some((_, 1, 0..=6 | 10) | (_, 2, 0 | 1)), _) => Undelivered::UnknownReceiver,
-        (Some(_), _) => Undelivered::Rejected,
-        (None, 552) => Undelivered::MailboxFull,
-        (None, 550 | 551 | 553) => Undelivered::UnknownReceiver,
-        (None, _) => Undelivered::Rejected,
+        (Some((_, 2, 2)), _) => NotificationFailure::MailboxFull,
+        (Some((_, 1, 0..=6 | 10) | (_, 2, 0 | 1)), _) => NotificationFailure::UnknownReceiver,
+        (Some(_), _) => NotificationFailure::Rejected,
+        (None, 552) => NotificationFailure::MailboxFull,
+        (None, 550 | 551 | 553) => NotificationFailure::UnknownReceiver,
+        (None, _) => NotificationFailure::Rejected,
     })
 }
 
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn refusals_are_told_apart() {
-        use Undelivered::{MailboxFull, Rejected, UnknownReceiver};
+        use NotificationFailure::{MailboxFull, Rejected, UnknownReceiver};
         let cases = [
             (550, "5.1.1 <ada@example.com>: no such user", Some(UnknownReceiver)),
             (550, "no such user", Some(UnknownReceiver)),

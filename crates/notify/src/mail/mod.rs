@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{
     branding::{Brand, Logo},
-    notification::Undelivered,
-    template::Wording,
+    notification::NotificationFailure,
+    template::TemplateText,
 };
 use lettre::{
     Address, Message,
@@ -25,7 +25,8 @@ use lettre::{
     },
 };
 use ports::notifier::{
-    AccountMail, AccountNotice, Letter, Mailer, NotTaken, Notifier, Stationery, Written,
+    AccountMail, AccountNotice, MailRenderer, Mailer, Notification, Notifier, RenderedMail,
+    SendError,
 };
 use tokio::io::AsyncWriteExt as _;
 
@@ -63,7 +64,7 @@ impl Mail {
         Some(Self { from: from.parse().ok()?, way: Way::Folder(folder) })
     }
 
-    fn compose(&self, letter: &Letter) -> Result<Message, NotTaken> {
+    fn compose(&self, letter: &Notification) -> Result<Message, SendError> {
         let to = letter.name.as_deref().map(one_line);
         let from = one_line(words::sender(letter));
         let logo = letter.brand.logo.as_ref();
@@ -72,12 +73,12 @@ impl Mail {
         self.message(&letter.id.to_string(), from, to, words::write(letter), logo, ways)
     }
 
-    fn compose_account(&self, mail: &AccountMail) -> Result<Message, NotTaken> {
+    fn compose_account(&self, mail: &AccountMail) -> Result<Message, SendError> {
         let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
         self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None, vec![])
     }
 
-    fn compose_notice(&self, notice: &AccountNotice) -> Result<Message, NotTaken> {
+    fn compose_notice(&self, notice: &AccountNotice) -> Result<Message, SendError> {
         let (id, from) = (notice.id.to_string(), words::SERVICE.to_owned());
         let to = (None, notice.address.as_str());
         self.message(&id, from, to, notice::write(notice), None, vec![])
@@ -88,15 +89,15 @@ impl Mail {
         id: &str,
         from: String,
         (to, address): (Option<String>, &str),
-        written: Result<Written, minijinja::Error>,
+        written: Result<RenderedMail, minijinja::Error>,
         logo: Option<&Logo>,
         ways_out: Vec<HeaderValue>,
-    ) -> Result<Message, NotTaken> {
-        let address: Address = address.parse().map_err(|_| NotTaken::ForGood {
-            why: Undelivered::UnknownReceiver,
+    ) -> Result<Message, SendError> {
+        let address: Address = address.parse().map_err(|_| SendError::Permanent {
+            why: NotificationFailure::UnknownReceiver,
             detail: "it is no address that mail can be sent to".into(),
         })?;
-        let failed = |error: &dyn std::error::Error| NotTaken::ForNow(error.to_string());
+        let failed = |error: &dyn std::error::Error| SendError::Transient(error.to_string());
         let written = written.map_err(|error| failed(&error))?;
         let builder = Message::builder()
             .from(Mailbox::new(Some(from), self.from.clone()))
@@ -142,13 +143,13 @@ fn body(text: String, html: String, logo: Option<&Logo>) -> MultiPart {
 }
 
 impl Mail {
-    async fn hand_over(&self, id: &str, message: Message) -> Result<(), NotTaken> {
+    async fn hand_over(&self, id: &str, message: Message) -> Result<(), SendError> {
         match &self.way {
             Way::Smtp(smtp) => smtp.send(message).await,
             Way::Folder(folder) => {
                 let file = folder.join(format!("{id}.eml"));
                 let written = write(&file, &message.formatted()).await;
-                written.map_err(|error| NotTaken::ForNow(format!("no file: {error}")))
+                written.map_err(|error| SendError::Transient(format!("no file: {error}")))
             }
         }
     }
@@ -156,18 +157,18 @@ impl Mail {
 
 #[async_trait]
 impl Notifier for Mail {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
+    async fn send(&self, letter: &Notification) -> Result<(), SendError> {
         self.hand_over(&letter.id.to_string(), self.compose(letter)?).await
     }
 }
 
 #[async_trait]
 impl Mailer for Mail {
-    async fn mail(&self, mail: &AccountMail) -> Result<(), NotTaken> {
+    async fn mail(&self, mail: &AccountMail) -> Result<(), SendError> {
         self.hand_over(&mail.id.to_string(), self.compose_account(mail)?).await
     }
 
-    async fn notify(&self, notice: &AccountNotice) -> Result<(), NotTaken> {
+    async fn notify(&self, notice: &AccountNotice) -> Result<(), SendError> {
         self.hand_over(&notice.id.to_string(), self.compose_notice(notice)?).await
     }
 }
@@ -175,13 +176,13 @@ impl Mailer for Mail {
 /// Wordings as mails have them.
 pub struct Wordings;
 
-impl Stationery for Wordings {
+impl MailRenderer for Wordings {
     fn preview(
         &self,
-        wording: &Wording,
+        wording: &TemplateText,
         sender: &str,
         brand: &Brand,
-    ) -> Result<Written, Vec<String>> {
+    ) -> Result<RenderedMail, Vec<String>> {
         let colour = brand.colour.map(|colour| colour.to_string());
         let encoded =
             |logo: &Logo| format!("data:image/png;base64,{}", STANDARD.encode(logo.bytes()));

@@ -2,12 +2,12 @@
 
 use domain::notice::AccountEvent;
 use minijinja::context;
-use ports::notifier::{AccountNotice, Written};
+use ports::notifier::{AccountNotice, RenderedMail};
 
 use super::words::{Look, SERVICE, render};
 use crate::one_line;
 
-pub(super) fn write(notice: &AccountNotice) -> Result<Written, minijinja::Error> {
+pub(super) fn write(notice: &AccountNotice) -> Result<RenderedMail, minijinja::Error> {
     let (subject, happened) = match notice.event {
         AccountEvent::PasswordChanged => {
             ("Your password was changed", "The password of your account was changed.")
@@ -59,7 +59,7 @@ pub(super) fn write(notice: &AccountNotice) -> Result<Written, minijinja::Error>
 mod tests {
     use chrono::DateTime;
     use domain::id::NoticeId;
-    use ports::account_store::Whence;
+    use ports::account_store::RequestOrigin;
     use uuid::Uuid;
 
     use super::*;
@@ -73,7 +73,7 @@ mod tests {
                 address: "ada@lender.example".parse().unwrap(),
                 event,
                 at: DateTime::UNIX_EPOCH,
-                from: Whence { address: [192, 0, 2, 1].into(), agent },
+                from: RequestOrigin { address: [192, 0, 2, 1].into(), agent },
                 link: "https://avouch.example/portal/account".into(),
             });
             let written = written.unwrap();

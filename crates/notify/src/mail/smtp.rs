@@ -9,7 +9,7 @@ use lettre::{
         client::{Certificate, Tls, TlsParameters},
     },
 };
-use ports::notifier::NotTaken;
+use ports::notifier::SendError;
 use url::Url;
 
 use super::answers::not_taken;
@@ -112,7 +112,7 @@ impl Smtp {
         Self(server.builder.build())
     }
 
-    pub(super) async fn send(&self, message: Message) -> Result<(), NotTaken> {
+    pub(super) async fn send(&self, message: Message) -> Result<(), SendError> {
         self.0.send(message).await.map(drop).map_err(|error| not_taken(&error))
     }
 }

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::*;
 
-fn letter() -> Letter {
-    Letter {
+fn letter() -> Notification {
+    Notification {
         id: NotificationId::from_uuid(Uuid::nil()),
         channel: Channel::Email,
         address: "ada@example.com".into(),
@@ -47,7 +47,7 @@ async fn a_mail_becomes_a_file_where_there_is_no_server() {
 #[test]
 fn one_click_is_offered_where_it_is_safe() {
     let mail = Mail::into_folder("/nowhere".into(), "no-reply@avouch.example").unwrap();
-    let head = |letter: &Letter| {
+    let head = |letter: &Notification| {
         let text = String::from_utf8(mail.compose(letter).unwrap().formatted()).unwrap();
         text.split("\r\n\r\n").next().unwrap().to_owned()
     };
@@ -55,7 +55,8 @@ fn one_click_is_offered_where_it_is_safe() {
     let way = "\r\nList-Unsubscribe: <https://avouch.example/unsubscribe/ab?lang=de>\r\n";
     assert!(text.contains(way), "{text}");
     assert!(text.contains("\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"), "{text}");
-    let plain = head(&Letter { choice: "http://127.0.0.1/unsubscribe/ab".into(), ..letter() });
+    let plain =
+        head(&Notification { choice: "http://127.0.0.1/unsubscribe/ab".into(), ..letter() });
     assert!(plain.contains("List-Unsubscribe: ") && !plain.contains("-Post"), "{plain}");
 }
 
@@ -63,7 +64,7 @@ fn one_click_is_offered_where_it_is_safe() {
 fn nothing_that_was_given_becomes_a_header_or_another_receiver() {
     let mail = Mail::into_folder("/nowhere".into(), "no-reply@avouch.example").unwrap();
     let evil = "x\r\nBcc: eve@example.org\r\n\r\nhello";
-    let given = Letter { sender: Some(evil.into()), name: Some(evil.into()), ..letter() };
+    let given = Notification { sender: Some(evil.into()), name: Some(evil.into()), ..letter() };
     let message = mail.compose(&given).unwrap();
     let text = String::from_utf8(message.formatted()).unwrap();
     let head = text.split("\r\n\r\n").next().unwrap();
@@ -73,8 +74,9 @@ fn nothing_that_was_given_becomes_a_header_or_another_receiver() {
     let plain = mail.compose(&letter()).unwrap();
     assert_eq!(plain.envelope().to().len(), 1, "a name with an address in it");
     for address in ["ada@example.com, eve@example.org", "ada@example.com>\r\nRCPT TO:<eve@x.org"] {
-        let refused = mail.compose(&Letter { address: address.into(), ..letter() }).unwrap_err();
-        assert!(matches!(refused, NotTaken::ForGood { .. }), "{address}");
+        let refused =
+            mail.compose(&Notification { address: address.into(), ..letter() }).unwrap_err();
+        assert!(matches!(refused, SendError::Permanent { .. }), "{address}");
     }
 }
 

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::template::Wording;
+use domain::template::TemplateText;
 use minijinja::HtmlEscape;
-use ports::notifier::Written;
+use ports::notifier::RenderedMail;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html::push_html};
 
 use super::{
@@ -26,7 +26,7 @@ const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:8px;c
     text-decoration:none;font-weight:600;background:";
 
 /// Everything that is wrong with a wording, for whoever wrote it.
-pub(super) fn flaws(wording: &Wording, facts: &Facts) -> Vec<String> {
+pub(super) fn flaws(wording: &TemplateText, facts: &Facts) -> Vec<String> {
     let mut flaws: Vec<String> = [&wording.subject, &wording.body]
         .iter()
         .flat_map(|text| unknown_tags(text, facts))
@@ -58,7 +58,10 @@ pub(super) fn flaws(wording: &Wording, facts: &Facts) -> Vec<String> {
 }
 
 /// The mail, of a wording without flaws.
-pub(super) fn write(wording: &Wording, facts: &Facts) -> Result<Written, minijinja::Error> {
+pub(super) fn write(
+    wording: &TemplateText,
+    facts: &Facts,
+) -> Result<RenderedMail, minijinja::Error> {
     let filled = |text: String| facts.fill(&text);
     let subject = filled(stand_ins(&wording.subject, facts)?);
     let body = stand_ins(&wording.body, facts)?;

@@ -7,7 +7,7 @@ use domain::{
     language::Language,
 };
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
-use ports::notifier::{Letter, Written};
+use ports::notifier::{Notification, RenderedMail};
 use serde::Deserialize;
 
 use super::wording;
@@ -68,12 +68,12 @@ impl Look<'_> {
 }
 
 /// Who it is from: the partner's customer knows the partner, not us.
-pub(crate) fn sender(letter: &Letter) -> &str {
+pub(crate) fn sender(letter: &Notification) -> &str {
     letter.sender.as_deref().unwrap_or(SERVICE)
 }
 
 /// What a short message says, in the receiver's language.
-pub(crate) fn message(letter: &Letter) -> Result<String, minijinja::Error> {
+pub(crate) fn message(letter: &Notification) -> Result<String, minijinja::Error> {
     let words = words(Language::of(letter.locale.as_deref()))?;
     let known = context! { sender => sender(letter), platform => &letter.platform };
     let asks = sandbox().render_str(&words.subject, &known)?;
@@ -81,7 +81,7 @@ pub(crate) fn message(letter: &Letter) -> Result<String, minijinja::Error> {
 }
 
 /// Writes a mail in the team's own words, or in ours in the receiver's language.
-pub(super) fn write(letter: &Letter) -> Result<Written, minijinja::Error> {
+pub(super) fn write(letter: &Notification) -> Result<RenderedMail, minijinja::Error> {
     let expires = letter.expires_at.format("%Y-%m-%d %H:%M UTC").to_string();
     let colour = letter.brand.colour.map(|colour| colour.to_string());
     let facts = Facts {
@@ -127,7 +127,7 @@ fn speaker(facts: &Facts<'_>) -> impl Fn(&str) -> Result<String, minijinja::Erro
     move |text| plain.render_str(text, &known)
 }
 
-fn write_ours(language: Language, facts: &Facts<'_>) -> Result<Written, minijinja::Error> {
+fn write_ours(language: Language, facts: &Facts<'_>) -> Result<RenderedMail, minijinja::Error> {
     let (words, say) = (words(language)?, speaker(facts));
     let greeting = if facts.name.is_empty() { &words.greeting } else { &words.greeting_by_name };
     render(
@@ -158,7 +158,7 @@ pub(super) fn around(
     subject: &str,
     (text, html): (&str, String),
     says_when: bool,
-) -> Result<Written, minijinja::Error> {
+) -> Result<RenderedMail, minijinja::Error> {
     let (words, say) = (words(language)?, speaker(facts));
     render(
         &facts.look,
@@ -177,7 +177,7 @@ pub(super) fn around(
 }
 
 /// A mail of these parts, which are plain text.
-pub(super) fn render(look: &Look<'_>, parts: &Value) -> Result<Written, minijinja::Error> {
+pub(super) fn render(look: &Look<'_>, parts: &Value) -> Result<RenderedMail, minijinja::Error> {
     let mut plain = sandbox();
     let look = context! { brand => look.brand, logo => look.logo, colour => look.colour };
     let parts = &context! { ..look, ..parts.clone() };
@@ -186,7 +186,7 @@ pub(super) fn render(look: &Look<'_>, parts: &Value) -> Result<Written, minijinj
     plain.set_auto_escape_callback(|_| AutoEscape::Html);
     let html = plain.render_str(include_str!("letter.html"), parts)?;
     let subject = parts.get_attr("subject")?.to_string();
-    Ok(Written { subject, text, html })
+    Ok(RenderedMail { subject, text, html })
 }
 
 pub(super) fn sandbox() -> Environment<'static> {
@@ -204,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    fn letter() -> Letter {
-        Letter {
+    fn letter() -> Notification {
+        Notification {
             id: NotificationId::from_uuid(Uuid::nil()),
             channel: Channel::Email,
             address: "ada@example.com".into(),
@@ -235,7 +235,7 @@ mod tests {
     fn what_partners_give_is_text_and_no_markup() {
         let given = "{{ link }}<img src=x onerror=alert(1)>\"'";
         let (name, sender) = (Some(given.to_owned()), Some(given.to_owned()));
-        let written = write(&Letter { name, sender, ..letter() }).unwrap();
+        let written = write(&Notification { name, sender, ..letter() }).unwrap();
         assert!(!written.html.contains("<img"), "{}", written.html);
         assert!(written.html.contains("{{ link }}&lt;img"), "{}", written.html);
         assert!(written.subject.starts_with(given));
@@ -247,7 +247,7 @@ mod tests {
         let english = write(&letter()).unwrap();
         for language in Language::ALL.into_iter().filter(|one| *one != Language::ENGLISH) {
             let locale = Some(format!("{}-XX", language.tag().to_uppercase()));
-            let written = write(&Letter { locale, ..letter() }).unwrap();
+            let written = write(&Notification { locale, ..letter() }).unwrap();
             assert_ne!(written.subject, english.subject, "{language}");
             for known in ["Lender & Sons", "Acme", "Ada", "1970-01-01"] {
                 assert!(written.text.contains(known), "{language}: {known}");
@@ -256,9 +256,9 @@ mod tests {
             let tag = format!("<html lang=\"{language}\" dir=\"{direction}\">");
             assert!(written.html.contains(&tag), "{language}");
         }
-        let unknown = Letter { locale: Some("tlh".into()), ..letter() };
+        let unknown = Notification { locale: Some("tlh".into()), ..letter() };
         assert_eq!(write(&unknown).unwrap(), english);
-        let nameless = write(&Letter { name: None, ..letter() }).unwrap();
+        let nameless = write(&Notification { name: None, ..letter() }).unwrap();
         assert!(nameless.text.starts_with("Hello,\n"));
     }
 }

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use calls::{Address, Caller, Content, Credentials};
-use domain::notification::Undelivered;
-use ports::notifier::{Letter, NotTaken, Notifier};
+use domain::notification::NotificationFailure;
+use ports::notifier::{Notification, Notifier, SendError};
 use serde_json::Value;
 
 use super::{BadAccount, secret};
@@ -66,17 +66,18 @@ impl Sms {
 
 #[async_trait]
 impl Notifier for Sms {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
-        let text = words::message(letter).map_err(|error| NotTaken::ForNow(error.to_string()))?;
+    async fn send(&self, letter: &Notification) -> Result<(), SendError> {
+        let text =
+            words::message(letter).map_err(|error| SendError::Transient(error.to_string()))?;
         if text.chars().count() > MOST {
             let detail = format!("the message has more than {MOST} characters");
-            return Err(NotTaken::ForGood { why: Undelivered::Rejected, detail });
+            return Err(SendError::Permanent { why: NotificationFailure::Rejected, detail });
         }
         let account = &self.account;
         let fields = [("To", &*letter.address), (account.sender(), &account.from), ("Body", &text)];
         let messages = account.url.below("Messages.json");
         let answer = self.caller.post(&messages, &account.key, Content::form(&fields)).await;
-        let answer = answer.map_err(|error| NotTaken::ForNow(error.to_string()))?;
+        let answer = answer.map_err(|error| SendError::Transient(error.to_string()))?;
         let body = answer.json();
         let taken = answer.is_success() && body.pointer("/sid").is_some_and(Value::is_string);
         if taken {
@@ -88,16 +89,16 @@ impl Notifier for Sms {
 }
 
 /// What an error of the provider means; its texts name the receiver and are left out.
-fn refusal(status: u16, code: Option<i64>) -> NotTaken {
+fn refusal(status: u16, code: Option<i64>) -> SendError {
     let detail = format!("Twilio answered {status}, code {}", code.unwrap_or_default());
     let why = match code {
         // Invalid 'To' numbers; no mobile number.
-        Some(21_211 | 21_214 | 21_217 | 21_614) => Undelivered::UnknownReceiver,
+        Some(21_211 | 21_214 | 21_217 | 21_614) => NotificationFailure::UnknownReceiver,
         // A country that the account does not send to; unsubscribed; not routed; a blocked text.
-        Some(21_408 | 21_610 | 21_612 | 30_004 | 30_007) => Undelivered::Rejected,
-        _ => return NotTaken::ForNow(detail),
+        Some(21_408 | 21_610 | 21_612 | 30_004 | 30_007) => NotificationFailure::Rejected,
+        _ => return SendError::Transient(detail),
     };
-    NotTaken::ForGood { why, detail }
+    SendError::Permanent { why, detail }
 }
 
 #[cfg(test)]
@@ -126,9 +127,9 @@ mod tests {
 
     #[test]
     fn what_concerns_the_receiver_is_final() {
-        let for_good = |code| matches!(refusal(400, Some(code)), NotTaken::ForGood { .. });
+        let for_good = |code| matches!(refusal(400, Some(code)), SendError::Permanent { .. });
         assert!(for_good(21_211) && for_good(21_610));
         assert!(!for_good(20_003) && !for_good(20_429) && !for_good(21_606));
-        assert!(matches!(refusal(503, None), NotTaken::ForNow(_)));
+        assert!(matches!(refusal(503, None), SendError::Transient(_)));
     }
 }

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use calls::{Address, Caller, Content, Credentials};
-use domain::notification::Undelivered;
-use ports::notifier::{Letter, NotTaken, Notifier};
+use domain::notification::NotificationFailure;
+use ports::notifier::{Notification, Notifier, SendError};
 use serde_json::{Value, json};
 
 use super::{BadAccount, secret};
@@ -83,7 +83,7 @@ impl Whatsapp {
 }
 
 /// The message object.
-fn message(template: &Template, letter: &Letter) -> Value {
+fn message(template: &Template, letter: &Notification) -> Value {
     let gaps = [words::sender(letter), &letter.platform, &letter.link].map(gap);
     json!({
         "messaging_product": "whatsapp",
@@ -108,12 +108,12 @@ fn gap(text: &str) -> Value {
 
 #[async_trait]
 impl Notifier for Whatsapp {
-    async fn send(&self, letter: &Letter) -> Result<(), NotTaken> {
+    async fn send(&self, letter: &Notification) -> Result<(), SendError> {
         let account = &self.account;
         let content = Content::json(&message(&account.template, letter));
         let messages = account.url.below("messages");
         let answer = self.caller.post(&messages, &account.token, content).await;
-        let answer = answer.map_err(|error| NotTaken::ForNow(error.to_string()))?;
+        let answer = answer.map_err(|error| SendError::Transient(error.to_string()))?;
         let body = answer.json();
         let taken =
             answer.is_success() && body.pointer("/messages/0/id").is_some_and(Value::is_string);
@@ -126,17 +126,17 @@ impl Notifier for Whatsapp {
 }
 
 /// What an error of the provider means; its texts may name the receiver and are left out.
-fn refusal(status: u16, code: Option<i64>) -> NotTaken {
+fn refusal(status: u16, code: Option<i64>) -> SendError {
     let detail = format!("WhatsApp answered {status}, code {}", code.unwrap_or_default());
     let why = match code {
         // Not to be reached: no WhatsApp at that number.
-        Some(131_026) => Undelivered::UnknownReceiver,
+        Some(131_026) => NotificationFailure::UnknownReceiver,
         // Not among the numbers of a trial; sender and receiver are one; not now, for the
         // receiver's own good; does not want messages; a country that is not sent to.
-        Some(131_030 | 131_021 | 131_049 | 131_050 | 130_497) => Undelivered::Rejected,
-        _ => return NotTaken::ForNow(detail),
+        Some(131_030 | 131_021 | 131_049 | 131_050 | 130_497) => NotificationFailure::Rejected,
+        _ => return SendError::Transient(detail),
     };
-    NotTaken::ForGood { why, detail }
+    SendError::Permanent { why, detail }
 }
 
 #[cfg(test)]

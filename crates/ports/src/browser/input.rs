@@ -55,7 +55,7 @@ pub enum Input {
 impl Input {
     /// Whether something is written with it.
     #[must_use]
-    pub fn writes(&self) -> bool {
+    pub fn is_text_input(&self) -> bool {
         match self {
             Self::Text(_) | Self::Composing(_) | Self::Fill(_) => true,
             // A key that writes is named by what it writes (UI Events, section 4.3.2).

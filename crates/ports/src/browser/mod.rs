@@ -1,8 +1,8 @@
 //! Remote browsers: one for each session, started and released by the name we give it.
 
 mod input;
+mod page_state;
 mod redaction;
-mod scene;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,8 +11,8 @@ use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observa
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
+    page_state::{Dialog, DialogKind, Field, PageState, RefusedAction},
     redaction::{Cover, FrameRedactor},
-    scene::{Dialog, DialogKind, Field, Refused, Scene},
 };
 
 /// Starts and releases browsers.
@@ -36,7 +36,7 @@ pub struct BrowserSpec {
     pub id: BrowserId,
     /// The hosts that the main frame may visit.
     pub hosts: BTreeSet<String>,
-    pub watch: Watch,
+    pub watch: ObservedSignals,
     pub device: Device,
     pub locale: Locale,
     /// Where the browser is to leave from.
@@ -53,7 +53,7 @@ pub struct Device {
     /// Prefers dark colours.
     pub dark: bool,
     /// Prefers less movement.
-    pub still: bool,
+    pub reduced_motion: bool,
 }
 
 /// Pixels of a picture for each CSS pixel of the page, either way.
@@ -85,7 +85,7 @@ pub struct Locale {
 
 /// What the browser is to keep an eye on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Watch {
+pub struct ObservedSignals {
     pub selectors: Vec<String>,
     /// Patterns over the path of responses whose status and body are to be kept.
     pub responses: Vec<String>,
@@ -151,7 +151,7 @@ pub trait Browser: Send + Sync {
 
     /// All of the page but its picture, once it is newer than `after`; waits for it. `None` when the
     /// browser ended.
-    async fn scene(&self, after: u64) -> Option<Arc<Scene>>;
+    async fn scene(&self, after: u64) -> Option<Arc<PageState>>;
 
     /// Passes the applicant's input on, in order; never waits, never logs, never keeps it.
     fn input(&self, input: Input);

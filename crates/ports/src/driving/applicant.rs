@@ -5,18 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    ancestors::Ancestor,
     branding::{Brand, BrandName},
     error_code::ErrorCode,
+    frame_ancestors::FrameAncestor,
     id::SessionId,
     language::Language,
     session::Status,
-    workflow::AskKind,
+    workflow::PromptKind,
 };
 
 use crate::{
     StoreError,
-    browser::{Device, Frame, Input, Scene},
+    browser::{Device, Frame, Input, PageState},
 };
 
 /// Opens live views for applicants whose token fits.
@@ -29,16 +29,16 @@ pub trait ApplicantService: Send + Sync {
     async fn join(
         &self,
         id: SessionId,
-        joining: Joining,
-    ) -> Result<Arc<dyn Viewing>, ApplicantError>;
+        joining: JoinRequest,
+    ) -> Result<Arc<dyn ApplicantConnection>, ApplicantError>;
 
     /// What its page is to be like; where the token does not fit, as for anybody.
-    async fn guise(&self, id: SessionId, token: &str) -> Result<Guise, StoreError>;
+    async fn appearance(&self, id: SessionId, token: &str) -> Result<PageAppearance, StoreError>;
 }
 
 /// What somebody joins a session with. **Invariant:** no `Debug`, since it holds secrets.
 #[derive(Clone)]
-pub struct Joining {
+pub struct JoinRequest {
     /// That of the link.
     pub token: String,
     /// What this device made for the session at random:
@@ -53,30 +53,30 @@ pub struct Joining {
 
 /// Lets receivers of mails say whether they want more of a team's.
 #[async_trait]
-pub trait MailService: Send + Sync {
+pub trait MailPreferenceService: Send + Sync {
     /// What was chosen with this token. `None`: it is no token of ours.
-    async fn mails(&self, token: &str) -> Result<Option<MailChoice>, StoreError>;
+    async fn mails(&self, token: &str) -> Result<Option<MailPreference>, StoreError>;
 
     /// Chooses, whatever was chosen before. `None`: it is no token of ours.
     async fn choose_mails(
         &self,
         token: &str,
         wanted: bool,
-    ) -> Result<Option<MailChoice>, StoreError>;
+    ) -> Result<Option<MailPreference>, StoreError>;
 }
 
 /// Whether a team's mails are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MailChoice {
+pub struct MailPreference {
     pub sender: Option<BrandName>,
     pub wanted: bool,
 }
 
 /// What an applicant's page is like before anything happens on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Guise {
+pub struct PageAppearance {
     /// Whose pages may show it in a frame; empty: anybody's.
-    pub ancestors: Vec<Ancestor>,
+    pub ancestors: Vec<FrameAncestor>,
     pub brand: Brand,
     /// In which the applicant was written to; none: the browser knows best.
     pub language: Option<Language>,
@@ -84,12 +84,12 @@ pub struct Guise {
 
 /// One applicant's live view. Dropping it means that the applicant has left.
 #[async_trait]
-pub trait Viewing: Send + Sync {
+pub trait ApplicantConnection: Send + Sync {
     /// The next thing to show; waits for it. `None` when nothing more will come. Without
     /// `pictures` none of them is given: a viewer that is slow to draw is told all else in time.
-    async fn next(&self, pictures: bool) -> Option<Show>;
+    async fn next(&self, pictures: bool) -> Option<ServerEvent>;
 
-    async fn act(&self, act: Act);
+    async fn handle(&self, act: ClientCommand);
 
     /// The time, for what is left until a deadline.
     fn now(&self) -> DateTime<Utc>;
@@ -109,10 +109,10 @@ pub struct Handover {
 
 /// Something to show.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Show {
-    View(View),
+pub enum ServerEvent {
+    View(SessionSnapshot),
     Frame(Arc<Frame>),
-    Scene(Arc<Scene>),
+    Scene(Arc<PageState>),
     /// Another place took over.
     Replaced,
     /// The session is on another device.
@@ -152,7 +152,7 @@ pub enum GuestAnswer {
 
 /// All of the page but the picture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View {
+pub struct SessionSnapshot {
     pub status: Status,
     pub progress: u8,
     pub platform: String,
@@ -161,7 +161,7 @@ pub struct View {
     /// The number of a guest who asks to join.
     pub guest: Option<u8>,
     pub prompt: Option<Prompt>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ShownOutcome>,
 }
 
 /// What is expected of the applicant now.
@@ -169,7 +169,7 @@ pub struct View {
 pub struct Prompt {
     /// Another one for each prompt of a run.
     pub number: u32,
-    pub kind: AskKind,
+    pub kind: PromptKind,
     pub text: String,
     pub deadline: DateTime<Utc>,
     /// Label and value of each thing that would be shared; only for [`AskKind::Consent`].
@@ -181,7 +181,7 @@ pub struct Prompt {
 
 /// How it ended, in words for the applicant.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct ShownOutcome {
     /// In English.
     pub text: String,
     pub code: Option<ErrorCode>,
@@ -199,7 +199,7 @@ pub struct SharedItem {
 }
 
 /// What the applicant does. **Invariant:** no `Debug`, since input may be a password.
-pub enum Act {
+pub enum ClientCommand {
     Input(Input),
     /// The answer to the question for consent with this number.
     Share {

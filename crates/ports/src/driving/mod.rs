@@ -1,32 +1,35 @@
 //! What the outside may ask of the service.
 
 mod applicant;
-mod onlooker;
+mod observer;
 mod partner;
 mod portal;
 mod readiness;
 mod webhooks;
 
 #[cfg(feature = "mock")]
-pub use self::partner::{MockGate, MockLookups, MockSessionService};
+pub use self::partner::{MockAuthenticator, MockLookupService, MockSessionService};
 pub use self::{
     applicant::{
-        Act, ApplicantError, ApplicantService, Guest, GuestAnswer, Guise, Handover, Joining,
-        MailChoice, MailService, Outcome, Prompt, SharedItem, Show, View, Viewing,
+        ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,
+        Handover, JoinRequest, MailPreference, MailPreferenceService, PageAppearance, Prompt,
+        ServerEvent, SessionSnapshot, SharedItem, ShownOutcome,
     },
-    onlooker::{Sight, WatchError, WatchService, Watching},
+    observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{
-        Admission, Caller, Comparison, Coverage, CreateError, Creation, Gate, Held, Knock, Lookups,
-        NotifyError, Once, PolledFace, PortableAttestation, Purpose, Recording, Refusal,
-        SessionError, SessionFace, SessionService,
+        AccessDenied, AuthOutcome, Authenticator, Caller, Comparison, Coverage, CreateError,
+        CreatedSession, FieldMatch, IdempotentRequest, LookupService, NotifyError, PolledSession,
+        PortableAttestation, RecordingStatus, RequestCredentials, RequestPurpose, SessionError,
+        SessionService, SessionView,
     },
     portal::{
-        AccountService, Answered, Arrived, Asked, Attempt, AuditCheck, AuditService,
-        BrandingService, ConfirmationService, Day, EmbeddingService, FailingNode, FirstFactor,
-        HeldForm, IdentityService, KeyService, LinkService, MailedLink, Member, NewKey, NewMember,
-        Offer, OtherFactor, Overview, PasskeyService, PortalError, Preview, Proof, ReceiverService,
-        SignedIn, TeamQuotas, TeamService, TeamSession, TeamSessionService, TeamWebhookService,
-        TemplateService, Visitor, WholeSession,
+        AccountService, AuditCheck, AuditService, BrandingService, ContactService, DailyCounts,
+        EmbeddingService, FailingNode, FirstFactor, IdentityService, KeyService, LinkService,
+        MailedLink, Member, NewKey, NewMember, Overview, PasskeyChallenge, PasskeyRegistered,
+        PasskeyService, PendingForm, PortalError, Preview, ReauthenticationProof,
+        ReauthenticationService, SecondFactorProof, SessionDetails, SignInAttempt, SignInOutcome,
+        SignedIn, SignedInUser, TeamQuotas, TeamService, TeamSession, TeamSessionService,
+        TeamWebhookService, TemplateService, TotpSetup,
     },
     readiness::Readiness,
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},

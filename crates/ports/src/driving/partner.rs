@@ -7,19 +7,19 @@ use domain::{
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, SessionId, TeamId},
     notification::Channel,
-    platform::{Card, Platform},
-    rate::Window,
-    request::{GivenData, Invalid, ListQuery, NewSession},
+    platform::{Platform, PlatformSummary},
+    rate::RateWindow,
+    request::{GivenData, InvalidRequest, ListQuery, NewSession},
     secret::Secret,
     session::{ProofHash, Session},
 };
 
 use crate::{
     StoreError,
-    catalogue::Revision,
+    catalogue::CatalogueRevision,
     places::Country,
-    session_store::{Entry, Summary},
-    template_store::KeptTemplate,
+    session_store::{SessionSummary, TimelineEntry},
+    template_store::StoredTemplate,
 };
 
 /// Who makes a request: a key that was checked.
@@ -27,14 +27,14 @@ pub type Caller = ApiKey;
 
 /// A request before it is known whose it is.
 #[derive(Clone)]
-pub struct Knock {
+pub struct RequestCredentials {
     pub key: Option<Secret>,
     pub address: IpAddr,
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RequestPurpose {
     Any,
     /// To create a session, which has a limit of its own.
     Creation,
@@ -42,18 +42,18 @@ pub enum Purpose {
 
 /// Whether a request is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admission {
+pub struct AuthOutcome {
     /// The limit that partners are told of; none where there is none.
-    pub window: Option<Window>,
-    pub verdict: Result<Caller, Refusal>,
+    pub window: Option<RateWindow>,
+    pub verdict: Result<Caller, AccessDenied>,
     /// The record of the key that was shown, where it opens nothing any more too; for the log alone.
     pub key: Option<ApiKeyId>,
     /// The catalogue's revision when the key was looked at; none where a poll looked, or nobody.
-    pub catalogue: Option<Revision>,
+    pub catalogue: Option<CatalogueRevision>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AccessDenied {
     /// The key is missing, unknown, revoked or expired.
     Unauthorized,
     TooMany {
@@ -65,31 +65,31 @@ pub enum Refusal {
 /// Finds out whose a request is, and counts it.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
-pub trait Gate: Send + Sync {
+pub trait Authenticator: Send + Sync {
     /// Admits a request or refuses it. A key that was rotated, revoked or expired before the call
     /// is refused.
-    async fn admit(&self, knock: Knock) -> Result<Admission, StoreError>;
+    async fn authenticate(&self, knock: RequestCredentials) -> Result<AuthOutcome, StoreError>;
 
     /// Admits a request that only reads one session, and reads it with the same look at the
     /// store. An `id` that is none finds nothing, at the same cost.
     async fn poll(
         &self,
-        knock: Knock,
+        knock: RequestCredentials,
         id: Option<SessionId>,
-    ) -> Result<(Admission, Option<PolledFace>), StoreError>;
+    ) -> Result<(AuthOutcome, Option<PolledSession>), StoreError>;
 }
 
 /// A polled session, with the platform it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolledFace {
-    pub face: SessionFace,
+pub struct PolledSession {
+    pub face: SessionView,
     /// Absent only where the catalogue lost it.
-    pub platform: Option<Card>,
+    pub platform: Option<PlatformSummary>,
 }
 
 /// Says that a creation is to happen once, however often it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
+pub struct IdempotentRequest {
     pub key: String,
     /// SHA-256 of the request.
     pub request: [u8; 32],
@@ -97,8 +97,8 @@ pub struct Once {
 
 /// A session that was created, now or by the same request before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Creation {
-    pub face: SessionFace,
+pub struct CreatedSession {
+    pub face: SessionView,
     pub replayed: bool,
 }
 
@@ -110,23 +110,31 @@ pub trait SessionService: Send + Sync {
         &self,
         caller: &Caller,
         request: NewSession,
-        once: Option<Once>,
-    ) -> Result<Creation, CreateError>;
+        once: Option<IdempotentRequest>,
+    ) -> Result<CreatedSession, CreateError>;
 
-    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionFace, SessionError>;
+    async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError>;
 
     /// The recording of a session that ended in ERROR, with a fresh link to it.
-    async fn recording(&self, caller: &Caller, id: SessionId) -> Result<Recording, SessionError>;
+    async fn recording(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<RecordingStatus, SessionError>;
 
     /// What happened to a session, oldest first.
-    async fn timeline(&self, caller: &Caller, id: SessionId) -> Result<Vec<Entry>, SessionError>;
+    async fn timeline(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Vec<TimelineEntry>, SessionError>;
 
     /// A part of the caller's sessions, and how many there are in all.
     async fn list(
         &self,
         caller: &Caller,
         query: ListQuery,
-    ) -> Result<(Vec<Summary>, i64), SessionError>;
+    ) -> Result<(Vec<SessionSummary>, i64), SessionError>;
 
     /// Ends a session early. A session that has ended already is left alone.
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
@@ -171,7 +179,7 @@ pub struct Comparison {
     /// fields that are not attested.
     pub matches: bool,
     pub coverage: Coverage,
-    pub fields: Vec<(String, Held)>,
+    pub fields: Vec<(String, FieldMatch)>,
 }
 
 /// How much of the given data a comparison can speak for.
@@ -185,7 +193,7 @@ pub enum Coverage {
 
 /// How a field compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum FieldMatch {
     Matches,
     Differs,
     /// Attested, and not given.
@@ -196,7 +204,7 @@ pub enum Held {
 
 /// How far a recording has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recording {
+pub enum RecordingStatus {
     Pending,
     InProgress,
     /// A link to the film.
@@ -207,7 +215,7 @@ pub enum Recording {
 
 /// A session with the addresses that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionFace {
+pub struct SessionView {
     pub session: Session,
     pub embed_url: String,
     /// Where the session can be watched for a short time, while a browser runs.
@@ -217,12 +225,12 @@ pub struct SessionFace {
 /// What a partner may choose from.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
-pub trait Lookups: Send + Sync {
+pub trait LookupService: Send + Sync {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
     /// Those over which links can be sent here.
     fn channels(&self) -> &[Channel];
     /// A team's approved ones.
-    async fn email_templates(&self, team: TeamId) -> Result<Vec<KeptTemplate>, StoreError>;
+    async fn email_templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError>;
     fn countries(&self) -> &'static [Country];
     fn country(&self, code: &str) -> Option<&'static Country>;
 }
@@ -230,7 +238,7 @@ pub trait Lookups: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidRequest),
     #[error("Idempotency-Key was used before with another request")]
     OtherRequest,
     #[error("a request with this Idempotency-Key is being carried out")]

@@ -7,23 +7,23 @@ use chrono::{DateTime, Utc};
 use domain::{
     id::{ApiKeyId, DeliveryId, TeamId, WebhookId},
     secret::Secret,
-    webhook::Header,
+    webhook::WebhookHeader,
 };
 
 use crate::{
     StoreError,
-    delivery_log::{Find, KeptDelivery, Span, WholeDelivery},
-    webhook_store::{KeptWebhook, WebhookChange},
+    delivery_log::{DeliveryFilter, DeliveryWithAttempts, StoredDelivery, TimeRange},
+    webhook_store::{StoredWebhook, WebhookChange},
 };
 
 /// Webhooks and their log, as their owners use them.
 #[async_trait]
 pub trait WebhookService: Send + Sync {
     /// Makes a webhook. The secret it signs with is shown in this answer alone.
-    async fn create(&self, order: NewWebhook) -> Result<KeptWebhook, WebhookError>;
+    async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError>;
 
     /// A team's webhooks, the oldest first.
-    async fn list(&self, team: TeamId) -> Result<Vec<KeptWebhook>, WebhookError>;
+    async fn list(&self, team: TeamId) -> Result<Vec<StoredWebhook>, WebhookError>;
 
     /// Changes what a webhook was made with. What it is owed already goes where it says from now
     /// on.
@@ -44,22 +44,26 @@ pub trait WebhookService: Send + Sync {
     async fn test(&self, id: WebhookId) -> Result<DeliveryId, WebhookError>;
 
     /// Deliveries, the newest first.
-    async fn deliveries(&self, find: Find) -> Result<Vec<KeptDelivery>, WebhookError>;
+    async fn deliveries(&self, find: DeliveryFilter) -> Result<Vec<StoredDelivery>, WebhookError>;
 
-    async fn delivery(&self, id: DeliveryId) -> Result<WholeDelivery, WebhookError>;
+    async fn delivery(&self, id: DeliveryId) -> Result<DeliveryWithAttempts, WebhookError>;
 
     /// Sends one delivery again, whatever became of it.
     async fn send_again(&self, id: DeliveryId) -> Result<(), WebhookError>;
 
     /// Sends all deliveries of a time again that were given up on; answers how many.
-    async fn send_exhausted_again(&self, id: WebhookId, span: Span) -> Result<usize, WebhookError>;
+    async fn send_exhausted_again(
+        &self,
+        id: WebhookId,
+        span: TimeRange,
+    ) -> Result<usize, WebhookError>;
 }
 
 /// A webhook to be made.
 pub struct NewWebhook {
     pub team: TeamId,
     pub url: String,
-    pub header: Option<Header>,
+    pub header: Option<WebhookHeader>,
     /// The keys whose sessions it is told of; none: all of the team's.
     pub keys: Vec<ApiKeyId>,
     pub timeout: Duration,

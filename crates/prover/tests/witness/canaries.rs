@@ -8,7 +8,7 @@ use std::{
 
 use attestation::signed::hex;
 use domain::{secret::Secret, workflow::AttestMode};
-use ports::attestor::{AttestOrder, Attested, Attestor as _};
+use ports::attestor::{AttestationOrder, Attested, Attestor as _};
 
 use crate::{
     files, ignore_progress,
@@ -45,8 +45,8 @@ pub(crate) async fn setup() -> Setup {
     Setup::with(|setup| (setup.modes, setup.response_bytes) = setting).await
 }
 
-fn order(setup: &Setup) -> AttestOrder {
-    AttestOrder {
+fn order(setup: &Setup) -> AttestationOrder {
+    AttestationOrder {
         cookies: Secret::new(COOKIES.into()),
         user_agent: "canary-agent/1".into(),
         ..setup.order()
@@ -150,7 +150,7 @@ async fn cookies_with_control_characters_are_not_sent() {
     let setup = setup().await;
     let lying = LyingAttestor::start(&setup, TRUTH).await;
     for cookies in ["sid=canary-first\t1", "sid=canary-first\r\nX: 1", "sid=canary-first\0"] {
-        let order = AttestOrder { cookies: Secret::new(cookies.into()), ..order(&setup) };
+        let order = AttestationOrder { cookies: Secret::new(cookies.into()), ..order(&setup) };
         let prover = setup.prover_to(lying.address.clone());
         let refused = prover.attest(order, &ignore_progress).await.unwrap_err();
         assert!(refused.to_string().contains("failed to build its request"), "{refused}");

@@ -10,7 +10,7 @@ use std::{
 use attestation::protocol::{AttestorMessage, EXPORTER_LABEL, ProverMessage, Welcome};
 use domain::{secret::Secret, workflow::AttestMode};
 use ed25519_dalek::SigningKey;
-use ports::attestor::{AttestError, AttestOrder, Attestor as _};
+use ports::attestor::{AttestError, AttestationOrder, Attestor as _};
 use prover::AttestorAddress;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -111,7 +111,7 @@ async fn attack_all(setup: &Setup, mode: u8) {
     for (name, lie) in LIES {
         let attestor = AttackingAttestor::start(setup.platform, *lie).await;
         let prover = setup.prover_to(attestor.address.clone());
-        let order = AttestOrder { cookies: Secret::new(COOKIES.into()), ..setup.order() };
+        let order = AttestationOrder { cookies: Secret::new(COOKIES.into()), ..setup.order() };
         let result = prover.attest(order, &ignore_progress).await;
         assert!(result.is_err(), "{name}");
         let canaries = CANARIES.iter().map(|canary| canary.as_bytes().to_vec());

@@ -33,7 +33,7 @@ async fn a_lost_connection_is_retried_once() {
     assert_eq!(attempt(&attested.package.attestation), 2);
     // Attempts at a challenge are counted over all sessions.
     for number in 1..=2 {
-        let order = ports::attestor::AttestOrder { challenge: vec![7; 8], ..setup.order() };
+        let order = ports::attestor::AttestationOrder { challenge: vec![7; 8], ..setup.order() };
         let attested = setup.prover().attest(order, &ignore_progress).await.unwrap();
         assert_eq!(attempt(&attested.package.attestation), number);
     }

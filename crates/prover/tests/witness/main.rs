@@ -22,8 +22,8 @@ use attestation::{
     protocol::{MAX_PROVER_MESSAGE_BYTES, ProverMessage},
     tlog::LogProof,
 };
-use domain::{session::Certifying, workflow::AttestMode};
-use ports::attestor::{AttestError, Attestor as _, Package};
+use domain::{session::AttestationStep, workflow::AttestMode};
+use ports::attestor::{AttestError, AttestationPackage, Attestor as _};
 
 use self::{
     raw::RawProver,
@@ -31,7 +31,7 @@ use self::{
 };
 
 /// Ignores the progress of an attestation.
-const fn ignore_progress(_: Certifying) {}
+const fn ignore_progress(_: AttestationStep) {}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_response_is_attested_without_the_cookie() {
@@ -40,7 +40,7 @@ async fn a_response_is_attested_without_the_cookie() {
     let steps = Mutex::new(vec![]);
     let reached = |step| steps.lock().unwrap().push(step);
     let attested = setup.prover().attest(setup.order(), &reached).await.unwrap();
-    assert_eq!(*steps.lock().unwrap(), [Certifying::Recorded, Certifying::Proved]);
+    assert_eq!(*steps.lock().unwrap(), [AttestationStep::Recorded, AttestationStep::Proved]);
     assert_eq!(attested.values["accountId"], "acct-1");
     let package = &attested.package;
     assert_eq!(package.mode, AttestMode::ZktlsRequest);
@@ -62,7 +62,7 @@ async fn a_response_is_attested_without_the_cookie() {
     assert_eq!((first.index, second.index), (0, 1));
     // Each is in the log by the attestor's own key, and neither proof is valid for the other one.
     let key = setup.address.keys[0];
-    let in_log = |package: &Package, inclusion: &Package| {
+    let in_log = |package: &AttestationPackage, inclusion: &AttestationPackage| {
         let issuer = attestation::signed::Issuer {
             name: String::new(),
             public_key: attestation::signed::hex(&key),
@@ -135,7 +135,7 @@ async fn responses_that_cannot_be_attested_are_reported() {
             let setting = (vec![mode], answer.clone());
             let setup = Setup::with(|setup| (setup.modes, setup.response_bytes) = setting).await;
             let proved = Mutex::new(false);
-            let reached = |step| *proved.lock().unwrap() |= step == Certifying::Proved;
+            let reached = |step| *proved.lock().unwrap() |= step == AttestationStep::Proved;
             let refused = setup.prover().attest(setup.order(), &reached).await.unwrap_err();
             let told = matches!(&refused, AttestError::Platform(text) if text.contains(why));
             assert!(told && !*proved.lock().unwrap(), "{mode:?}: {refused}");
@@ -274,7 +274,7 @@ async fn addresses_that_are_not_public_are_refused() {
 async fn a_key_revoked_during_a_conversation_signs_nothing() {
     let setup = Setup::with(|setup| setup.modes = vec![AttestMode::FullReveal]).await;
     let revoke = |step| {
-        if step == Certifying::Recorded {
+        if step == AttestationStep::Recorded {
             setup.revoke();
         }
     };

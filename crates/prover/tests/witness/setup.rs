@@ -20,7 +20,7 @@ use domain::{
     secret::Secret,
     workflow::{Attest, AttestMode, Definition},
 };
-use ports::attestor::AttestOrder;
+use ports::attestor::AttestationOrder;
 use prover::{AttestorAddress, Prover, descriptor};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
@@ -194,8 +194,8 @@ impl Setup {
         OpenRequest { descriptor, mode: 1, session, partner, challenge, token }
     }
 
-    pub(crate) fn order(&self) -> AttestOrder {
-        AttestOrder {
+    pub(crate) fn order(&self) -> AttestationOrder {
+        AttestationOrder {
             session: SessionId::from_uuid(uuid::Uuid::new_v4()),
             url: self.definition.requests["me"].url.clone(),
             plan: self.definition.attest.clone().unwrap(),

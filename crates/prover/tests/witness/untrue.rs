@@ -8,7 +8,7 @@ use attestation::{
     protocol::AttestorMessage,
 };
 use domain::workflow::AttestMode;
-use ports::attestor::{AttestError, AttestOrder, Attestor as _};
+use ports::attestor::{AttestError, AttestationOrder, Attestor as _};
 
 use crate::{
     ignore_progress,
@@ -30,7 +30,7 @@ async fn attest(
     lies: Lies,
 ) -> (Result<serde_json::Value, AttestError>, LyingAttestor) {
     let lying = LyingAttestor::start(setup, lies).await;
-    let order = AttestOrder { challenge: vec![7; 8], ..setup.order() };
+    let order = AttestationOrder { challenge: vec![7; 8], ..setup.order() };
     let prover = setup.prover_to(lying.address.clone());
     let attested = prover.attest(order, &ignore_progress).await;
     (attested.map(|attested| attested.values["accountId"].clone()), lying)

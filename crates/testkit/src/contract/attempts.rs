@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::attempts::Delays;
 use ports::{
-    attempts::{AttemptLimiter, Target},
+    attempts::{AttemptLimiter, AttemptTarget},
     clock::Clock,
 };
 use uuid::Uuid;
@@ -21,7 +21,7 @@ const DELAYS: Delays = Delays { free: 2, first: 1, longest: 2, forgotten_after: 
 const SLOW: Delays = Delays { free: 2, first: 600, longest: 600, forgotten_after: 600 };
 
 impl Limiter {
-    async fn attempt(&self, target: Target, delays: Delays) -> Result<(), DateTime<Utc>> {
+    async fn attempt(&self, target: AttemptTarget, delays: Delays) -> Result<(), DateTime<Utc>> {
         self.limiter.attempt(target, delays, self.clock.now()).await
     }
 }
@@ -31,7 +31,7 @@ fn account() -> [u8; 16] {
 }
 
 pub async fn delays_attempts_beyond_the_free_ones(limiter: &Limiter) {
-    let target = Target::Account(account());
+    let target = AttemptTarget::Account(account());
     for _ in 0..3 {
         assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
     }
@@ -42,7 +42,7 @@ pub async fn delays_attempts_beyond_the_free_ones(limiter: &Limiter) {
 }
 
 pub async fn lets_in_who_waits_and_forgets_in_the_end(limiter: &Limiter) {
-    let target = Target::Account(account());
+    let target = AttemptTarget::Account(account());
     for _ in 0..3 {
         assert_eq!(limiter.attempt(target, DELAYS).await, Ok(()));
     }
@@ -57,20 +57,20 @@ pub async fn lets_in_who_waits_and_forgets_in_the_end(limiter: &Limiter) {
 }
 
 pub async fn takes_back_what_was_right(limiter: &Limiter) {
-    let target = Target::Account(account());
+    let target = AttemptTarget::Account(account());
     for _ in 0..20 {
         assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
-        limiter.limiter.forgive(target, limiter.clock.now()).await;
+        limiter.limiter.undo_attempt(target, limiter.clock.now()).await;
     }
     for _ in 0..3 {
         assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
     }
-    limiter.limiter.forgive(target, limiter.clock.now()).await;
+    limiter.limiter.undo_attempt(target, limiter.clock.now()).await;
     assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
     assert!(limiter.attempt(target, SLOW).await.is_err());
     // What was never counted stays so.
-    let other = Target::Account(account());
-    limiter.limiter.forgive(other, limiter.clock.now()).await;
+    let other = AttemptTarget::Account(account());
+    limiter.limiter.undo_attempt(other, limiter.clock.now()).await;
     for _ in 0..3 {
         assert_eq!(limiter.attempt(other, SLOW).await, Ok(()));
     }
@@ -80,24 +80,24 @@ pub async fn takes_back_what_was_right(limiter: &Limiter) {
 pub async fn counts_each_target_for_itself(limiter: &Limiter) {
     let account = account();
     let address = |text: &str| text.parse::<IpAddr>().unwrap();
-    let here = Target::AccountFrom(account, address("2001:db8:1::1"));
+    let here = AttemptTarget::AccountFrom(account, address("2001:db8:1::1"));
     for _ in 0..3 {
         assert_eq!(limiter.attempt(here, SLOW).await, Ok(()));
     }
-    let neighbour = Target::AccountFrom(account, address("2001:db8:1::2"));
+    let neighbour = AttemptTarget::AccountFrom(account, address("2001:db8:1::2"));
     assert!(limiter.attempt(neighbour, SLOW).await.is_err(), "a /64 network is one");
     for other in [
-        Target::AccountFrom(account, address("2001:db8:2::1")),
-        Target::AccountFrom(*Uuid::new_v4().as_bytes(), address("2001:db8:1::1")),
-        Target::Account(account),
-        Target::Browser(account),
+        AttemptTarget::AccountFrom(account, address("2001:db8:2::1")),
+        AttemptTarget::AccountFrom(*Uuid::new_v4().as_bytes(), address("2001:db8:1::1")),
+        AttemptTarget::Account(account),
+        AttemptTarget::Browser(account),
     ] {
         assert_eq!(limiter.attempt(other, SLOW).await, Ok(()), "{other:?}");
     }
 }
 
 pub async fn admits_no_more_of_many_at_once(limiter: &Limiter) {
-    let target = Target::Account(account());
+    let target = AttemptTarget::Account(account());
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {
         let (limiter, clock) = (limiter.limiter.clone(), limiter.clock.clone());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use domain::{id::BrowserId, request::Location};
-use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, StartError, Watch};
+use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, ObservedSignals, StartError};
 use uuid::Uuid;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -99,7 +99,7 @@ fn spec(pool: &Pool) -> BrowserSpec {
     BrowserSpec {
         id: BrowserId::from_uuid(Uuid::new_v4()),
         hosts: BTreeSet::from([pool.host.clone()]),
-        watch: Watch::default(),
+        watch: ObservedSignals::default(),
         device: Device::default(),
         locale: Locale::default(),
         place: Location { country: "US".into(), region: None, city: None },

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
-use domain::{id::ApiKeyId, rate::Limit};
+use domain::{id::ApiKeyId, rate::RateLimit};
 use ports::{
     clock::Clock,
     rate_limiter::{Charge, RateLimiter, Subject},
@@ -23,9 +23,9 @@ impl Limiter {
     }
 }
 
-const MINUTE: Limit = Limit { count: 3, seconds: 60 };
+const MINUTE: RateLimit = RateLimit { count: 3, seconds: 60 };
 
-fn key(limit: Limit) -> Charge {
+fn key(limit: RateLimit) -> Charge {
     Charge { subject: Subject::Key(ApiKeyId::from_uuid(Uuid::new_v4())), limit }
 }
 
@@ -59,7 +59,7 @@ pub async fn keeps_a_window_where_it_began(limiter: &Limiter) {
 }
 
 pub async fn begins_a_new_window_when_the_old_one_is_over(limiter: &Limiter) {
-    let charge = key(Limit { count: 1, seconds: 1 });
+    let charge = key(RateLimit { count: 1, seconds: 1 });
     assert_eq!(limiter.used(charge).await, 1);
     assert_eq!(limiter.used(charge).await, 2);
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -80,7 +80,7 @@ pub async fn counts_each_subject_for_itself(limiter: &Limiter) {
 
 pub async fn charges_several_in_one_step(limiter: &Limiter) {
     let id = ApiKeyId::from_uuid(Uuid::new_v4());
-    let creation = Limit { count: 1, seconds: 60 };
+    let creation = RateLimit { count: 1, seconds: 60 };
     let charges = [
         Charge { subject: Subject::Key(id), limit: MINUTE },
         Charge { subject: Subject::Creation(id), limit: creation },
@@ -92,7 +92,7 @@ pub async fn charges_several_in_one_step(limiter: &Limiter) {
 }
 
 pub async fn counts_every_one_of_many_at_once(limiter: &Limiter) {
-    let charge = key(Limit { count: 100, seconds: 60 });
+    let charge = key(RateLimit { count: 100, seconds: 60 });
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {
         let (limiter, clock) = (limiter.limiter.clone(), limiter.clock.clone());

@@ -8,7 +8,7 @@ use std::sync::{
 use chrono::TimeDelta;
 use domain::{
     id::{BrowserId, SessionId},
-    recording::{Shot, Take},
+    recording::{RecordedContent, RecordedItem},
 };
 use ports::recording::RecordingVault;
 use uuid::Uuid;
@@ -27,26 +27,26 @@ pub async fn gives_back_what_was_kept_browser_by_browser(vault: &Vault) {
     let (session, other) = (session(), session());
     let (first, second) = (browser(), browser());
     let vault = &vault.vault;
-    vault.keep(session, second, 0, &[shot(b"four"), end()]).await.unwrap();
+    vault.append(session, second, 0, &[shot(b"four"), end()]).await.unwrap();
     for (part, content) in [b"one".as_slice(), b"two", b"three"].into_iter().enumerate() {
         let part = u32::try_from(part).unwrap() + 9;
-        vault.keep(session, first, part, &[shot(content)]).await.unwrap();
+        vault.append(session, first, part, &[shot(content)]).await.unwrap();
     }
-    vault.keep(other, first, 0, &[shot(b"another's")]).await.unwrap();
-    let reels = vault.reels(session).await.unwrap();
+    vault.append(other, first, 0, &[shot(b"another's")]).await.unwrap();
+    let reels = vault.segments(session).await.unwrap();
     assert_eq!(
         reels,
         [vec![shot(b"one"), shot(b"two"), shot(b"three")], vec![shot(b"four"), end()]]
     );
-    vault.drop_part(session, first, 9).await.unwrap();
-    vault.drop_part(session, first, 9).await.unwrap();
-    assert_eq!(vault.reels(session).await.unwrap()[0].len(), 2);
-    assert_eq!(vault.reels(self::session()).await.unwrap(), Vec::<Vec<Shot>>::new());
+    vault.delete_part(session, first, 9).await.unwrap();
+    vault.delete_part(session, first, 9).await.unwrap();
+    assert_eq!(vault.segments(session).await.unwrap()[0].len(), 2);
+    assert_eq!(vault.segments(self::session()).await.unwrap(), Vec::<Vec<RecordedItem>>::new());
 }
 
 pub async fn shows_nobody_what_is_kept_while_a_session_runs(vault: &Vault) {
     let content = b"a picture of a page that nobody is to see";
-    vault.vault.keep(session(), browser(), 0, &[shot(content)]).await.unwrap();
+    vault.vault.append(session(), browser(), 0, &[shot(content)]).await.unwrap();
     let objects = (vault.look)();
     assert_eq!(objects.len(), 1);
     let plain = objects[0].1.windows(9).any(|part| content.windows(9).any(|own| own == part));
@@ -56,42 +56,42 @@ pub async fn shows_nobody_what_is_kept_while_a_session_runs(vault: &Vault) {
 pub async fn forgets_whole_sessions_and_no_other(vault: &Vault) {
     let (session, other) = (session(), session());
     for session in [session, other] {
-        vault.vault.keep(session, browser(), 0, &[shot(b"one")]).await.unwrap();
-        vault.vault.put_film(session, b"film".to_vec()).await.unwrap();
+        vault.vault.append(session, browser(), 0, &[shot(b"one")]).await.unwrap();
+        vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
     }
     let mut unfinished = vault.vault.unfinished(10).await.unwrap();
     unfinished.sort_unstable();
     let mut both = vec![session, other];
     both.sort_unstable();
     assert_eq!(unfinished, both);
-    vault.vault.drop_reels(session).await.unwrap();
+    vault.vault.delete_segments(session).await.unwrap();
     assert_eq!(vault.vault.unfinished(10).await.unwrap(), [other]);
     assert_eq!((vault.look)().len(), 3, "the films are there");
     for _ in 0..2 {
-        vault.vault.forget(session).await.unwrap();
+        vault.vault.delete_all(session).await.unwrap();
     }
     let left = (vault.look)();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left.iter().all(|(name, _)| name.contains(&other.to_string())));
-    vault.vault.forget(other).await.unwrap();
+    vault.vault.delete_all(other).await.unwrap();
     assert!((vault.look)().is_empty());
 }
 
 pub async fn links_to_a_film(vault: &Vault) {
     let session = session();
-    vault.vault.put_film(session, b"film".to_vec()).await.unwrap();
+    vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
     let [one, other] = [TimeDelta::days(7), TimeDelta::days(6)];
     let link = vault.vault.link(session, one).await.unwrap();
     assert!(link.contains(&format!("{session}.mp4")), "{link}");
     assert_ne!(vault.vault.link(session, other).await.unwrap(), link);
 }
 
-fn shot(content: &[u8]) -> Shot {
-    Shot { at: noon(), what: Take::Picture(content.to_vec()) }
+fn shot(content: &[u8]) -> RecordedItem {
+    RecordedItem { at: noon(), what: RecordedContent::Picture(content.to_vec()) }
 }
 
-fn end() -> Shot {
-    Shot { at: noon(), what: Take::End }
+fn end() -> RecordedItem {
+    RecordedItem { at: noon(), what: RecordedContent::End }
 }
 
 fn session() -> SessionId {

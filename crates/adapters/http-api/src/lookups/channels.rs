@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use domain::notification::Channel;
-use ports::driving::Lookups;
+use ports::driving::LookupService;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -47,7 +47,7 @@ const PHONE: &str =
 )]
 pub(crate) async fn notification_platforms(
     _: Caller,
-    lookups: web::Data<dyn Lookups>,
+    lookups: web::Data<dyn LookupService>,
 ) -> Success<Vec<NotificationPlatform>> {
     ok(lookups.channels().iter().copied().map(NotificationPlatform::from).collect())
 }

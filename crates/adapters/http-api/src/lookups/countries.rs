@@ -1,9 +1,9 @@
 //! `GET /partner/supported-countries`
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use domain::request::Invalid;
+use domain::request::InvalidRequest;
 use ports::{
-    driving::Lookups,
+    driving::LookupService,
     places::{Country, Region},
 };
 use serde::Serialize;
@@ -34,13 +34,15 @@ use crate::{
 )]
 pub(crate) async fn countries(
     request: HttpRequest,
-    lookups: web::Data<dyn Lookups>,
+    lookups: web::Data<dyn LookupService>,
     kept: web::Data<Kept>,
     _: Caller,
 ) -> Result<HttpResponse, ApiError> {
     let query = Query::read(request.query_string(), &["country", "region"])?;
     let places: Vec<Place> = match (query.get("country"), query.get("region")) {
-        (None, Some(_)) => return Err(Invalid::one("region must be given with country").into()),
+        (None, Some(_)) => {
+            return Err(InvalidRequest::one("region must be given with country").into());
+        }
         (None, None) => {
             let all = || lookups.countries().iter().map(Place::country).collect::<Vec<_>>();
             return kept.countries.answer(all);

@@ -4,15 +4,15 @@ use std::cell::{OnceCell, RefCell};
 
 use actix_web::{HttpResponse, web::Bytes};
 use domain::api_key::Environment;
-use ports::catalogue::Revision;
+use ports::catalogue::CatalogueRevision;
 use serde::Serialize;
 
 use crate::{envelope, error::ApiError};
 
 #[derive(Default)]
 pub(crate) struct Kept {
-    development: RefCell<Option<(Revision, Bytes)>>,
-    production: RefCell<Option<(Revision, Bytes)>>,
+    development: RefCell<Option<(CatalogueRevision, Bytes)>>,
+    production: RefCell<Option<(CatalogueRevision, Bytes)>>,
     pub(super) countries: Fixed,
     pub(super) error_codes: Fixed,
 }
@@ -22,7 +22,7 @@ impl Kept {
     pub(super) fn platforms(
         &self,
         environment: Environment,
-        revision: Option<Revision>,
+        revision: Option<CatalogueRevision>,
     ) -> Option<HttpResponse> {
         let kept = self.place(environment).borrow();
         let (_, body) = kept.as_ref().filter(|(of, _)| Some(*of) == revision)?;
@@ -34,7 +34,7 @@ impl Kept {
     pub(super) fn keep_platforms<T: Serialize>(
         &self,
         environment: Environment,
-        revision: Option<Revision>,
+        revision: Option<CatalogueRevision>,
         platforms: &T,
     ) -> Result<HttpResponse, ApiError> {
         let body = envelope::write(platforms)?;
@@ -42,7 +42,10 @@ impl Kept {
         Ok(envelope::written(body))
     }
 
-    const fn place(&self, environment: Environment) -> &RefCell<Option<(Revision, Bytes)>> {
+    const fn place(
+        &self,
+        environment: Environment,
+    ) -> &RefCell<Option<(CatalogueRevision, Bytes)>> {
         match environment {
             Environment::Development => &self.development,
             Environment::Production => &self.production,

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use domain::{platform::Platform, webhook::wire_time};
-use ports::driving::Lookups;
+use ports::driving::LookupService;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -20,7 +20,7 @@ use crate::{caller::Reader, envelope::Envelope, error::ApiError, lookups::kept::
     responses((status = 200, description = "The platforms.", body = Envelope<Vec<WirePlatform>>)),
 )]
 pub(crate) async fn platforms(
-    lookups: web::Data<dyn Lookups>,
+    lookups: web::Data<dyn LookupService>,
     kept: web::Data<Kept>,
     Reader(caller, revision): Reader,
 ) -> Result<HttpResponse, ApiError> {

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use domain::template::{KIND, TemplateStatus};
-use ports::{driving::Lookups, template_store::KeptTemplate};
+use ports::{driving::LookupService, template_store::StoredTemplate};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -26,7 +26,7 @@ use crate::{
     )),
 )]
 pub(crate) async fn email_templates(
-    lookups: web::Data<dyn Lookups>,
+    lookups: web::Data<dyn LookupService>,
     Caller(caller): Caller,
 ) -> Result<Success<Vec<EmailTemplate>>, ApiError> {
     let approved = lookups.email_templates(caller.team).await?;
@@ -44,8 +44,8 @@ pub(crate) struct EmailTemplate {
     status: &'static str,
 }
 
-impl From<KeptTemplate> for EmailTemplate {
-    fn from(kept: KeptTemplate) -> Self {
+impl From<StoredTemplate> for EmailTemplate {
+    fn from(kept: StoredTemplate) -> Self {
         Self {
             id: kept.id.0,
             kind: KIND,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use domain::{
     error_code::ErrorCode,
     session::Status,
-    workflow::{AskKind, AttestMode},
+    workflow::{AttestMode, PromptKind},
 };
 use utoipa::{
     PartialSchema, ToSchema,
@@ -63,7 +63,7 @@ pub(crate) struct ActionKind;
 
 impl PartialSchema for ActionKind {
     fn schema() -> RefOr<Schema> {
-        texts(AskKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant is waited for.")
+        texts(PromptKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant is waited for.")
     }
 }
 

@@ -10,11 +10,11 @@ use actix_web::{
 };
 use domain::{
     id::SessionId,
-    request::{Invalid, NewSession},
+    request::{InvalidRequest, NewSession},
     session::Status,
     webhook::wire_time,
 };
-use ports::driving::{Creation, Once, SessionService};
+use ports::driving::{CreatedSession, IdempotentRequest, SessionService};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -80,8 +80,8 @@ pub(crate) async fn create(
     sessions: web::Data<dyn SessionService>,
     Submission(caller, body): Submission,
 ) -> Result<HttpResponse, ApiError> {
-    let body: Value =
-        serde_json::from_slice(&body).map_err(|_| Invalid::one("the body must be valid JSON"))?;
+    let body: Value = serde_json::from_slice(&body)
+        .map_err(|_| InvalidRequest::one("the body must be valid JSON"))?;
     let once = once(request.headers(), &body)?;
     let created = sessions.create(&caller, NewSession::read(&body)?, once).await?;
     let replayed = created.replayed;
@@ -93,16 +93,16 @@ pub(crate) async fn create(
 }
 
 /// The request as its members say it: their order and the space between them change nothing.
-fn once(headers: &HeaderMap, body: &Value) -> Result<Option<Once>, ApiError> {
+fn once(headers: &HeaderMap, body: &Value) -> Result<Option<IdempotentRequest>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().unwrap_or_default();
     let printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if key.is_empty() || key.len() > LONGEST_KEY || !printable {
         let rule = "Idempotency-Key must be 1 to 255 printable ASCII characters";
-        return Err(Invalid::one(rule).into());
+        return Err(InvalidRequest::one(rule).into());
     }
     let request = sha256(body.to_string().as_bytes());
-    Ok(Some(Once { key: key.to_owned(), request }))
+    Ok(Some(IdempotentRequest { key: key.to_owned(), request }))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -126,20 +126,20 @@ pub(crate) struct Created {
     external_reference_id: Option<String>,
 }
 
-impl From<Creation> for Created {
-    fn from(creation: Creation) -> Self {
+impl From<CreatedSession> for Created {
+    fn from(creation: CreatedSession) -> Self {
         let (session, embed_url) = (creation.face.session, creation.face.embed_url);
         Self {
             session_id: session.id,
             // A replay answers what the first answer was.
             status: Status::Created,
             embed_url,
-            platform_id: session.order.platform.0,
+            platform_id: session.terms.platform.0,
             expires_at: wire_time(session.expires_at),
             created_at: wire_time(session.created_at),
-            preferred_region: session.order.worker_region.as_str(),
-            location: session.order.location.into(),
-            external_reference_id: session.order.external_reference,
+            preferred_region: session.terms.worker_region.as_str(),
+            location: session.terms.location.into(),
+            external_reference_id: session.terms.external_reference,
         }
     }
 }

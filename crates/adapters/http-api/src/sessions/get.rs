@@ -4,11 +4,11 @@ use actix_web::{HttpRequest, web};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
-    session::{Ask, Outcome, Status},
+    session::{Outcome, PendingPrompt, Status},
     webhook::wire_time,
-    workflow::{AskKind, AttestMode},
+    workflow::{AttestMode, PromptKind},
 };
-use ports::driving::{Gate, PolledFace, Purpose, SessionFace};
+use ports::driving::{Authenticator, PolledSession, RequestPurpose, SessionView};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -37,10 +37,10 @@ use crate::{
 )]
 pub(crate) async fn get(
     request: HttpRequest,
-    gate: web::Data<dyn Gate>,
+    gate: web::Data<dyn Authenticator>,
     Named(id): Named,
 ) -> Result<Success<Full>, ApiError> {
-    let knock = knock(&request, Purpose::Any);
+    let knock = knock(&request, RequestPurpose::Any);
     let (admission, polled) = gate.poll(knock, id).await?;
     admitted(&request, admission)?;
     Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
@@ -104,15 +104,15 @@ pub(crate) struct Full {
 #[derive(Serialize, ToSchema)]
 struct NextAction {
     #[schema(value_type = ActionKind)]
-    kind: AskKind,
+    kind: PromptKind,
     #[schema(required = true)]
     hint: Option<String>,
     #[schema(format = DateTime)]
     deadline: String,
 }
 
-impl From<&Ask> for NextAction {
-    fn from(ask: &Ask) -> Self {
+impl From<&PendingPrompt> for NextAction {
+    fn from(ask: &PendingPrompt) -> Self {
         Self { kind: ask.kind, hint: None, deadline: wire_time(ask.deadline) }
     }
 }
@@ -128,9 +128,9 @@ struct WirePlatform {
     login_url: String,
 }
 
-impl From<PolledFace> for Full {
-    fn from(PolledFace { face, platform }: PolledFace) -> Self {
-        let SessionFace { session, embed_url, stream_url } = face;
+impl From<PolledSession> for Full {
+    fn from(PolledSession { face, platform }: PolledSession) -> Self {
+        let SessionView { session, embed_url, stream_url } = face;
         let outcome = session.state.outcome();
         let code = outcome.and_then(Outcome::error_code);
         let attestation = outcome.and_then(Outcome::attestation);
@@ -140,7 +140,7 @@ impl From<PolledFace> for Full {
             progress: session.progress.percent(),
             embed_url,
             stream_url,
-            platform_id: session.order.platform.0,
+            platform_id: session.terms.platform.0,
             platform: platform.map(|platform| WirePlatform {
                 id: platform.id.0,
                 name: platform.name,
@@ -159,10 +159,10 @@ impl From<PolledFace> for Full {
             extracted_data: session.data().cloned(),
             next_action: session.state.ask().map(NextAction::from),
             data_erased_at: session.erased_at.map(wire_time),
-            preferred_region: session.order.worker_region.as_str(),
-            location: session.order.location.into(),
-            external_reference_id: session.order.external_reference,
-            attestation_challenge: session.order.attestation_challenge.map(String::from),
+            preferred_region: session.terms.worker_region.as_str(),
+            location: session.terms.location.into(),
+            external_reference_id: session.terms.external_reference,
+            attestation_challenge: session.terms.attestation_challenge.map(String::from),
         }
     }
 }

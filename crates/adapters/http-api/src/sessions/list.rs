@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, web};
 use domain::{id::SessionId, request::ListQuery, session::Status, webhook::wire_time};
-use ports::{driving::SessionService, session_store::Summary};
+use ports::{driving::SessionService, session_store::SessionSummary};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -77,8 +77,8 @@ struct Item {
     completed_at: Option<String>,
 }
 
-impl From<Summary> for Item {
-    fn from(summary: Summary) -> Self {
+impl From<SessionSummary> for Item {
+    fn from(summary: SessionSummary) -> Self {
         Self {
             session_id: summary.id,
             status: summary.status,

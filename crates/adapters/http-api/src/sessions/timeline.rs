@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use domain::{session::Status, webhook::wire_time};
-use ports::{driving::SessionService, session_store::Entry};
+use ports::{driving::SessionService, session_store::TimelineEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -54,9 +54,9 @@ pub(crate) struct Line {
     detail: Option<String>,
 }
 
-impl From<Entry> for Line {
-    fn from(entry: Entry) -> Self {
-        let Entry { at, event, status, error_code, detail, .. } = entry;
+impl From<TimelineEntry> for Line {
+    fn from(entry: TimelineEntry) -> Self {
+        let TimelineEntry { at, event, status, error_code, detail, .. } = entry;
         Self { at: wire_time(at), event, status, error_code, detail }
     }
 }

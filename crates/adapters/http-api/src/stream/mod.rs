@@ -15,7 +15,7 @@ use actix_ws::{
 use domain::id::SessionId;
 use futures_util::StreamExt as _;
 use ports::{
-    driving::{ApplicantError, ApplicantService, Show, Viewing},
+    driving::{ApplicantConnection, ApplicantError, ApplicantService, ServerEvent},
     refusals::{RefusalClass, RefusalLog},
 };
 use serde_json::json;
@@ -136,7 +136,7 @@ async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {
 
 /// Runs both directions until one of them ends.
 async fn show(
-    viewing: Arc<dyn Viewing>,
+    viewing: Arc<dyn ApplicantConnection>,
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
@@ -150,21 +150,21 @@ async fn show(
             shown = viewing.next(cast.has_room()) => {
                 let sending = match shown {
                     None => return CloseCode::Normal,
-                    Some(last @ (Show::Replaced | Show::Admitted)) => {
-                        let kind = if last == Show::Admitted { "admitted" } else { "replaced" };
+                    Some(last @ (ServerEvent::Replaced | ServerEvent::Admitted)) => {
+                        let kind = if last == ServerEvent::Admitted { "admitted" } else { "replaced" };
                         let _ = session.text(json!({ "t": kind }).to_string()).await;
                         return CloseCode::Normal;
                     }
-                    Some(Show::Guest(told)) => session.text(guest(&told).to_string()).await,
-                    Some(Show::View(view)) => session.text(state(&view, viewing.now()).to_string()).await,
-                    Some(Show::Scene(news)) => {
+                    Some(ServerEvent::Guest(told)) => session.text(guest(&told).to_string()).await,
+                    Some(ServerEvent::View(view)) => session.text(state(&view, viewing.now()).to_string()).await,
+                    Some(ServerEvent::Scene(news)) => {
                         let told = scene(&news).to_string();
                         // Some of what changes in a scene is not for the page.
                         if told == last_scene { continue }
                         last_scene.clone_from(&told);
                         session.text(told).await
                     }
-                    Some(Show::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
+                    Some(ServerEvent::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
                 };
                 if sending.is_err() {
                     return CloseCode::Away;
@@ -203,7 +203,7 @@ async fn show(
 
 async fn take(
     said: FromPage,
-    viewing: &dyn Viewing,
+    viewing: &dyn ApplicantConnection,
     cast: &mut Cast,
     session: &mut Session,
 ) -> Result<(), Closed> {
@@ -216,7 +216,7 @@ async fn take(
             return session.text(code.to_string()).await;
         }
     } else if let Some(act) = said.act() {
-        viewing.act(act).await;
+        viewing.handle(act).await;
     }
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use ports::{
-    browser::{DialogKind, Refused, Scene},
-    driving::{Guest, GuestAnswer, Handover, View},
+    browser::{DialogKind, PageState, RefusedAction},
+    driving::{Guest, GuestAnswer, Handover, SessionSnapshot},
 };
 use qrcode::{Color, QrCode};
 use serde_json::{Value, json};
 
-pub(super) fn state(view: &View, now: DateTime<Utc>) -> Value {
+pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
     let prompt = view.prompt.as_ref().map(|prompt| {
         json!({
             "number": prompt.number,
@@ -61,7 +61,7 @@ pub(super) fn guest(guest: &Guest) -> Value {
     })
 }
 
-pub(super) fn scene(scene: &Scene) -> Value {
+pub(super) fn scene(scene: &PageState) -> Value {
     let fields = scene
         .fields
         .iter()
@@ -77,9 +77,9 @@ pub(super) fn scene(scene: &Scene) -> Value {
     });
     let refused = scene.refused.map(|(what, count)| {
         let what = match what {
-            Refused::Upload => "upload",
-            Refused::Download => "download",
-            Refused::Elsewhere => "elsewhere",
+            RefusedAction::Upload => "upload",
+            RefusedAction::Download => "download",
+            RefusedAction::Elsewhere => "elsewhere",
         };
         json!({ "what": what, "count": count })
     });

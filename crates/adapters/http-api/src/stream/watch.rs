@@ -7,7 +7,7 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, Session};
 use domain::id::SessionId;
 use futures_util::StreamExt as _;
 use ports::{
-    driving::{Sight, WatchError, WatchService, Watching},
+    driving::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     refusals::RefusalLog,
 };
 use serde::Deserialize;
@@ -36,7 +36,7 @@ enum FromPage {
 }
 
 pub(crate) async fn open(
-    watchers: web::Data<dyn WatchService>,
+    watchers: web::Data<dyn ObserverService>,
     refusals: web::Data<dyn RefusalLog>,
     path: web::Path<String>,
     request: HttpRequest,
@@ -53,7 +53,7 @@ pub(crate) async fn open(
 }
 
 async fn converse(
-    watchers: Arc<dyn WatchService>,
+    watchers: Arc<dyn ObserverService>,
     id: Option<SessionId>,
     peer: Peer,
     mut session: Session,
@@ -63,20 +63,20 @@ async fn converse(
     let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
     let joined = match (id, hello) {
         (Some(id), Some(hello)) => watchers.watch(id, &hello.pass).await,
-        _ => Err(WatchError::NotFound),
+        _ => Err(ObserveError::NotFound),
     };
     let why = match joined {
         Ok(watching) => show(&*watching, &mut session, messages).await,
-        Err(WatchError::NotFound) => {
+        Err(ObserveError::NotFound) => {
             peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
             CloseCode::Policy
         }
-        Err(WatchError::Full) => {
+        Err(ObserveError::Full) => {
             let _ = session.text(json!({ "t": "full" }).to_string()).await;
             CloseCode::Policy
         }
-        Err(WatchError::Store(error)) => {
+        Err(ObserveError::Store(error)) => {
             let error: &dyn std::error::Error = &error;
             tracing::error!(error, "a session could not be watched");
             CloseCode::Error
@@ -86,7 +86,7 @@ async fn converse(
 }
 
 async fn show(
-    watching: &dyn Watching,
+    watching: &dyn ObserverConnection,
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
@@ -98,7 +98,7 @@ async fn show(
         let sending = tokio::select! {
             sight = watching.next(cast.has_room()) => match sight {
                 None => return CloseCode::Normal,
-                Some(Sight::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
+                Some(ObserverEvent::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
                 Some(other) => session.text(told(&other).to_string()).await,
             },
             () = at(settling), if cast.has_room() && settling.is_some() => {
@@ -135,11 +135,11 @@ async fn show(
     }
 }
 
-fn told(sight: &Sight) -> Value {
+fn told(sight: &ObserverEvent) -> Value {
     match sight {
-        Sight::State { status, progress, withheld, over } => json!({
+        ObserverEvent::State { status, progress, withheld, over } => json!({
             "t": "sight", "status": status, "progress": progress, "withheld": withheld, "over": over,
         }),
-        Sight::Covered | Sight::Frame(_) => json!({ "t": "covered" }),
+        ObserverEvent::Covered | ObserverEvent::Frame(_) => json!({ "t": "covered" }),
     }
 }

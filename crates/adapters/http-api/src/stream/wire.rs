@@ -2,7 +2,7 @@
 
 use ports::{
     browser::{Device, Input, MouseButton, MouseKind, Scale, TouchKind, TouchPoint, Viewport},
-    driving::{Act, Joining},
+    driving::{ClientCommand, JoinRequest},
 };
 use serde::Deserialize;
 
@@ -34,17 +34,17 @@ pub(super) struct Hello {
 }
 
 impl Hello {
-    pub(super) fn joining(self) -> Joining {
+    pub(super) fn joining(self) -> JoinRequest {
         let device = self.device();
         let Self { token, secret, code, language, .. } = self;
-        Joining { token, secret, code, device, language }
+        JoinRequest { token, secret, code, device, language }
     }
 
     fn device(&self) -> Device {
         let viewport = Viewport::within(self.width, self.height);
         let fine = self.ratio >= 1.5 && viewport.may_be_fine();
         let scale = if fine { Scale::Two } else { Scale::One };
-        Device { viewport, scale, touch: self.touch, dark: self.dark, still: self.still }
+        Device { viewport, scale, touch: self.touch, dark: self.dark, reduced_motion: self.still }
     }
 }
 
@@ -156,18 +156,22 @@ pub(super) struct Finger {
 
 impl FromPage {
     /// The act, where it is within bounds.
-    pub(super) fn act(self) -> Option<Act> {
+    pub(super) fn act(self) -> Option<ClientCommand> {
         let place = |x: f64, y: f64| {
             (0.0..=4096.0).contains(&x).then_some(x).zip((0.0..=4096.0).contains(&y).then_some(y))
         };
         let input = match self {
             Self::Ack { .. } | Self::Refresh | Self::Handover => return None,
-            Self::Share { prompt, share } => return Some(Act::Share { prompt, agreed: share }),
-            Self::Cancel => return Some(Act::Cancel),
-            Self::Admit { number, allow } => return Some(Act::Admit { number, allowed: allow }),
-            Self::Code { code } => return within(code, LONGEST_VALUE).map(Act::Redeem),
-            Self::Ask => return Some(Act::Ask),
-            Self::Send => return Some(Act::SendLink),
+            Self::Share { prompt, share } => {
+                return Some(ClientCommand::Share { prompt, agreed: share });
+            }
+            Self::Cancel => return Some(ClientCommand::Cancel),
+            Self::Admit { number, allow } => {
+                return Some(ClientCommand::Admit { number, allowed: allow });
+            }
+            Self::Code { code } => return within(code, LONGEST_VALUE).map(ClientCommand::Redeem),
+            Self::Ask => return Some(ClientCommand::Ask),
+            Self::Send => return Some(ClientCommand::SendLink),
             Self::Mouse { k, x, y, button, buttons, clicks, modifiers } => {
                 let (x, y) = place(x, y)?;
                 let (kind, button) = match k {
@@ -212,7 +216,7 @@ impl FromPage {
             Self::Close => Input::ClosePage,
             Self::Size { width, height } => Input::Resize(Viewport::within(width, height)),
         };
-        Some(Act::Input(input))
+        Some(ClientCommand::Input(input))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use actix_web::{http::Method, test};
 use domain::session::ProofHash;
-use ports::driving::{Comparison, Coverage, Held, MockSessionService, PortableAttestation};
+use ports::driving::{Comparison, Coverage, FieldMatch, MockSessionService, PortableAttestation};
 use serde_json::json;
 
 use super::{
@@ -15,7 +15,7 @@ use crate::app;
 async fn a_comparison_says_what_it_covers() {
     let mut service = MockSessionService::new();
     service.expect_compare().returning(|_, _, _| {
-        let fields = [("accountId", Held::Matches), ("tier", Held::NotAttested)];
+        let fields = [("accountId", FieldMatch::Matches), ("tier", FieldMatch::NotAttested)];
         Ok(Comparison {
             session: session().id,
             matches: true,

@@ -8,7 +8,7 @@ use actix_web::{
     },
     test,
 };
-use ports::driving::{MockGate, MockSessionService};
+use ports::driving::{MockAuthenticator, MockSessionService};
 
 use super::{
     PATH,
@@ -39,7 +39,7 @@ async fn no_answer_of_the_api_is_cached_framed_or_taken_for_something_else() {
         let gate = if key {
             gate(|| Ok(Some(polled())))
         } else {
-            let mut gate = MockGate::new();
+            let mut gate = MockAuthenticator::new();
             gate.expect_poll().returning(|_, _| Ok((refused(), None)));
             gate
         };
@@ -57,7 +57,7 @@ async fn no_answer_of_the_api_is_cached_framed_or_taken_for_something_else() {
 
 #[actix_web::test]
 async fn a_panic_is_answered_with_the_same_headers() {
-    let mut gate = MockGate::new();
+    let mut gate = MockAuthenticator::new();
     gate.expect_poll().returning(|_, _| panic!("on purpose"));
     let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     let request = test::TestRequest::get().uri(PATH).to_request();
@@ -70,7 +70,7 @@ async fn a_panic_is_answered_with_the_same_headers() {
 /// What says how it is to be kept and shown is left as it is.
 #[actix_web::test]
 async fn pages_and_their_files_keep_their_own_headers() {
-    let services = services(MockGate::new(), MockSessionService::new());
+    let services = services(MockAuthenticator::new(), MockSessionService::new());
     let app = test::init_service(app(services)).await;
     let style = format!("/embed/assets/{}/style.css", embed::build());
     for (path, cache, shown_by) in [
@@ -107,7 +107,7 @@ async fn a_stream_opens_for_our_own_pages_alone() {
         (proxy, "10.0.0.2:8080", &[("x-forwarded-host", "avouch.example")], OTHER, 403),
     ] {
         for path in ["/embed/any/stream", "/watch/any/stream"] {
-            let mut services = services(MockGate::new(), MockSessionService::new());
+            let mut services = services(MockAuthenticator::new(), MockSessionService::new());
             services.trusted_proxies = TrustedProxies("10.0.0.0/8".parse().unwrap());
             let app = test::init_service(app(services)).await;
             let mut request = test::TestRequest::get()

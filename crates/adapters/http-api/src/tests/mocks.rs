@@ -6,15 +6,16 @@ use actix_web::{body, http::Method, test};
 use async_trait::async_trait;
 use domain::{
     id::{ApiKeyId, PlatformId, SessionId, TeamId},
-    rate::{Limit, Window},
+    rate::{RateLimit, RateWindow},
     session::Session,
 };
 use ports::{
     StoreError,
     driving::{
-        Admission, ApplicantError, ApplicantService, Guise, Joining, MailChoice, MailService,
-        MockGate, MockLookups, MockSessionService, PolledFace, Readiness, Refusal, SessionFace,
-        Viewing, WatchError, WatchService, Watching,
+        AccessDenied, ApplicantConnection, ApplicantError, ApplicantService, AuthOutcome,
+        JoinRequest, MailPreference, MailPreferenceService, MockAuthenticator, MockLookupService,
+        MockSessionService, ObserveError, ObserverConnection, ObserverService, PageAppearance,
+        PolledSession, Readiness, SessionView,
     },
     refusals::{RefusalClass, RefusalLog},
 };
@@ -31,39 +32,44 @@ pub(super) fn session() -> Session {
     session
 }
 
-pub(super) fn face(session: Session) -> SessionFace {
+pub(super) fn face(session: Session) -> SessionView {
     let embed_url = "https://avouch.example/embed/1?token=t".into();
-    SessionFace { session, embed_url, stream_url: None }
+    SessionView { session, embed_url, stream_url: None }
 }
 
-pub(super) fn polled() -> PolledFace {
-    PolledFace { face: face(session()), platform: None }
+pub(super) fn polled() -> PolledSession {
+    PolledSession { face: face(session()), platform: None }
 }
 
 /// Admits everybody, within a limit, and finds what it is told to find.
-pub(super) fn gate(found: fn() -> Result<Option<PolledFace>, StoreError>) -> MockGate {
-    let mut gate = MockGate::new();
-    gate.expect_admit().returning(|_| Ok(admission()));
+pub(super) fn gate(found: fn() -> Result<Option<PolledSession>, StoreError>) -> MockAuthenticator {
+    let mut gate = MockAuthenticator::new();
+    gate.expect_authenticate().returning(|_| Ok(admission()));
     gate.expect_poll().returning(move |_, _| Ok((admission(), found()?)));
     gate
 }
 
-pub(super) fn admission() -> Admission {
-    let limit = Limit { count: 120, seconds: 60 };
-    Admission {
-        window: Some(Window { limit, used: 21, resets_at: sample::noon() }),
+pub(super) fn admission() -> AuthOutcome {
+    let limit = RateLimit { count: 120, seconds: 60 };
+    AuthOutcome {
+        window: Some(RateWindow { limit, used: 21, resets_at: sample::noon() }),
         verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
         key: None,
         catalogue: None,
     }
 }
 
-pub(super) fn refused() -> Admission {
-    Admission { window: None, verdict: Err(Refusal::Unauthorized), key: None, catalogue: None }
+pub(super) fn refused() -> AuthOutcome {
+    AuthOutcome {
+        window: None,
+        verdict: Err(AccessDenied::Unauthorized),
+        key: None,
+        catalogue: None,
+    }
 }
 
-pub(super) fn services(gate: MockGate, sessions: MockSessionService) -> Services {
-    let lookups = MockLookups::new();
+pub(super) fn services(gate: MockAuthenticator, sessions: MockSessionService) -> Services {
+    let lookups = MockLookupService::new();
     Services {
         gate: Arc::new(gate),
         sessions: Arc::new(sessions),
@@ -92,29 +98,37 @@ impl RefusalLog for Nobody {
 
 #[async_trait]
 impl ApplicantService for Nobody {
-    async fn join(&self, _: SessionId, _: Joining) -> Result<Arc<dyn Viewing>, ApplicantError> {
+    async fn join(
+        &self,
+        _: SessionId,
+        _: JoinRequest,
+    ) -> Result<Arc<dyn ApplicantConnection>, ApplicantError> {
         Err(ApplicantError::NotFound)
     }
 
-    async fn guise(&self, _: SessionId, _: &str) -> Result<Guise, StoreError> {
-        Ok(Guise::default())
+    async fn appearance(&self, _: SessionId, _: &str) -> Result<PageAppearance, StoreError> {
+        Ok(PageAppearance::default())
     }
 }
 
 #[async_trait]
-impl WatchService for Nobody {
-    async fn watch(&self, _: SessionId, _: &str) -> Result<Arc<dyn Watching>, WatchError> {
-        Err(WatchError::NotFound)
+impl ObserverService for Nobody {
+    async fn watch(
+        &self,
+        _: SessionId,
+        _: &str,
+    ) -> Result<Arc<dyn ObserverConnection>, ObserveError> {
+        Err(ObserveError::NotFound)
     }
 }
 
 #[async_trait]
-impl MailService for Nobody {
-    async fn mails(&self, _: &str) -> Result<Option<MailChoice>, StoreError> {
+impl MailPreferenceService for Nobody {
+    async fn mails(&self, _: &str) -> Result<Option<MailPreference>, StoreError> {
         Ok(None)
     }
 
-    async fn choose_mails(&self, _: &str, _: bool) -> Result<Option<MailChoice>, StoreError> {
+    async fn choose_mails(&self, _: &str, _: bool) -> Result<Option<MailPreference>, StoreError> {
         Ok(None)
     }
 }
@@ -136,7 +150,7 @@ pub(super) async fn call(
 }
 
 pub(super) async fn call_with(
-    gate: MockGate,
+    gate: MockAuthenticator,
     service: MockSessionService,
     method: &Method,
     path: &str,

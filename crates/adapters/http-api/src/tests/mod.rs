@@ -18,9 +18,10 @@ use domain::session::Event;
 use ports::{
     StoreError,
     driving::{
-        Admission, Creation, MockGate, MockLookups, MockSessionService, Refusal, SessionError,
+        AccessDenied, AuthOutcome, CreatedSession, MockAuthenticator, MockLookupService,
+        MockSessionService, SessionError,
     },
-    session_store::Summary,
+    session_store::SessionSummary,
 };
 use serde_json::json;
 use testkit::sample;
@@ -39,8 +40,8 @@ async fn a_created_session_is_201_with_its_link() {
     service.expect_create().returning(|caller, request, _| {
         let mut session = session();
         session.owner = caller.id;
-        session.order.platform = request.platform;
-        Ok(Creation { face: face(session), replayed: false })
+        session.terms.platform = request.platform;
+        Ok(CreatedSession { face: face(session), replayed: false })
     });
     let body = json!({ "platformId": 7, "location": { "country": "US" } });
     let answer = call(service, &Method::POST, "/v1/partner/browser-session", Some(&body)).await;
@@ -71,10 +72,10 @@ async fn a_list_counts_what_fits() {
     service.expect_list().returning(|_, query| {
         assert_eq!((query.page.limit, query.page.offset), (2, 4));
         let session = session();
-        let summary = Summary {
+        let summary = SessionSummary {
             id: session.id,
             status: session.status(),
-            platform: session.order.platform,
+            platform: session.terms.platform,
             created_at: session.created_at,
             closed_at: None,
         };
@@ -121,7 +122,7 @@ async fn an_unknown_session_is_404_whatever_is_asked_of_it() {
 
 #[actix_web::test]
 async fn no_key_is_401() {
-    let mut gate = MockGate::new();
+    let mut gate = MockAuthenticator::new();
     gate.expect_poll().returning(|knock, _| {
         assert!(knock.key.is_none());
         Ok((refused(), None))
@@ -154,7 +155,7 @@ async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
     for path in [PATH, "/v1/partner/browser-platforms", "/v1/partner/nothing", "/v1/nothing"] {
         for method in [Method::GET, Method::PATCH] {
             let mut lookups = services(gate(|| Ok(None)), MockSessionService::new());
-            let mut platforms = MockLookups::new();
+            let mut platforms = MockLookupService::new();
             platforms.expect_platforms().returning(|_| Ok(vec![]));
             lookups.lookups = Arc::new(platforms);
             let app = test::init_service(app(lookups)).await;
@@ -173,9 +174,9 @@ async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
 
 #[actix_web::test]
 async fn who_is_over_the_limit_is_told_when_to_come_again() {
-    let mut gate = MockGate::new();
-    gate.expect_admit().returning(|_| {
-        Ok(Admission { verdict: Err(Refusal::TooMany { retry_after: 17 }), ..admission() })
+    let mut gate = MockAuthenticator::new();
+    gate.expect_authenticate().returning(|_| {
+        Ok(AuthOutcome { verdict: Err(AccessDenied::TooMany { retry_after: 17 }), ..admission() })
     });
     let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     let request = test::TestRequest::post().uri("/v1/partner/browser-session").to_request();
@@ -194,7 +195,7 @@ async fn only_a_trusted_proxy_is_believed_about_an_address() {
         ("10.0.0.1", "198.51.100.7, nonsense, 10.0.0.2", "10.0.0.2"),
         ("10.0.0.1", "", "10.0.0.1"),
     ] {
-        let mut gate = MockGate::new();
+        let mut gate = MockAuthenticator::new();
         gate.expect_poll().returning(move |knock, _| {
             assert_eq!(knock.address.to_string(), expected, "{peer} {forwarded}");
             Ok((refused(), None))
@@ -212,7 +213,7 @@ async fn only_a_trusted_proxy_is_believed_about_an_address() {
 
 #[actix_web::test]
 async fn a_handler_that_panics_is_a_500() {
-    let mut gate = MockGate::new();
+    let mut gate = MockAuthenticator::new();
     gate.expect_poll().returning(|_, _| panic!("on purpose"));
     let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
     let request = test::TestRequest::get().uri(PATH).to_request();
@@ -265,14 +266,14 @@ async fn every_described_operation_is_served_and_no_other() {
         let path = format!("/v1{}", path.replace("{id}", &Uuid::nil().to_string()));
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let service = MockSessionService::new();
-            let mut gate = MockGate::new();
+            let mut gate = MockAuthenticator::new();
             gate.expect_poll().returning(|_, _| Ok((refused(), None)));
-            gate.expect_admit().returning(|_| Ok(admission()));
+            gate.expect_authenticate().returning(|_| Ok(admission()));
             let described = item.get(method.to_ascii_lowercase()).is_some();
             if described {
                 gate.checkpoint();
                 gate.expect_poll().returning(|_, _| Ok((refused(), None)));
-                gate.expect_admit().returning(|_| Ok(refused()));
+                gate.expect_authenticate().returning(|_| Ok(refused()));
             }
             let method = method.parse::<Method>().unwrap();
             let answer = call_with(gate, service, &method, &path, None).await;
@@ -284,7 +285,7 @@ async fn every_described_operation_is_served_and_no_other() {
 
 #[actix_web::test]
 async fn the_embed_page_changes_nothing_and_lets_nothing_foreign_in() {
-    let services = services(MockGate::new(), MockSessionService::new());
+    let services = services(MockAuthenticator::new(), MockSessionService::new());
     let app = test::init_service(app(services)).await;
     let request = test::TestRequest::get().uri("/embed/any?token=any").to_request();
     let response = test::call_service(&app, request).await;

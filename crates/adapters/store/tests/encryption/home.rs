@@ -9,20 +9,20 @@ use diesel::{
 };
 use domain::{
     api_key::KeyHash,
-    id::{ApiKeyId, PlatformId, ReceiverId, SessionId, TeamId},
-    request::{ListQuery, Page, Receiver},
+    id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
+    request::{Contact, ListQuery, Page},
     session::{Change, Outcome, State},
-    webhook::Verdict,
+    webhook::DeliveryDecision,
 };
 use ports::{
     catalogue::Catalogue as _,
-    delivery::{Ask, Attempt, DeliveryQueue as _, Settled},
+    contact_store::{ContactStore as _, StoredContact},
+    delivery::{AttemptResult, ClaimRequest, DeliveryAttempt, DeliveryQueue as _},
     delivery_log::DeliveryLog as _,
     encryption::Cipher,
     key_store::KeyStore as _,
-    receiver_store::{KeptReceiver, ReceiverStore as _},
     session_store::SessionStore as _,
-    webhook_sender::{Answer, Call},
+    webhook_sender::{WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
 use store::Store;
@@ -38,7 +38,7 @@ pub(crate) fn data(state: &State) -> String {
 }
 
 pub(crate) async fn claim(store: &Store, now: DateTime<Utc>) -> Vec<ports::delivery::Delivery> {
-    let ask = Ask { now, after: None, limit: 10, each: 10, room: vec![] };
+    let ask = ClaimRequest { now, after: None, limit: 10, each: 10, room: vec![] };
     store.claim_deliveries(&ask).await.unwrap().deliveries
 }
 
@@ -69,7 +69,7 @@ impl Home {
     /// A session that has just begun.
     pub(crate) async fn begun(&self, store: &Store) -> SessionId {
         let mut opening = sample::opening(self.owner, self.platform);
-        opening.session.order.receiver = Some(contact());
+        opening.session.terms.receiver = Some(contact());
         store.insert(&opening, None).await.unwrap();
         opening.session.id
     }
@@ -77,7 +77,7 @@ impl Home {
     /// Another session, completed.
     pub(crate) async fn another(&self, store: &Store) -> SessionId {
         let begun = self.begun(store).await;
-        let mut ended = store.open(begun).await.unwrap().unwrap();
+        let mut ended = store.find_unscoped(begun).await.unwrap().unwrap();
         let data = serde_json::json!({ "secret": format!("{CANARY}-data") });
         let data = data.as_object().unwrap().clone();
         let outcome = Outcome::Completed { data, attestation: None };
@@ -92,36 +92,40 @@ impl Home {
 
     /// Registers somebody, and tells a webhook of one more session; it answers with the canary.
     pub(crate) async fn told(&self, store: &Store) {
-        let id = ReceiverId::from_uuid(Uuid::new_v4());
-        let (team, contact) = (self.team, Receiver { metadata: BTreeMap::new(), ..contact() });
-        let receiver = KeptReceiver { id, team, contact: contact.clone(), created_at: noon() };
-        store.add_receiver(&receiver).await.unwrap();
-        assert_eq!(store.receiver(team, id).await.unwrap().unwrap().contact, contact);
+        let id = ContactId::from_uuid(Uuid::new_v4());
+        let (team, contact) = (self.team, Contact { metadata: BTreeMap::new(), ..contact() });
+        let receiver = StoredContact { id, team, contact: contact.clone(), created_at: noon() };
+        store.add_contact(&receiver).await.unwrap();
+        assert_eq!(store.contact(team, id).await.unwrap().unwrap().contact, contact);
         assert!(store.change_receiver(team, id, &contact).await.unwrap());
 
         let webhook = sample::webhook(self.team);
         store.add_webhook(&webhook, &[], noon()).await.unwrap();
         let body = format!("{{\"data\":\"{CANARY}-body\"}}");
         let session = SessionId::from_uuid(Uuid::new_v4());
-        let delivery = store.owe_test(webhook.id, session, &body, noon()).await.unwrap();
+        let delivery = store.enqueue_test(webhook.id, session, &body, noon()).await.unwrap();
         let claimed = claim(store, noon()).await;
         let claimed = claimed.iter().find(|claimed| claimed.id == delivery).unwrap();
         assert_eq!(claimed.body, body);
-        let answer =
-            Answer::Status { code: 503, body: format!("{CANARY}-answer"), retry_after: None };
-        let call = Call { answer, sent: String::new() };
-        let attempt = Attempt { at: noon(), took: std::time::Duration::from_millis(5), call };
-        let verdict = Verdict::RetryAt(noon());
+        let answer = WebhookResponse::Status {
+            code: 503,
+            body: format!("{CANARY}-answer"),
+            retry_after: None,
+        };
+        let call = WebhookRequest { answer, sent: String::new() };
+        let attempt =
+            DeliveryAttempt { at: noon(), took: std::time::Duration::from_millis(5), call };
+        let verdict = DeliveryDecision::RetryAt(noon());
         let (webhook, claim) = (webhook.id, claimed.claim);
-        let settled = Settled { delivery, webhook, claim, attempt, verdict };
+        let settled = AttemptResult { delivery, webhook, claim, attempt, verdict };
         assert_eq!(store.settle_deliveries(&[settled]).await.unwrap(), [true]);
         let (_, attempts) = store.delivery(delivery).await.unwrap().unwrap();
         assert_eq!(attempts[0].answer, format!("{CANARY}-answer"));
     }
 
     pub(crate) async fn read(&self, store: &Store) -> String {
-        let session = store.open(self.session).await.unwrap().unwrap();
-        assert_eq!(session.order.receiver, Some(contact()));
+        let session = store.find_unscoped(self.session).await.unwrap().unwrap();
+        assert_eq!(session.terms.receiver, Some(contact()));
         data(&session.state)
     }
 
@@ -133,8 +137,8 @@ impl Home {
     }
 }
 
-fn contact() -> Receiver {
-    Receiver {
+fn contact() -> Contact {
+    Contact {
         name: Some(format!("{CANARY}-name")),
         email: Some(format!("{CANARY}@applicant.example")),
         phone: Some(format!("+1{CANARY}")),

@@ -12,10 +12,10 @@ use chrono::TimeDelta;
 use diesel::connection::SimpleConnection as _;
 use domain::{id::SessionId, session::ProofHash, workflow::AttestMode};
 use ports::{
-    attestor::{AttestationStore as _, Issuer, Package},
+    attestor::{AttestationPackage, AttestationStore as _, Issuer},
     clock::Clock as _,
+    contact_store::ContactStore as _,
     encryption::Cipher,
-    receiver_store::ReceiverStore as _,
     session_store::SessionStore as _,
 };
 use store::{Encryption, Store, Table};
@@ -65,13 +65,13 @@ async fn a_value_that_was_moved_is_refused() {
             ("another team", copy(stranger, "state")),
         ] {
             place.execute(&format!("UPDATE sessions SET state = {set}")).await;
-            assert!(store.open(first).await.is_err(), "{case}");
+            assert!(store.find_unscoped(first).await.is_err(), "{case}");
             let poll = store.with_lane().poll(&one.hash, first).await;
             assert!(poll.is_err(), "{case}, polled");
             place
                 .execute(&format!("UPDATE sessions SET state = '{}' WHERE id = '{first}'", keep[0]))
                 .await;
-            assert!(store.open(first).await.is_ok());
+            assert!(store.find_unscoped(first).await.is_ok());
         }
         let owner = other.owner;
         place.execute(&format!("UPDATE sessions SET owner = '{owner}' WHERE id = '{first}'")).await;
@@ -98,7 +98,7 @@ async fn rows_from_before_are_read_encrypted_and_then_refused() {
         let strict = store.with_encryption(Encryption::Required);
         assert_eq!(home.read(&store).await, "canary-7f3a-data");
         assert_eq!(home.found(&store).await, [home.session]);
-        assert!(strict.open(home.session).await.is_err());
+        assert!(strict.find_unscoped(home.session).await.is_err());
         // A row of each table, and one session more with what the webhook is told of it.
         home.another(&before).await;
         assert_eq!(encrypt(&store).await, 6);
@@ -108,12 +108,12 @@ async fn rows_from_before_are_read_encrypted_and_then_refused() {
         for store in [&store, &strict] {
             assert_eq!(home.read(store).await, "canary-7f3a-data");
             assert_eq!(home.found(store).await.len(), 2);
-            assert_eq!(store.receivers(home.team).await.unwrap().len(), 1);
+            assert_eq!(store.contacts(home.team).await.unwrap().len(), 1);
         }
         let planted = "UPDATE sessions SET state = '{\"state\":\"created\",\"losses\":0}'";
         place.execute(planted).await;
-        assert!(store.open(home.session).await.is_ok());
-        let refused = strict.open(home.session).await.unwrap_err();
+        assert!(store.find_unscoped(home.session).await.is_ok());
+        let refused = strict.find_unscoped(home.session).await.unwrap_err();
         let cause = std::error::Error::source(&refused).unwrap().to_string();
         assert_eq!(cause, "a value that has to be encrypted is not");
         assert_eq!(encrypt(&before).await, 6, "and back again");
@@ -140,7 +140,7 @@ async fn the_deployments_key_is_rotated_while_polls_run() {
             polls
         });
         let before = place.texts("SELECT terms || state AS line FROM sessions ORDER BY id").await;
-        let both = place.open(&Arc::new(Seal::with(&[7; 32], &KEY_EIGHT.parse().unwrap()))).await;
+        let both = place.open(&seal_with(7)).await;
         for rewrapped in [1, 0] {
             let done = both.rewrap_data_keys(None, 10).await.unwrap();
             assert_eq!((done.changed, done.unreadable, done.next), (rewrapped, vec![], None));
@@ -151,11 +151,14 @@ async fn the_deployments_key_is_rotated_while_polls_run() {
         assert!(polls.await.unwrap() > 0);
         let after = place.texts("SELECT terms || state AS line FROM sessions ORDER BY id").await;
         assert!(before.iter().all(|row| after.contains(row)), "no row was written");
-        let new = place.open(&Arc::new(Seal::with(&[9; 32], &KEY_EIGHT.parse().unwrap()))).await;
+        let new = place.open(&seal_with(9)).await;
         assert_eq!(home.read(&new).await, "canary-7f3a-data");
-        assert!(new.open(polled_then).await.unwrap().is_some());
+        assert!(new.find_unscoped(polled_then).await.unwrap().is_some());
         let lost = place.open(&seal(7)).await;
-        assert!(lost.open(home.session).await.is_err(), "the old key opens nothing any more");
+        assert!(
+            lost.find_unscoped(home.session).await.is_err(),
+            "the old key opens nothing any more"
+        );
     })
     .await;
 }
@@ -188,7 +191,7 @@ async fn data_keys_are_replaced_and_destroyed() {
         assert!(left.len() == 1 && left != one, "{left:?}");
         let anew = place.open(&seal(7)).await;
         assert_eq!(home.read(&anew).await, "canary-7f3a-data");
-        assert!(anew.open(second).await.unwrap().is_some());
+        assert!(anew.find_unscoped(second).await.unwrap().is_some());
         assert_eq!(home.found(&anew).await.len(), 2);
     })
     .await;
@@ -209,7 +212,7 @@ async fn an_attestation_of_another_session_is_refused() {
         assert_eq!(store.attestation(one).await.unwrap().unwrap().1, package(1));
         assert!(strict.attestation(one).await.is_err(), "sealed for no session");
         for resealed in [2, 0] {
-            assert_eq!(store.reseal_attestations(None, 10).await.unwrap().changed, resealed);
+            assert_eq!(store.reencrypt_attestations(None, 10).await.unwrap().changed, resealed);
         }
         assert_eq!(strict.attestation(one).await.unwrap().unwrap().1, package(1));
         place
@@ -227,8 +230,8 @@ async fn an_attestation_of_another_session_is_refused() {
     .await;
 }
 
-fn package(byte: u8) -> Package {
-    Package {
+fn package(byte: u8) -> AttestationPackage {
+    AttestationPackage {
         mode: AttestMode::ZktlsRequest,
         salt: [byte; 32],
         attestation: vec![byte; 100],
@@ -248,20 +251,20 @@ async fn an_erasure_empties_the_write_ahead_log_of_sqlite() {
     let path = place.url.strip_prefix("sqlite://").unwrap();
     let log = || std::fs::metadata(format!("{path}-wal")).unwrap().len();
     assert!(log() > 0);
-    let session = store.open(home.session).await.unwrap().unwrap();
+    let session = store.find_unscoped(home.session).await.unwrap().unwrap();
     store.commit(&session.erase(noon()).unwrap(), noon()).await.unwrap();
     assert_eq!(log(), 0);
 
     // Somebody who reads holds it back: it is left, and emptied later.
     let mut reader = sqlite(path);
     reader.batch_execute("BEGIN; SELECT count(*) FROM sessions").unwrap();
-    let other = store.open(home.another(&store).await).await.unwrap().unwrap();
+    let other = store.find_unscoped(home.another(&store).await).await.unwrap().unwrap();
     store.commit(&other.erase(noon()).unwrap(), noon()).await.unwrap();
     let began = std::time::Instant::now();
-    assert!(log() > 0 && !store.scrub().await.unwrap());
+    assert!(log() > 0 && !store.truncate_log().await.unwrap());
     assert!(began.elapsed() < std::time::Duration::from_secs(2));
     reader.batch_execute("COMMIT").unwrap();
-    assert!(store.scrub().await.unwrap());
+    assert!(store.truncate_log().await.unwrap());
     assert_eq!(log(), 0);
 }
 
@@ -272,6 +275,11 @@ async fn on_both(case: impl AsyncFn(Place)) {
 }
 
 const KEY_EIGHT: &str = "8=CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=";
+
+/// The cipher that also has key eight.
+fn seal_with(byte: u8) -> Arc<dyn Cipher> {
+    Arc::new(Seal::with(&[byte; 32], &KEY_EIGHT.parse().unwrap()))
+}
 
 fn seal(byte: u8) -> Arc<dyn Cipher> {
     Arc::new(Seal::new(&[byte; 32]))

@@ -119,7 +119,7 @@ fn a_completed_call_wakes_a_claim_that_needs_the_capacity() {
         !limits.on_completed(done, CallResult::Success, QUICK_REPLY),
         "all that it is owed is under way"
     );
-    let page = Ask { after: Some(owed), ..ask.clone() };
+    let page = ClaimRequest { after: Some(owed), ..ask.clone() };
     assert!(!limits.note_claimed(&page, &HashMap::new(), None), "of a page that it is not on");
     assert!(limits.on_completed(owed, CallResult::Success, QUICK_REPLY), "there may be more");
     // An endpoint that got nothing for lack of capacity, and has room when that is known.

@@ -1,27 +1,27 @@
 //! What a definition must hold before it may be published.
 
 mod attested;
-mod roads;
+mod reachability;
 
 use std::collections::BTreeMap;
 
-use self::roads::targets;
+use self::reachability::targets;
 use super::{
-    Definition, Exit, Node, Source,
+    Definition, Node, Source, WorkflowExit,
     definition::{Case, Hint, SCHEMA},
 };
 
 /// One thing that is wrong with a definition, with the place where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {wrong}")]
-pub struct Flaw {
+pub struct ValidationError {
     pub place: String,
     pub wrong: String,
 }
 
 /// All that is wrong with a definition; empty where it may be published.
 #[must_use]
-pub fn check(definition: &Definition) -> Vec<Flaw> {
+pub fn check(definition: &Definition) -> Vec<ValidationError> {
     let mut checker = Checker { definition, flaws: vec![] };
     checker.head();
     checker.names();
@@ -33,12 +33,12 @@ pub fn check(definition: &Definition) -> Vec<Flaw> {
 
 struct Checker<'a> {
     definition: &'a Definition,
-    flaws: Vec<Flaw>,
+    flaws: Vec<ValidationError>,
 }
 
 impl<'a> Checker<'a> {
     fn flaw(&mut self, place: impl Into<String>, wrong: impl Into<String>) {
-        self.flaws.push(Flaw { place: place.into(), wrong: wrong.into() });
+        self.flaws.push(ValidationError { place: place.into(), wrong: wrong.into() });
     }
 
     fn head(&mut self) {
@@ -159,8 +159,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn exit(&mut self, place: &str, exit: &Exit) {
-        if let Exit::Next(node) = exit
+    fn exit(&mut self, place: &str, exit: &WorkflowExit) {
+        if let WorkflowExit::Next(node) = exit
             && !self.definition.nodes.contains_key(node)
         {
             self.flaw(place, format!("there is no node `{node}`"));

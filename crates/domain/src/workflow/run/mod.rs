@@ -9,10 +9,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use self::visit::Visit;
-use super::{Definition, Exit, Observation};
+use super::{Definition, Observation, WorkflowExit};
 use crate::{
     error_code::ErrorCode,
-    session::{Ask, Collected},
+    session::{Collected, PendingPrompt},
 };
 
 /// What a run wants done in the browser.
@@ -60,7 +60,7 @@ pub enum End {
 
 /// What came of the last command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum StepResult {
     Begin,
     Arrived,
     Unreachable,
@@ -77,16 +77,16 @@ pub enum News {
 
 /// The public side of where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum PublicPhase {
     Running,
-    Awaiting(Ask),
+    Awaiting(PendingPrompt),
     Collecting,
 }
 
 /// One answer of the interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    pub shown: Shown,
+pub struct RunStep {
+    pub shown: PublicPhase,
     pub command: Command,
 }
 
@@ -140,7 +140,7 @@ impl Run {
     }
 
     /// Takes in what came of the last command and says what comes next.
-    pub fn next(&mut self, news: News, now: DateTime<Utc>) -> Turn {
+    pub fn next(&mut self, news: StepResult, now: DateTime<Utc>) -> RunStep {
         let mut news = Some(news);
         // Each round enters a node, and the budget of steps ends them.
         loop {
@@ -156,8 +156,8 @@ impl Run {
                 Visit::Leave(exit) => exit,
             };
             match exit {
-                Exit::Fail(code) => return self.end(End::Failed(code)),
-                Exit::Next(next) => {
+                WorkflowExit::Fail(code) => return self.end(End::Failed(code)),
+                WorkflowExit::Next(next) => {
                     let Some(left) = self.steps_left.checked_sub(1) else {
                         return self.end(End::Failed(ErrorCode::UnexpectedPage));
                     };

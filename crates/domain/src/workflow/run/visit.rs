@@ -5,36 +5,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{Command, End, Hinted, News, Run, SharedField, Shown, Turn};
+use super::{Command, End, Hinted, PublicPhase, Run, RunStep, SharedField, StepResult};
 use crate::{
     error_code::ErrorCode,
-    session::Ask,
-    workflow::{AskKind, Exit, Hint, Node, Observation, Source, collect::take},
+    session::PendingPrompt,
+    workflow::{Hint, Node, Observation, PromptKind, Source, WorkflowExit, collect::take},
 };
 
 /// What became of a node.
 pub(super) enum Visit {
-    Stay(Turn),
-    Leave(Exit),
+    Stay(RunStep),
+    Leave(WorkflowExit),
 }
 
 impl Visit {
     fn to(next: &str) -> Self {
-        Self::Leave(Exit::Next(next.to_owned()))
+        Self::Leave(WorkflowExit::Next(next.to_owned()))
     }
 }
 
 impl Run {
     /// `news` is `None` when the node has just been entered.
-    pub(super) fn visit(&mut self, node: &Node, news: Option<News>, now: DateTime<Utc>) -> Visit {
+    pub(super) fn visit(
+        &mut self,
+        node: &Node,
+        news: Option<StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
         match node {
             Node::Goto { url, next, on_fail } => match news {
-                Some(News::Arrived) => Visit::to(next),
-                Some(News::Unreachable) => Visit::Leave(on_fail.clone()),
+                Some(StepResult::Arrived) => Visit::to(next),
+                Some(StepResult::Unreachable) => Visit::Leave(on_fail.clone()),
                 Some(_) | None => self.stay(Command::Goto { url: url.clone() }),
             },
             Node::Branch { cases, settle_seconds, default } => {
-                let Some(News::Seen(seen)) = news else { return self.stay(Command::Watch) };
+                let Some(StepResult::Seen(seen)) = news else { return self.stay(Command::Watch) };
                 if let Some(exit) = self.interrupted(&seen) {
                     return Visit::Leave(exit);
                 }
@@ -46,7 +51,7 @@ impl Run {
                 }
             }
             Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } => {
-                if let Some(News::Seen(seen)) = &news
+                if let Some(StepResult::Seen(seen)) = &news
                     && let Some(exit) = self.answered(until, hints, next, seen)
                 {
                     return Visit::Leave(exit);
@@ -61,8 +66,8 @@ impl Run {
             Node::Collect { via, fields, retries, on_missing, next } => {
                 self.collecting = true;
                 let missing = match news {
-                    Some(News::Read(value)) => self.take_fields(fields, &value, via),
-                    Some(News::Unreadable) => fields.keys().cloned().collect(),
+                    Some(StepResult::Read(value)) => self.take_fields(fields, &value, via),
+                    Some(StepResult::Unreadable) => fields.keys().cloned().collect(),
                     Some(_) | None => return self.read(via, fields),
                 };
                 if !missing.is_empty() && self.attempts < *retries {
@@ -75,19 +80,21 @@ impl Run {
                 self.collecting = true;
                 let deadline = self.after(*timeout_seconds);
                 match news {
-                    Some(News::Answered { share: true }) => Visit::to(next),
-                    Some(News::Answered { share: false }) => Visit::Stay(self.end(End::Declined)),
+                    Some(StepResult::Answered { share: true }) => Visit::to(next),
+                    Some(StepResult::Answered { share: false }) => {
+                        Visit::Stay(self.end(End::Declined))
+                    }
                     Some(_) | None if now >= deadline => {
-                        Visit::Leave(Exit::Fail(ErrorCode::UserInputTimeout))
+                        Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout))
                     }
                     Some(_) | None => {
                         let command = Command::Consent { fields: self.shared() };
-                        self.ask(AskKind::Consent, text_key.clone(), deadline, command)
+                        self.ask(PromptKind::Consent, text_key.clone(), deadline, command)
                     }
                 }
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
-            Node::Fail { code } => Visit::Leave(Exit::Fail(*code)),
+            Node::Fail { code } => Visit::Leave(WorkflowExit::Fail(*code)),
         }
     }
 
@@ -98,17 +105,17 @@ impl Run {
         hints: &[Hint],
         next: &str,
         seen: &Observation,
-    ) -> Option<Exit> {
+    ) -> Option<WorkflowExit> {
         if let Some(exit) = self.interrupted(seen) {
             return Some(exit);
         }
         if seen.settled && until.iter().any(|signal| self.holds(signal, seen)) {
-            return Some(Exit::Next(next.to_owned()));
+            return Some(WorkflowExit::Next(next.to_owned()));
         }
         self.hinted(hints, seen)
     }
 
-    fn settle(&mut self, missing: Vec<String>, on_missing: &Exit, next: &str) -> Visit {
+    fn settle(&mut self, missing: Vec<String>, on_missing: &WorkflowExit, next: &str) -> Visit {
         let required = |name: &String| self.definition.output.get(name).is_some_and(|f| f.required);
         if missing.iter().any(required) {
             return Visit::Leave(on_missing.clone());
@@ -167,13 +174,13 @@ impl Run {
         self.definition.signals.get(signal).is_some_and(|condition| condition.holds(seen))
     }
 
-    fn interrupted(&self, seen: &Observation) -> Option<Exit> {
+    fn interrupted(&self, seen: &Observation) -> Option<WorkflowExit> {
         let mut interrupts = self.definition.interrupts.iter();
         interrupts.find(|i| seen.settled && self.holds(&i.when, seen)).map(|i| i.then.clone())
     }
 
     /// Counts each time a hint's signal newly appears: in this document, or in another one.
-    fn hinted(&mut self, hints: &[Hint], seen: &Observation) -> Option<Exit> {
+    fn hinted(&mut self, hints: &[Hint], seen: &Observation) -> Option<WorkflowExit> {
         self.hints.resize(hints.len(), Hinted::default());
         let standing: BTreeSet<usize> = hints
             .iter()
@@ -204,23 +211,23 @@ impl Run {
     }
 
     fn stay(&self, command: Command) -> Visit {
-        let shown = if self.collecting { Shown::Collecting } else { Shown::Running };
-        Visit::Stay(Turn { shown, command })
+        let shown = if self.collecting { PublicPhase::Collecting } else { PublicPhase::Running };
+        Visit::Stay(RunStep { shown, command })
     }
 
     fn ask(
         &self,
-        kind: AskKind,
+        kind: PromptKind,
         text_key: String,
         deadline: DateTime<Utc>,
         command: Command,
     ) -> Visit {
-        let ask = Ask { kind, text_key, deadline: deadline.min(self.ends_by) };
-        Visit::Stay(Turn { shown: Shown::Awaiting(ask), command })
+        let ask = PendingPrompt { kind, text_key, deadline: deadline.min(self.ends_by) };
+        Visit::Stay(RunStep { shown: PublicPhase::Awaiting(ask), command })
     }
 
-    pub(super) fn end(&self, end: End) -> Turn {
-        let shown = if self.collecting { Shown::Collecting } else { Shown::Running };
-        Turn { shown, command: Command::End(end) }
+    pub(super) fn end(&self, end: End) -> RunStep {
+        let shown = if self.collecting { PublicPhase::Collecting } else { PublicPhase::Running };
+        RunStep { shown, command: Command::End(end) }
     }
 }

@@ -18,11 +18,11 @@ const FACTS: Facts<'static> = Facts {
 const BODY: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\nPlease **confirm** at {{ platform }}:\n\n\
     - [Confirm account]({{ link }})\n- or open {{ link }}\n\n1. [Help](https://lender.example/help)\n2. wait";
 
-fn wording(subject: &str, body: &str) -> Wording {
-    Wording { language: Language::ENGLISH, subject: subject.into(), body: body.into() }
+fn wording(subject: &str, body: &str) -> TemplateText {
+    TemplateText { language: Language::ENGLISH, subject: subject.into(), body: body.into() }
 }
 
-fn written(body: &str, facts: &Facts) -> Written {
+fn written(body: &str, facts: &Facts) -> RenderedMail {
     let wording = wording("{{ sender }} asks {{ name }}", body);
     assert_eq!(flaws(&wording, facts), [""; 0], "{body}");
     write(&wording, facts).unwrap()

@@ -1,10 +1,10 @@
 //! What people do in the portal.
 
 mod branding;
-mod confirmation;
+mod contacts;
 mod identity;
 mod passkeys;
-mod receivers;
+mod reauthentication;
 mod sessions;
 mod team;
 mod templates;
@@ -13,24 +13,27 @@ mod webhooks;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    account::{BadPassword, Right, Role},
-    ancestors::Ancestor,
+    account::{PasswordRejected, Permission, Role},
     api_key::Environment,
     audit::AuditEntry,
-    confirmation::{Authenticated, Sensitive},
-    duty::Duty,
+    frame_ancestors::FrameAncestor,
     id::{ApiKeyId, SignInId, TeamId, UserId},
+    reauthentication::{AuthenticationTimes, SensitiveAction},
+    required_action::RequiredAction,
     secret::Secret,
 };
 
 pub use self::{
     branding::BrandingService,
-    confirmation::{ConfirmationService, FirstFactor, HeldForm, OtherFactor, Proof},
-    identity::{Arrived, IdentityService},
-    passkeys::{Answered, Asked, PasskeyService},
-    receivers::ReceiverService,
+    contacts::ContactService,
+    identity::{IdentityService, SignInOutcome},
+    passkeys::{PasskeyChallenge, PasskeyRegistered, PasskeyService},
+    reauthentication::{
+        FirstFactor, PendingForm, ReauthenticationProof, ReauthenticationService, SecondFactorProof,
+    },
     sessions::{
-        Day, FailingNode, Overview, TeamQuotas, TeamSession, TeamSessionService, WholeSession,
+        DailyCounts, FailingNode, Overview, SessionDetails, TeamQuotas, TeamSession,
+        TeamSessionService,
     },
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     templates::{Preview, TemplateService},
@@ -38,13 +41,13 @@ pub use self::{
 };
 use crate::{
     StoreError,
-    account_store::{SignIn, Whence},
-    key_store::KeptKey,
+    account_store::{RequestOrigin, SignIn},
+    key_store::StoredKey,
 };
 
 /// Somebody who is signed in.
 #[derive(Clone)]
-pub struct Visitor {
+pub struct SignedInUser {
     pub user: UserId,
     pub email: String,
     pub role: Role,
@@ -57,17 +60,17 @@ pub struct Visitor {
     pub has_codes: bool,
     /// Whether a passkey is.
     pub has_passkey: bool,
-    pub authenticated: Authenticated,
+    pub authenticated: AuthenticationTimes,
     /// From when on their password opens nothing; none where they chose it themselves.
     pub password_until: Option<DateTime<Utc>>,
     /// What they have to do before anything else is open to them.
-    pub duty: Option<Duty>,
+    pub duty: Option<RequiredAction>,
     /// Comes with every form that they send.
     pub form_token: Secret,
-    pub from: Whence,
+    pub from: RequestOrigin,
 }
 
-impl Visitor {
+impl SignedInUser {
     #[must_use]
     pub const fn has_second_factor(&self) -> bool {
         self.has_codes || self.has_passkey
@@ -76,7 +79,7 @@ impl Visitor {
     /// # Errors
     /// Their role does not have this right, they have shown only half of what is asked for, or they
     /// have a [`Duty`].
-    pub fn must(&self, right: Right) -> Result<(), PortalError> {
+    pub fn require(&self, right: Permission) -> Result<(), PortalError> {
         if self.passed && self.duty.is_none() && self.role.may(right) {
             Ok(())
         } else {
@@ -85,7 +88,7 @@ impl Visitor {
     }
 }
 
-impl Visitor {
+impl SignedInUser {
     /// Whether a provider of identities signed them in.
     #[must_use]
     pub const fn is_by_provider(&self) -> bool {
@@ -94,9 +97,9 @@ impl Visitor {
 
     /// # Errors
     /// [`PortalError::Unconfirmed`]: they have to confirm first who they are.
-    pub fn must_have_confirmed(
+    pub fn require_reauthentication(
         &self,
-        change: Sensitive,
+        change: SensitiveAction,
         now: DateTime<Utc>,
     ) -> Result<(), PortalError> {
         let confirmed = change.is_confirmed(self.authenticated, now);
@@ -109,52 +112,57 @@ impl Visitor {
 pub trait AccountService: Send + Sync {
     /// Checks an address and a password. Takes as long for an address that nobody has. That a
     /// password has run out is told to those alone who know it.
-    async fn sign_in(&self, attempt: Attempt) -> Result<SignedIn, PortalError>;
+    async fn sign_in(&self, attempt: SignInAttempt) -> Result<SignedIn, PortalError>;
 
     /// Checks a one-time or recovery code of somebody whose password was right; answers their new
     /// token.
-    async fn show_code(
+    async fn verify_totp(
         &self,
         token: &Secret,
         code: &str,
-        from: Whence,
+        from: RequestOrigin,
         browsers: Secret,
     ) -> Result<SignedIn, PortalError>;
 
     /// Who a token stands for.
-    async fn visitor(&self, token: &Secret, from: Whence) -> Result<Option<Visitor>, PortalError>;
+    async fn signed_in_user(
+        &self,
+        token: &Secret,
+        from: RequestOrigin,
+    ) -> Result<Option<SignedInUser>, PortalError>;
 
-    async fn sign_out(&self, visitor: &Visitor) -> Result<(), PortalError>;
+    async fn sign_out(&self, visitor: &SignedInUser) -> Result<(), PortalError>;
 
     /// The visitor's sign-ins, the latest first.
-    async fn sign_ins(&self, visitor: &Visitor) -> Result<Vec<SignIn>, PortalError>;
+    async fn sign_ins(&self, visitor: &SignedInUser) -> Result<Vec<SignIn>, PortalError>;
 
-    async fn end_sign_in(&self, visitor: &Visitor, id: SignInId) -> Result<(), PortalError>;
+    async fn end_sign_in(&self, visitor: &SignedInUser, id: SignInId) -> Result<(), PortalError>;
 
     /// Changes the visitor's password and ends all of their other sign-ins.
-    async fn change_password(&self, visitor: &Visitor, new: Secret) -> Result<(), PortalError>;
+    async fn change_password(&self, visitor: &SignedInUser, new: Secret)
+    -> Result<(), PortalError>;
 
     /// A secret for one-time codes, which nothing keeps until it is proved: the one that was
     /// offered before, where that is still good, or a fresh one.
-    fn offer_second_factor(&self, visitor: &Visitor, before: Option<&str>) -> Offer;
+    fn totp_setup(&self, visitor: &SignedInUser, before: Option<&str>) -> TotpSetup;
 
     /// Keeps such a secret, proved by a code of it; answers recovery codes, which are shown once.
-    async fn keep_second_factor(
+    async fn enable_totp(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         offer: &str,
         code: &str,
     ) -> Result<Vec<Secret>, PortalError>;
 
     /// Takes the one-time codes away.
-    async fn drop_second_factor(&self, visitor: &Visitor) -> Result<(), PortalError>;
+    async fn disable_totp(&self, visitor: &SignedInUser) -> Result<(), PortalError>;
 }
 
 /// A try to sign in.
-pub struct Attempt {
+pub struct SignInAttempt {
     pub email: String,
     pub password: Secret,
-    pub from: Whence,
+    pub from: RequestOrigin,
     /// What the browser was handed when somebody signed in there; empty: nothing.
     pub browsers: Secret,
 }
@@ -168,7 +176,7 @@ pub struct SignedIn {
 }
 
 /// A secret for one-time codes that may be taken.
-pub struct Offer {
+pub struct TotpSetup {
     /// In base32, to be typed.
     pub secret: Secret,
     /// `otpauth:` URL, to be scanned.
@@ -180,16 +188,17 @@ pub struct Offer {
 /// A team's API keys.
 #[async_trait]
 pub trait KeyService: Send + Sync {
-    async fn keys(&self, visitor: &Visitor) -> Result<Vec<KeptKey>, PortalError>;
+    async fn keys(&self, visitor: &SignedInUser) -> Result<Vec<StoredKey>, PortalError>;
 
     /// Makes a key. It is shown in this answer alone.
-    async fn make_key(&self, visitor: &Visitor, order: NewKey) -> Result<Secret, PortalError>;
+    async fn make_key(&self, visitor: &SignedInUser, order: NewKey) -> Result<Secret, PortalError>;
 
     /// Gives a record another key, which is shown in this answer alone; the one before opens
     /// nothing from then on.
-    async fn rotate_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<Secret, PortalError>;
+    async fn rotate_key(&self, visitor: &SignedInUser, id: ApiKeyId)
+    -> Result<Secret, PortalError>;
 
-    async fn revoke_key(&self, visitor: &Visitor, id: ApiKeyId) -> Result<(), PortalError>;
+    async fn revoke_key(&self, visitor: &SignedInUser, id: ApiKeyId) -> Result<(), PortalError>;
 }
 
 /// A key to be made.
@@ -203,12 +212,15 @@ pub struct NewKey {
 #[async_trait]
 pub trait EmbeddingService: Send + Sync {
     /// Empty: anybody's.
-    async fn embed_origins(&self, visitor: &Visitor) -> Result<Vec<Ancestor>, PortalError>;
+    async fn embed_origins(
+        &self,
+        visitor: &SignedInUser,
+    ) -> Result<Vec<FrameAncestor>, PortalError>;
 
     async fn set_embed_origins(
         &self,
-        visitor: &Visitor,
-        origins: Vec<Ancestor>,
+        visitor: &SignedInUser,
+        origins: Vec<FrameAncestor>,
     ) -> Result<(), PortalError>;
 }
 
@@ -218,13 +230,13 @@ pub trait AuditService: Send + Sync {
     /// Up to `limit` entries before a number, the newest first.
     async fn audit(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         before: Option<i64>,
         limit: u16,
     ) -> Result<Vec<AuditEntry>, PortalError>;
 
     /// Computes the whole chain anew.
-    async fn verify_audit(&self, visitor: &Visitor) -> Result<AuditCheck, PortalError>;
+    async fn verify_audit(&self, visitor: &SignedInUser) -> Result<AuditCheck, PortalError>;
 }
 
 /// What came of computing a log's chain anew.
@@ -261,7 +273,7 @@ pub enum PortalError {
         retry_after: i64,
     },
     #[error(transparent)]
-    Password(#[from] BadPassword),
+    Password(#[from] PasswordRejected),
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use domain::{id::PasskeyId, secret::Secret};
 
-use super::{PortalError, SignedIn, Visitor};
-use crate::passkeys::KeptPasskey;
+use super::{PortalError, SignedIn, SignedInUser};
+use crate::passkeys::StoredPasskey;
 
 /// What somebody's browser is asked, and what comes back with its answer.
 #[derive(Clone)]
-pub struct Asked {
+pub struct PasskeyChallenge {
     /// JSON.
     pub options: String,
     /// Says later that it was we who asked, this person, a moment ago.
@@ -16,7 +16,7 @@ pub struct Asked {
 }
 
 /// What a browser answers to somebody's attempt to sign in with a passkey.
-pub struct Answered {
+pub struct PasskeyRegistered {
     /// As it was in what was [`Asked`].
     pub asked: Secret,
     /// JSON.
@@ -29,32 +29,38 @@ pub struct Answered {
 #[async_trait]
 pub trait PasskeyService: Send + Sync {
     /// The visitor's passkeys; `None` where the deployment can have none.
-    async fn passkeys(&self, visitor: &Visitor) -> Result<Option<Vec<KeptPasskey>>, PortalError>;
+    async fn passkeys(
+        &self,
+        visitor: &SignedInUser,
+    ) -> Result<Option<Vec<StoredPasskey>>, PortalError>;
 
     /// Asks for a new passkey.
-    async fn offer_passkey(&self, visitor: &Visitor) -> Result<Asked, PortalError>;
+    async fn offer_passkey(&self, visitor: &SignedInUser) -> Result<PasskeyChallenge, PortalError>;
 
     /// Keeps it; answers recovery codes, which are shown once, if the visitor had no second factor.
     async fn keep_passkey(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         name: String,
         asked: Secret,
         answer: String,
     ) -> Result<Vec<Secret>, PortalError>;
 
     /// Forgets one.
-    async fn drop_passkey(&self, visitor: &Visitor, id: PasskeyId) -> Result<(), PortalError>;
+    async fn drop_passkey(&self, visitor: &SignedInUser, id: PasskeyId) -> Result<(), PortalError>;
 
     /// Asks somebody for one of their passkeys, to sign in or to confirm who they are; `None`: they
     /// have none.
-    async fn ask_passkey(&self, visitor: &Visitor) -> Result<Option<Asked>, PortalError>;
+    async fn ask_passkey(
+        &self,
+        visitor: &SignedInUser,
+    ) -> Result<Option<PasskeyChallenge>, PortalError>;
 
     /// Checks the answer; answers their new token in the place of the one that they have.
     async fn show_passkey(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         token: Secret,
-        answered: Answered,
+        answered: PasskeyRegistered,
     ) -> Result<SignedIn, PortalError>;
 }

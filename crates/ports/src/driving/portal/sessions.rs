@@ -7,16 +7,16 @@ use chrono::NaiveDate;
 use domain::{
     fairness::Quotas,
     id::SessionId,
-    rate::Limit,
+    rate::RateLimit,
     request::ListQuery,
     session::{Session, Status},
 };
 
 use super::{
-    super::{PortableAttestation, Recording},
-    PortalError, Visitor,
+    super::{PortableAttestation, RecordingStatus},
+    PortalError, SignedInUser,
 };
-use crate::session_store::{Entry, Summary};
+use crate::session_store::{SessionSummary, TimelineEntry};
 
 /// The sessions of all of a team's keys. What their applicants are is not shown.
 #[async_trait]
@@ -24,38 +24,38 @@ pub trait TeamSessionService: Send + Sync {
     /// Where a reference is given: those that the team calls so.
     async fn team_sessions(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         query: ListQuery,
         reference: Option<String>,
     ) -> Result<Vec<TeamSession>, PortalError>;
 
     /// What came of the sessions of the last 30 days.
-    async fn overview(&self, visitor: &Visitor) -> Result<Overview, PortalError>;
+    async fn overview(&self, visitor: &SignedInUser) -> Result<Overview, PortalError>;
 
     /// What the team may have, and what it has of it in this process.
-    async fn quotas(&self, visitor: &Visitor) -> Result<TeamQuotas, PortalError>;
+    async fn quotas(&self, visitor: &SignedInUser) -> Result<TeamQuotas, PortalError>;
 
     async fn team_session(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
-    ) -> Result<WholeSession, PortalError>;
+    ) -> Result<SessionDetails, PortalError>;
 
     /// The portable attestation of a session. It has the applicant's attested data in it.
     async fn team_attestation(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
     ) -> Result<PortableAttestation, PortalError>;
 
     /// Ends a session early. One that has ended already is left alone.
-    async fn end_session(&self, visitor: &Visitor, id: SessionId) -> Result<(), PortalError>;
+    async fn end_session(&self, visitor: &SignedInUser, id: SessionId) -> Result<(), PortalError>;
 }
 
 /// A session in a team's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamSession {
-    pub summary: Summary,
+    pub summary: SessionSummary,
     /// The platform, as applicants know it.
     pub platform: String,
     /// What its team calls the key that it was created with.
@@ -64,27 +64,27 @@ pub struct TeamSession {
 
 /// A session and what happened to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WholeSession {
+pub struct SessionDetails {
     pub session: Session,
     pub platform: String,
     pub key: String,
     /// Oldest first.
-    pub timeline: Vec<Entry>,
+    pub timeline: Vec<TimelineEntry>,
     /// None where none was to be made.
-    pub recording: Option<Recording>,
+    pub recording: Option<RecordingStatus>,
 }
 
 /// What a team may have; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TeamQuotas {
     /// Of each key.
-    pub requests: Option<Limit>,
+    pub requests: Option<RateLimit>,
     /// Sessions created with each key.
-    pub creations: Option<Limit>,
+    pub creations: Option<RateLimit>,
     /// Sessions created with all keys together.
-    pub team_creations: Option<Limit>,
+    pub team_creations: Option<RateLimit>,
     /// Links to one address or number.
-    pub recipient: Option<Limit>,
+    pub recipient: Option<RateLimit>,
     /// Of each process.
     pub browsers: Quotas,
     /// Sessions that have a browser of this process.
@@ -97,7 +97,7 @@ pub struct TeamQuotas {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
     /// Each day of the time, the oldest first.
-    pub days: Vec<Day>,
+    pub days: Vec<DailyCounts>,
     pub created: usize,
     pub completed: usize,
     /// Those that ended, in whatever way.
@@ -125,7 +125,7 @@ pub struct FailingNode {
 
 /// A day (UTC), and how many sessions of it have which status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Day {
+pub struct DailyCounts {
     pub date: NaiveDate,
     pub counts: Vec<(Status, usize)>,
 }

@@ -3,49 +3,54 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    account::{Purpose, Role},
+    account::{LinkPurpose, Role},
     id::UserId,
     secret::Secret,
 };
 
-use super::{PortalError, Visitor};
+use super::{PortalError, SignedInUser};
 use crate::{
     account_links::Mailed,
-    account_store::{User, Whence},
+    account_store::{RequestOrigin, User},
 };
 
 /// A team's people.
 #[async_trait]
 pub trait TeamService: Send + Sync {
     /// By their addresses.
-    async fn members(&self, visitor: &Visitor) -> Result<Vec<Member>, PortalError>;
+    async fn members(&self, visitor: &SignedInUser) -> Result<Vec<Member>, PortalError>;
 
     /// Takes somebody into the team and mails them a link to choose a password.
-    async fn invite(&self, visitor: &Visitor, order: NewMember) -> Result<(), PortalError>;
+    async fn invite(&self, visitor: &SignedInUser, order: NewMember) -> Result<(), PortalError>;
 
     /// Mails another link to somebody who has not chosen a password yet; the one before opens
     /// nothing any more.
-    async fn invite_again(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError>;
+    async fn invite_again(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 
     /// Gives somebody another role, from their next request on.
-    async fn appoint(&self, visitor: &Visitor, id: UserId, role: Role) -> Result<(), PortalError>;
+    async fn appoint(
+        &self,
+        visitor: &SignedInUser,
+        id: UserId,
+        role: Role,
+    ) -> Result<(), PortalError>;
 
     /// Ends all of somebody's sign-ins.
-    async fn sign_out_member(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError>;
+    async fn sign_out_member(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 
     /// Whether all of the team's people have to have a second factor.
-    async fn requires_second_factor(&self, visitor: &Visitor) -> Result<bool, PortalError>;
+    async fn requires_second_factor(&self, visitor: &SignedInUser) -> Result<bool, PortalError>;
 
     /// Says whether they have to. Those who have none set one up before anything else is open to
     /// them, from their next request on.
     async fn require_second_factor(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         required: bool,
     ) -> Result<(), PortalError>;
 
     /// Takes somebody out of the team, and out of the portal.
-    async fn remove(&self, visitor: &Visitor, id: UserId) -> Result<(), PortalError>;
+    async fn remove(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 }
 
 /// Somebody to be invited.
@@ -66,7 +71,7 @@ pub struct Member {
 #[async_trait]
 pub trait LinkService: Send + Sync {
     /// Mails a link to whoever has this address. Answers the same where nobody has it.
-    async fn forgot_password(&self, email: String, from: Whence) -> Result<(), PortalError>;
+    async fn forgot_password(&self, email: String, from: RequestOrigin) -> Result<(), PortalError>;
 
     /// Whose link it is.
     ///
@@ -80,7 +85,7 @@ pub trait LinkService: Send + Sync {
         &self,
         token: &Secret,
         new: Secret,
-        from: Whence,
+        from: RequestOrigin,
     ) -> Result<(), PortalError>;
 }
 
@@ -88,5 +93,5 @@ pub trait LinkService: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailedLink {
     pub email: String,
-    pub purpose: Purpose,
+    pub purpose: LinkPurpose,
 }

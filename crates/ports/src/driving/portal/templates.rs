@@ -3,41 +3,41 @@
 use async_trait::async_trait;
 use domain::{
     id::TemplateId,
-    template::{Draft, Step},
+    template::{Draft, ReviewStep},
 };
 
-use super::{PortalError, Visitor};
+use super::{PortalError, SignedInUser};
 use crate::{
-    notifier::Written,
-    template_store::{KeptTemplate, Revision},
+    notifier::RenderedMail,
+    template_store::{StoredTemplate, TemplateRevision},
 };
 
 /// A mail, or everything that is wrong with its wording.
-pub type Preview = Result<Written, Vec<String>>;
+pub type Preview = Result<RenderedMail, Vec<String>>;
 
 /// A team's templates, and what operators decide about them.
 #[async_trait]
 pub trait TemplateService: Send + Sync {
     /// The newest first.
-    async fn templates(&self, visitor: &Visitor) -> Result<Vec<KeptTemplate>, PortalError>;
+    async fn templates(&self, visitor: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError>;
 
     /// One of the team's; to an operator, also another team's that was submitted.
     async fn one_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
-    ) -> Result<KeptTemplate, PortalError>;
+    ) -> Result<StoredTemplate, PortalError>;
 
     async fn add_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         draft: Draft,
     ) -> Result<TemplateId, PortalError>;
 
     /// Writes one anew that is a draft or was rejected.
     async fn write_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
         draft: Draft,
     ) -> Result<(), PortalError>;
@@ -46,27 +46,35 @@ pub trait TemplateService: Send + Sync {
     /// sent; approving and rejecting are for operators.
     async fn step_template(
         &self,
-        visitor: &Visitor,
-        what: (TemplateId, Revision),
-        step: Step,
+        visitor: &SignedInUser,
+        what: (TemplateId, TemplateRevision),
+        step: ReviewStep,
         reason: String,
     ) -> Result<(), PortalError>;
 
     async fn prefer_template(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: TemplateId,
         on: bool,
     ) -> Result<(), PortalError>;
 
-    async fn remove_template(&self, visitor: &Visitor, id: TemplateId) -> Result<(), PortalError>;
+    async fn remove_template(
+        &self,
+        visitor: &SignedInUser,
+        id: TemplateId,
+    ) -> Result<(), PortalError>;
 
     /// Those of all teams that wait for an operator, with their teams' names.
     async fn submitted_templates(
         &self,
-        visitor: &Visitor,
-    ) -> Result<Vec<(KeptTemplate, String)>, PortalError>;
+        visitor: &SignedInUser,
+    ) -> Result<Vec<(StoredTemplate, String)>, PortalError>;
 
     /// What a mail with it is like, for somebody made up.
-    async fn preview(&self, visitor: &Visitor, kept: KeptTemplate) -> Result<Preview, PortalError>;
+    async fn preview(
+        &self,
+        visitor: &SignedInUser,
+        kept: StoredTemplate,
+    ) -> Result<Preview, PortalError>;
 }

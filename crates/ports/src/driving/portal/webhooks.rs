@@ -7,32 +7,36 @@ use domain::id::{DeliveryId, SessionId, WebhookId};
 
 use super::{
     super::webhooks::{NewWebhook, Rotated, WebhookError},
-    PortalError, Visitor,
+    PortalError, SignedInUser,
 };
 use crate::{
-    delivery_log::{DeliveryState, KeptDelivery, Span, WholeDelivery},
-    webhook_store::{KeptWebhook, WebhookChange},
+    delivery_log::{DeliveryState, DeliveryWithAttempts, StoredDelivery, TimeRange},
+    webhook_store::{StoredWebhook, WebhookChange},
 };
 
 /// A team's webhooks and what they were sent.
 #[async_trait]
 pub trait TeamWebhookService: Send + Sync {
     /// The oldest first.
-    async fn webhooks(&self, visitor: &Visitor) -> Result<Vec<KeptWebhook>, PortalError>;
+    async fn webhooks(&self, visitor: &SignedInUser) -> Result<Vec<StoredWebhook>, PortalError>;
 
-    async fn webhook(&self, visitor: &Visitor, id: WebhookId) -> Result<KeptWebhook, PortalError>;
+    async fn webhook(
+        &self,
+        visitor: &SignedInUser,
+        id: WebhookId,
+    ) -> Result<StoredWebhook, PortalError>;
 
     /// Makes a webhook for the visitor's team, whatever team the order names. The secret it signs
     /// with is shown in this answer alone.
     async fn make_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         order: NewWebhook,
-    ) -> Result<KeptWebhook, PortalError>;
+    ) -> Result<StoredWebhook, PortalError>;
 
     async fn change_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<(), PortalError>;
@@ -40,7 +44,7 @@ pub trait TeamWebhookService: Send + Sync {
     /// While it is off it is told nothing; what it is owed waits.
     async fn switch_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         active: bool,
     ) -> Result<(), PortalError>;
@@ -49,7 +53,7 @@ pub trait TeamWebhookService: Send + Sync {
     /// for as long as `overlap`.
     async fn rotate_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, PortalError>;
@@ -57,44 +61,44 @@ pub trait TeamWebhookService: Send + Sync {
     /// Owes a webhook a test, which has one attempt.
     async fn test_webhook(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
     ) -> Result<DeliveryId, PortalError>;
 
     /// The latest deliveries of a webhook, the newest first.
     async fn webhook_deliveries(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
         state: Option<DeliveryState>,
-    ) -> Result<Vec<KeptDelivery>, PortalError>;
+    ) -> Result<Vec<StoredDelivery>, PortalError>;
 
     /// What the team's webhooks were told of a session, the newest first.
     async fn session_deliveries(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: SessionId,
-    ) -> Result<Vec<KeptDelivery>, PortalError>;
+    ) -> Result<Vec<StoredDelivery>, PortalError>;
 
     async fn webhook_delivery(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: DeliveryId,
-    ) -> Result<WholeDelivery, PortalError>;
+    ) -> Result<DeliveryWithAttempts, PortalError>;
 
     /// Sends a delivery again, whatever became of it.
     async fn send_delivery_again(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: DeliveryId,
     ) -> Result<(), PortalError>;
 
     /// Sends what a webhook was given up on again; answers how many.
     async fn send_all_again(
         &self,
-        visitor: &Visitor,
+        visitor: &SignedInUser,
         id: WebhookId,
-        span: Span,
+        span: TimeRange,
     ) -> Result<usize, PortalError>;
 }
 

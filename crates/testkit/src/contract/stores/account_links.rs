@@ -2,14 +2,14 @@
 
 use chrono::TimeDelta;
 use domain::{
-    account::{Purpose, Role},
+    account::{LinkPurpose, Role},
     id::{AccountLinkId, UserId},
-    notification::Undelivered,
+    notification::NotificationFailure,
 };
 use ports::{
     account_links::{AccountLink, MailClaim, Mailed},
     account_store::{NewPassword, PasswordHash},
-    notifier::NotificationVerdict,
+    notifier::NotificationOutcome,
 };
 use uuid::Uuid;
 
@@ -21,13 +21,13 @@ use crate::sample::noon;
 
 const LEASE: TimeDelta = TimeDelta::seconds(150);
 
-pub(super) fn link(user: UserId, purpose: Purpose) -> AccountLink {
+pub(super) fn link(user: UserId, purpose: LinkPurpose) -> AccountLink {
     AccountLink {
         id: AccountLinkId::from_uuid(Uuid::new_v4()),
         user,
         purpose,
         created_at: noon(),
-        expires_at: noon() + purpose.lasts(),
+        expires_at: noon() + purpose.ttl(),
     }
 }
 
@@ -42,9 +42,10 @@ pub async fn opens_the_door_once_with_a_link(backend: &Backend) {
     for _ in 0..ROUNDS {
         let user = people::added(backend, home.team, Role::Member).await;
         let (_, token) = signed_in(backend, &user).await;
-        let (old, new) = (link(user.id, Purpose::Invitation), link(user.id, Purpose::Reset));
-        links.owe_link(&old).await.unwrap();
-        links.owe_link(&new).await.unwrap();
+        let (old, new) =
+            (link(user.id, LinkPurpose::Invitation), link(user.id, LinkPurpose::Reset));
+        links.enqueue_link(&old).await.unwrap();
+        links.enqueue_link(&new).await.unwrap();
         assert!(links.link(old.id, noon()).await.unwrap().is_none(), "another was sent");
         let (found, kept) = links.link(new.id, noon()).await.unwrap().unwrap();
         assert_eq!((found, kept.user), (new, user.clone()));
@@ -71,9 +72,10 @@ pub async fn voids_links_when_a_password_is_changed(backend: &Backend) {
     let home = household(backend).await;
     let user = people::added(backend, home.team, Role::Member).await;
     let other = people::added(backend, home.team, Role::Member).await;
-    let (reset, untouched) = (link(user.id, Purpose::Reset), link(other.id, Purpose::Reset));
+    let (reset, untouched) =
+        (link(user.id, LinkPurpose::Reset), link(other.id, LinkPurpose::Reset));
     for link in [&reset, &untouched] {
-        links.owe_link(link).await.unwrap();
+        links.enqueue_link(link).await.unwrap();
     }
     let new = NewPassword::chosen(PasswordHash("new".into()));
     backend.users.set_password(user.id, &new).await.unwrap();
@@ -88,38 +90,41 @@ pub async fn hands_a_mail_to_one_who_sends_it(backend: &Backend) {
     let links = &backend.account_links;
     let (home, other) = (household(backend).await, household(backend).await);
     let user = people::added(backend, home.team, Role::Member).await;
-    let owed = link(user.id, Purpose::Invitation);
-    links.owe_link(&owed).await.unwrap();
+    let owed = link(user.id, LinkPurpose::Invitation);
+    links.enqueue_link(&owed).await.unwrap();
     let first = claimed(backend, 0).await.remove(0);
     assert_eq!((first.link, first.attempt), (owed, 1));
     assert_eq!((&first.email, first.team.as_str()), (&user.email, "Lender"));
     assert!(claimed(backend, 1).await.is_empty(), "leased");
     let second = claimed(backend, 3).await.remove(0);
     assert_eq!(second.attempt, 2, "the lease ran out");
-    let sent = NotificationVerdict::Sent { at: noon() };
+    let sent = NotificationOutcome::Sent { at: noon() };
     assert!(!links.settle_mail(&first, sent).await.unwrap(), "lost");
     let state = async || links.links(home.team).await.unwrap().remove(0);
     assert_eq!(state().await, (owed, Mailed::Queued));
-    let later = NotificationVerdict::RetryAt(noon() + TimeDelta::minutes(10));
+    let later = NotificationOutcome::RetryAt(noon() + TimeDelta::minutes(10));
     assert!(links.settle_mail(&second, later).await.unwrap());
     assert!(claimed(backend, 9).await.is_empty());
     let third = claimed(backend, 10).await.remove(0);
-    let why = Undelivered::UnknownReceiver;
-    let failed = NotificationVerdict::Failed { at: noon(), why };
+    let why = NotificationFailure::UnknownReceiver;
+    let failed = NotificationOutcome::Failed { at: noon(), why };
     assert!(links.settle_mail(&third, failed).await.unwrap());
     assert_eq!(state().await.1, Mailed::Failed(why.as_str().to_owned()));
     assert!(claimed(backend, 1000).await.is_empty());
     assert!(links.links(other.team).await.unwrap().is_empty(), "another team's");
 
-    let again = link(user.id, Purpose::Invitation);
-    links.owe_link(&again).await.unwrap();
+    let again = link(user.id, LinkPurpose::Invitation);
+    links.enqueue_link(&again).await.unwrap();
     let claim = claimed(backend, 0).await.remove(0);
     assert!(links.settle_mail(&claim, sent).await.unwrap());
     assert_eq!(state().await, (again, Mailed::Sent));
-    assert_eq!(links.forget_links(again.expires_at - TimeDelta::seconds(1)).await.unwrap(), 0);
-    assert_eq!(links.forget_links(again.expires_at).await.unwrap(), 1);
-    let late = link(user.id, Purpose::Reset);
-    links.owe_link(&late).await.unwrap();
+    assert_eq!(
+        links.delete_expired_links(again.expires_at - TimeDelta::seconds(1)).await.unwrap(),
+        0
+    );
+    assert_eq!(links.delete_expired_links(again.expires_at).await.unwrap(), 1);
+    let late = link(user.id, LinkPurpose::Reset);
+    links.enqueue_link(&late).await.unwrap();
     assert!(claimed(backend, 31).await.is_empty(), "a link that ran out is not sent");
     backend.users.remove_user(home.team, user.id).await.unwrap();
 }

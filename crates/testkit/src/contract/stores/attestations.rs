@@ -5,13 +5,13 @@ use domain::{
     session::{ProofHash, Session},
     workflow::AttestMode,
 };
-use ports::attestor::{Issuer, Package};
+use ports::attestor::{AttestationPackage, Issuer};
 
 use super::{Backend, ROUNDS, commit, ended, household, inserted};
 use crate::sample::noon;
 
-fn package(byte: u8) -> Package {
-    Package {
+fn package(byte: u8) -> AttestationPackage {
+    AttestationPackage {
         mode: AttestMode::ZktlsRequest,
         salt: [byte; 32],
         attestation: vec![byte; 1000],
@@ -46,7 +46,7 @@ pub async fn keeps_the_newest_of_a_session(backend: &Backend) {
         assert_eq!(found(&session).await, Some((proof(byte), package(byte))));
     }
     assert_eq!(found(&other).await, None);
-    let done = backend.attestations.reseal_attestations(None, 10).await.unwrap();
+    let done = backend.attestations.reencrypt_attestations(None, 10).await.unwrap();
     assert_eq!((done.changed, done.unreadable, done.next), (0, vec![], None), "the key is newest");
 }
 

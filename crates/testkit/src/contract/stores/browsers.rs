@@ -2,13 +2,13 @@
 
 use chrono::TimeDelta;
 use domain::{
-    account::{Purpose, Role},
+    account::{LinkPurpose, Role},
     id::{AccountLinkId, UserId},
 };
 use ports::{
     account_links::AccountLink,
     account_store::{CodeHash, PasswordHash},
-    known_browsers::{KnownBrowser, MOST},
+    known_browsers::{KnownBrowser, MAX_KNOWN_BROWSERS},
 };
 use uuid::Uuid;
 
@@ -48,15 +48,15 @@ pub async fn knows_a_persons_browsers_until_they_run_out(backend: &Backend) {
     assert_eq!(kept, 1);
     assert!(known(backend, user.id, &[&one.token]).await.is_none(), "the token before");
     assert!(known(backend, user.id, &[&anew.token]).await.is_some());
-    assert_eq!(backend.browsers.forget_browsers(noon()).await.unwrap(), 0);
-    assert_eq!(backend.browsers.forget_browsers(anew.expires_at).await.unwrap(), 1);
+    assert_eq!(backend.browsers.delete_expired_browsers(noon()).await.unwrap(), 0);
+    assert_eq!(backend.browsers.delete_expired_browsers(anew.expires_at).await.unwrap(), 1);
 }
 
 pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
     let home = household(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let mut all = vec![];
-    for minutes in 0..=i64::try_from(MOST).unwrap() {
+    for minutes in 0..=i64::try_from(MAX_KNOWN_BROWSERS).unwrap() {
         let one = browser(user.id, minutes);
         backend.browsers.keep_browser(&one, None).await.unwrap();
         all.push(one);
@@ -68,7 +68,7 @@ pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
     // One that is known already takes nobody's place.
     let anew = browser(user.id, 60);
     let had = backend.browsers.keep_browser(&anew, Some(&all[3].token)).await.unwrap();
-    assert_eq!(had, MOST);
+    assert_eq!(had, MAX_KNOWN_BROWSERS);
     assert!(known(backend, user.id, &[&all[1].token]).await.is_some());
     assert!(known(backend, user.id, &[&all[3].token]).await.is_none());
 }
@@ -81,11 +81,11 @@ pub async fn forgets_browsers_with_a_password_that_is_chosen_by_link(backend: &B
     let link = AccountLink {
         id: AccountLinkId::from_uuid(Uuid::new_v4()),
         user: user.id,
-        purpose: Purpose::Reset,
+        purpose: LinkPurpose::Reset,
         created_at: noon(),
         expires_at: noon() + TimeDelta::minutes(30),
     };
-    backend.account_links.owe_link(&link).await.unwrap();
+    backend.account_links.enqueue_link(&link).await.unwrap();
     let password = PasswordHash("another".into());
     assert!(backend.account_links.use_link(link.id, &password, noon()).await.unwrap());
     assert!(known(backend, user.id, &[&one.token]).await.is_none());

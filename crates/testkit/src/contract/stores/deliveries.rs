@@ -5,11 +5,13 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{SessionId, WebhookId},
-    webhook::{Verdict, Webhook},
+    webhook::{DeliveryDecision, Webhook},
 };
 use ports::{
-    delivery::{Ask, Attempt, CLAIM_MARGIN, Delivery, Room, Settled},
-    webhook_sender::{Answer, Call, Cause},
+    delivery::{
+        AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, EndpointCapacity,
+    },
+    webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
 };
 
 use super::{Backend, CLAIMERS, Household, ROUNDS, commit, ended, hash, household, inserted};
@@ -54,7 +56,7 @@ pub async fn hands_a_delivery_to_one_claimer(backend: &Backend) {
         let claims = [(); CLAIMERS].map(|()| {
             let deliveries = backend.deliveries.clone();
             tokio::spawn(async move {
-                let ask = Ask { limit: 2, ..ask(noon()) };
+                let ask = ClaimRequest { limit: 2, ..ask(noon()) };
                 deliveries.claim_deliveries(&ask).await.unwrap().deliveries
             })
         });
@@ -76,12 +78,12 @@ pub async fn passes_no_webhook_over(backend: &Backend) {
     for _ in 0..6 {
         ended_session(backend, &home).await;
     }
-    let few = Ask { each: 2, ..ask(noon()) };
+    let few = ClaimRequest { each: 2, ..ask(noon()) };
     assert_eq!(
         count(&backend.deliveries.claim_deliveries(&few).await.unwrap().deliveries, first.id),
         2
     );
-    let full = Ask { room: vec![room(first.id, 0), room(second.id, 3)], ..few.clone() };
+    let full = ClaimRequest { room: vec![room(first.id, 0), room(second.id, 3)], ..few.clone() };
     let claimed = backend.deliveries.claim_deliveries(&full).await.unwrap();
     assert_eq!(
         (count(&claimed.deliveries, first.id), count(&claimed.deliveries, second.id)),
@@ -89,11 +91,11 @@ pub async fn passes_no_webhook_over(backend: &Backend) {
     );
     assert_eq!(claimed.next, None, "there is no more to look at");
 
-    let one = Ask { limit: 1, ..few };
+    let one = ClaimRequest { limit: 1, ..few };
     let claimed = backend.deliveries.claim_deliveries(&one).await.unwrap();
     let lower = first.id.min(second.id);
     assert_eq!((count(&claimed.deliveries, lower), claimed.next), (1, Some(lower)));
-    let on = Ask { after: claimed.next, ..one };
+    let on = ClaimRequest { after: claimed.next, ..one };
     let claimed = backend.deliveries.claim_deliveries(&on).await.unwrap();
     assert_eq!(count(&claimed.deliveries, first.id.max(second.id)), 1);
 }
@@ -106,13 +108,13 @@ pub async fn keeps_body_and_webhook_over_attempts(backend: &Backend) {
     assert!(first.body.contains(&session.to_string()), "{}", first.body);
     assert_eq!(first.webhook.secret.expose(), hook.secret.expose());
     let header = first.webhook.header.as_ref().map(|header| header.value.expose());
-    assert_eq!((header, first.tries), (Some("header value"), 0));
+    assert_eq!((header, first.attempts), (Some("header value"), 0));
     let due = noon() + TimeDelta::seconds(5);
-    assert!(settle(backend, &first, Verdict::RetryAt(due)).await);
+    assert!(settle(backend, &first, DeliveryDecision::RetryAt(due)).await);
 
     assert!(claim(backend, due - TimeDelta::microseconds(1)).await.is_empty());
     let second = claim(backend, due).await.remove(0);
-    assert_eq!((second.id, second.tries, second.due), (first.id, 1, due));
+    assert_eq!((second.id, second.attempts, second.due), (first.id, 1, due));
     assert_eq!(second.body, first.body);
 }
 
@@ -124,9 +126,9 @@ pub async fn hands_out_again_what_was_claimed_and_not_settled(backend: &Backend)
     let over = noon() + TimeDelta::from_std(hook.timeout).unwrap() + CLAIM_MARGIN;
     assert!(claim(backend, over - TimeDelta::microseconds(1)).await.is_empty());
     let held = claim(backend, over).await.remove(0);
-    assert_eq!((held.id, held.tries), (lost.id, 0), "no attempt is used up by a crash");
-    assert!(!settle(backend, &lost, Verdict::Delivered).await);
-    assert!(settle(backend, &held, Verdict::Delivered).await);
+    assert_eq!((held.id, held.attempts), (lost.id, 0), "no attempt is used up by a crash");
+    assert!(!settle(backend, &lost, DeliveryDecision::Delivered).await);
+    assert!(settle(backend, &held, DeliveryDecision::Delivered).await);
 }
 
 pub async fn settles_many_at_once(backend: &Backend) {
@@ -137,10 +139,11 @@ pub async fn settles_many_at_once(backend: &Backend) {
     }
     let claimed = claim(backend, noon()).await;
     let due = noon() + TimeDelta::seconds(9);
-    let verdicts = [Verdict::Delivered, Verdict::Exhausted, Verdict::RetryAt(due)];
+    let verdicts =
+        [DeliveryDecision::Delivered, DeliveryDecision::Exhausted, DeliveryDecision::RetryAt(due)];
     let mut settled: Vec<_> =
         claimed.iter().zip(verdicts).map(|(one, verdict)| outcome(one, verdict)).collect();
-    settled.push(Settled { claim: 7, ..outcome(&claimed[3], Verdict::Delivered) });
+    settled.push(AttemptResult { claim: 7, ..outcome(&claimed[3], DeliveryDecision::Delivered) });
     let held = backend.deliveries.settle_deliveries(&settled).await.unwrap();
     assert_eq!(held, [true, true, true, false]);
     let again = backend.deliveries.settle_deliveries(&settled[..3]).await.unwrap();
@@ -152,7 +155,7 @@ pub async fn settles_many_at_once(backend: &Backend) {
 pub async fn hands_out_no_settled_delivery(backend: &Backend) {
     let home = household(backend).await;
     add(backend, &home).await;
-    for verdict in [Verdict::Delivered, Verdict::Exhausted] {
+    for verdict in [DeliveryDecision::Delivered, DeliveryDecision::Exhausted] {
         ended_session(backend, &home).await;
         let held = claim(backend, noon()).await.remove(0);
         assert!(settle(backend, &held, verdict).await);
@@ -192,12 +195,12 @@ pub(super) async fn ended_session(backend: &Backend, home: &Household) -> Sessio
     change.session.id
 }
 
-pub(super) const fn ask(now: DateTime<Utc>) -> Ask {
-    Ask { now, after: None, limit: 10, each: 10, room: vec![] }
+pub(super) const fn ask(now: DateTime<Utc>) -> ClaimRequest {
+    ClaimRequest { now, after: None, limit: 10, each: 10, room: vec![] }
 }
 
-pub(super) const fn room(webhook: WebhookId, most: u16) -> Room {
-    Room { webhook, most, busy: false }
+pub(super) const fn room(webhook: WebhookId, most: u16) -> EndpointCapacity {
+    EndpointCapacity { webhook, most, busy: false }
 }
 
 pub(super) async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<Delivery> {
@@ -218,17 +221,24 @@ fn count(deliveries: &[Delivery], webhook: WebhookId) -> usize {
     deliveries.iter().filter(|delivery| delivery.webhook.id == webhook).count()
 }
 
-fn outcome(delivery: &Delivery, verdict: Verdict) -> Settled {
-    let call = Call { sent: "a: b\n".to_owned(), answer: Answer::Failed(Cause::Connect) };
-    Settled {
+fn outcome(delivery: &Delivery, verdict: DeliveryDecision) -> AttemptResult {
+    let call = WebhookRequest {
+        sent: "a: b\n".to_owned(),
+        answer: WebhookResponse::Failed(FailureCause::Connect),
+    };
+    AttemptResult {
         delivery: delivery.id,
         webhook: delivery.webhook.id,
         claim: delivery.claim,
-        attempt: Attempt { at: noon(), took: Duration::from_millis(7), call },
+        attempt: DeliveryAttempt { at: noon(), took: Duration::from_millis(7), call },
         verdict,
     }
 }
 
-pub(super) async fn settle(backend: &Backend, delivery: &Delivery, verdict: Verdict) -> bool {
+pub(super) async fn settle(
+    backend: &Backend,
+    delivery: &Delivery,
+    verdict: DeliveryDecision,
+) -> bool {
     backend.deliveries.settle_deliveries(&[outcome(delivery, verdict)]).await.unwrap()[0]
 }

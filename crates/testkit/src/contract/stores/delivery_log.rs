@@ -3,9 +3,9 @@
 use chrono::TimeDelta;
 use domain::{
     id::{DeliveryId, SessionId},
-    webhook::Verdict,
+    webhook::DeliveryDecision,
 };
-use ports::delivery_log::{DeliveryState, Find, Of, Span};
+use ports::delivery_log::{DeliveryFilter, DeliveryScope, DeliveryState, TimeRange};
 use uuid::Uuid;
 
 use super::{
@@ -24,7 +24,7 @@ pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
     let session = ended_session(backend, &home).await;
     let owed = claim(backend, noon()).await.remove(0);
     let due = noon() + TimeDelta::seconds(5);
-    assert!(settle(backend, &owed, Verdict::RetryAt(due)).await);
+    assert!(settle(backend, &owed, DeliveryDecision::RetryAt(due)).await);
 
     let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
     assert_eq!((found.webhook, found.session, found.test), (hook.id, session, false));
@@ -36,7 +36,7 @@ pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
     assert_eq!(first.sent, "a: b\n");
 
     let second = claim(backend, due).await.remove(0);
-    assert!(settle(backend, &second, Verdict::Exhausted).await);
+    assert!(settle(backend, &second, DeliveryDecision::Exhausted).await);
     let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
     assert_eq!((found.state, found.due), (DeliveryState::Exhausted, None));
     assert_eq!(attempts.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2]);
@@ -50,23 +50,23 @@ pub async fn finds_deliveries_by_what_they_are_about(backend: &Backend) {
     let session = ended_session(backend, &home).await;
     for delivery in claim(backend, noon()).await {
         if delivery.webhook.id == hook.id {
-            assert!(settle(backend, &delivery, Verdict::Delivered).await);
+            assert!(settle(backend, &delivery, DeliveryDecision::Delivered).await);
         }
     }
     ended_session(backend, &home).await;
     let find = async |of, state| {
-        let find = Find { of, state, limit: 10 };
+        let find = DeliveryFilter { of, state, limit: 10 };
         let found = backend.log.find_deliveries(&find).await.unwrap();
         found.into_iter().map(|one| (one.webhook, one.state)).collect::<Vec<_>>()
     };
     let (done, open) = (DeliveryState::Delivered, DeliveryState::Pending);
-    assert_eq!(find(Of::Webhook(hook.id), None).await.len(), 2);
-    assert_eq!(find(Of::Webhook(hook.id), Some(done)).await, [(hook.id, done)]);
-    assert_eq!(find(Of::Webhook(hook.id), Some(open)).await, [(hook.id, open)]);
-    assert_eq!(find(Of::Webhook(other.id), Some(open)).await.len(), 2);
-    assert_eq!(find(Of::Webhook(hook.id), Some(DeliveryState::Exhausted)).await, []);
-    assert_eq!(find(Of::Session(session), None).await.len(), 2);
-    let few = Find { of: Of::Webhook(hook.id), state: None, limit: 1 };
+    assert_eq!(find(DeliveryScope::Webhook(hook.id), None).await.len(), 2);
+    assert_eq!(find(DeliveryScope::Webhook(hook.id), Some(done)).await, [(hook.id, done)]);
+    assert_eq!(find(DeliveryScope::Webhook(hook.id), Some(open)).await, [(hook.id, open)]);
+    assert_eq!(find(DeliveryScope::Webhook(other.id), Some(open)).await.len(), 2);
+    assert_eq!(find(DeliveryScope::Webhook(hook.id), Some(DeliveryState::Exhausted)).await, []);
+    assert_eq!(find(DeliveryScope::Session(session), None).await.len(), 2);
+    let few = DeliveryFilter { of: DeliveryScope::Webhook(hook.id), state: None, limit: 1 };
     assert_eq!(backend.log.find_deliveries(&few).await.unwrap().len(), 1);
 }
 
@@ -76,12 +76,12 @@ pub async fn sends_a_delivery_again(backend: &Backend) {
     ended_session(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     let later = noon() + TimeDelta::hours(1);
-    assert!(settle(backend, &first, Verdict::Exhausted).await);
+    assert!(settle(backend, &first, DeliveryDecision::Exhausted).await);
     assert!(backend.log.send_again(first.id, later).await.unwrap());
     assert!(claim(backend, later - TimeDelta::microseconds(1)).await.is_empty());
     let again = claim(backend, later).await.remove(0);
-    assert_eq!((again.id, &again.body, again.tries), (first.id, &first.body, 0));
-    assert!(settle(backend, &again, Verdict::Delivered).await);
+    assert_eq!((again.id, &again.body, again.attempts), (first.id, &first.body, 0));
+    assert!(settle(backend, &again, DeliveryDecision::Delivered).await);
     let (found, attempts) = backend.log.delivery(first.id).await.unwrap().unwrap();
     assert_eq!((found.state, attempts.len()), (DeliveryState::Delivered, 2));
     let nothing = DeliveryId::from_uuid(Uuid::new_v4());
@@ -94,7 +94,7 @@ pub async fn sends_again_beside_a_process_that_writes(backend: &Backend) {
     let hook = add(backend, &home).await;
     ended_session(backend, &home).await;
     let owed = claim(backend, noon()).await.remove(0);
-    let span = Span { from: noon(), to: noon() + TimeDelta::seconds(1) };
+    let span = TimeRange { from: noon(), to: noon() + TimeDelta::seconds(1) };
     let serve = async {
         for _ in 0..WRITES {
             inserted(backend, &home).await;
@@ -105,7 +105,7 @@ pub async fn sends_again_beside_a_process_that_writes(backend: &Backend) {
             let log = &backend.log_beside;
             assert!(log.send_again(owed.id, noon()).await.unwrap());
             log.send_exhausted_again(hook.id, span, noon(), 10).await.unwrap();
-            log.forget_deliveries(noon(), 10).await.unwrap();
+            log.delete_old_deliveries(noon(), 10).await.unwrap();
         }
     };
     tokio::join!(serve, operate);
@@ -117,10 +117,10 @@ pub async fn sends_what_waits_at_once(backend: &Backend) {
     ended_session(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     let due = noon() + TimeDelta::hours(5);
-    assert!(settle(backend, &first, Verdict::RetryAt(due)).await);
+    assert!(settle(backend, &first, DeliveryDecision::RetryAt(due)).await);
     assert!(backend.log.send_again(first.id, noon()).await.unwrap());
     let again = claim(backend, noon()).await.remove(0);
-    assert_eq!((again.id, again.tries), (first.id, 0));
+    assert_eq!((again.id, again.attempts), (first.id, 0));
 }
 
 pub async fn sends_what_was_given_up_on_in_a_time_again(backend: &Backend) {
@@ -129,12 +129,13 @@ pub async fn sends_what_was_given_up_on_in_a_time_again(backend: &Backend) {
     for _ in 0..3 {
         ended_session(backend, &home).await;
     }
-    let verdicts = [Verdict::Exhausted, Verdict::Exhausted, Verdict::Delivered];
+    let verdicts =
+        [DeliveryDecision::Exhausted, DeliveryDecision::Exhausted, DeliveryDecision::Delivered];
     for (delivery, verdict) in claim(backend, noon()).await.iter().zip(verdicts) {
         assert!(settle(backend, delivery, verdict).await);
     }
     let again = async |from, to, limit| {
-        let span = Span { from: noon() + from, to: noon() + to };
+        let span = TimeRange { from: noon() + from, to: noon() + to };
         backend.log.send_exhausted_again(hook.id, span, noon(), limit).await.unwrap()
     };
     let (none, one) = (TimeDelta::zero(), TimeDelta::seconds(1));
@@ -149,10 +150,10 @@ pub async fn owes_a_test_one_attempt(backend: &Backend) {
     let home = household(backend).await;
     let hook = add(backend, &home).await;
     let session = SessionId::from_uuid(Uuid::new_v4());
-    let id = backend.log.owe_test(hook.id, session, "{}", noon()).await.unwrap();
+    let id = backend.log.enqueue_test(hook.id, session, "{}", noon()).await.unwrap();
     let owed = claim(backend, noon()).await.remove(0);
     assert_eq!((owed.id, owed.session, owed.body.as_str()), (id, session, "{}"));
-    assert!(owed.single);
+    assert!(owed.is_test);
     let (found, _) = backend.log.delivery(id).await.unwrap().unwrap();
     assert!(found.test);
 }
@@ -163,10 +164,10 @@ pub async fn forgets_old_deliveries_that_are_not_owed(backend: &Backend) {
     ended_session(backend, &home).await;
     ended_session(backend, &home).await;
     let claimed = claim(backend, noon()).await;
-    assert!(settle(backend, &claimed[0], Verdict::Delivered).await);
-    assert_eq!(backend.log.forget_deliveries(noon(), 10).await.unwrap(), 0);
+    assert!(settle(backend, &claimed[0], DeliveryDecision::Delivered).await);
+    assert_eq!(backend.log.delete_old_deliveries(noon(), 10).await.unwrap(), 0);
     let later = noon() + TimeDelta::days(30);
-    assert_eq!(backend.log.forget_deliveries(later, 10).await.unwrap(), 1);
+    assert_eq!(backend.log.delete_old_deliveries(later, 10).await.unwrap(), 1);
     assert_eq!(backend.log.delivery(claimed[0].id).await.unwrap(), None);
     assert!(backend.log.delivery(claimed[1].id).await.unwrap().is_some());
     assert_eq!(claim(backend, later).await.len(), 1, "its body is there still");

@@ -9,7 +9,7 @@ use domain::{
     },
     id::SessionId,
 };
-use ports::device_store::{Binding, DeviceStore, Redeemed};
+use ports::device_store::{Binding, DeviceStore, RedeemOutcome};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -77,26 +77,26 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
     let redeem = async |code: u8, device: u8, at| {
         devices.redeem_code(session, &secret(code), &secret(device), at).await.unwrap()
     };
-    assert_eq!(redeem(50, 2, noon()).await, Redeemed::Refused, "there is no code");
+    assert_eq!(redeem(50, 2, noon()).await, RedeemOutcome::Refused, "there is no code");
     devices.offer_code(&shown(session, 50)).await.unwrap();
     devices.offer_code(&shown(other, 70)).await.unwrap();
-    assert_eq!(redeem(70, 2, noon()).await, Redeemed::Refused, "another session's");
+    assert_eq!(redeem(70, 2, noon()).await, RedeemOutcome::Refused, "another session's");
     let late = noon() + SHOWN_CODE_TTL;
-    assert_eq!(redeem(50, 2, late).await, Redeemed::Refused, "expired");
-    let joined = Redeemed::Joined(DeviceNumber(2), JoinedBy::ShownCode);
+    assert_eq!(redeem(50, 2, late).await, RedeemOutcome::Refused, "expired");
+    let joined = RedeemOutcome::Joined(DeviceNumber(2), JoinedBy::ShownCode);
     assert_eq!(redeem(50, 2, noon()).await, joined);
-    assert_eq!(redeem(50, 3, noon()).await, Redeemed::Refused, "used");
-    assert_eq!(redeem(51, 3, noon()).await, Redeemed::Refused, "used by its long form");
+    assert_eq!(redeem(50, 3, noon()).await, RedeemOutcome::Refused, "used");
+    assert_eq!(redeem(51, 3, noon()).await, RedeemOutcome::Refused, "used by its long form");
     assert_eq!(devices.device(session, &secret(2)).await.unwrap(), Binding::Bound(DeviceNumber(2)));
     // A newer code voids the one before, and not one of the other kind.
     let sent = JoinCode { by: JoinedBy::SentCode, short: None, ..shown(session, 60) };
     devices.offer_code(&sent).await.unwrap();
     devices.offer_code(&shown(session, 52)).await.unwrap();
     devices.offer_code(&shown(session, 54)).await.unwrap();
-    assert_eq!(redeem(53, 3, noon()).await, Redeemed::Refused, "replaced");
-    let joined = Redeemed::Joined(DeviceNumber(3), JoinedBy::ShownCode);
+    assert_eq!(redeem(53, 3, noon()).await, RedeemOutcome::Refused, "replaced");
+    let joined = RedeemOutcome::Joined(DeviceNumber(3), JoinedBy::ShownCode);
     assert_eq!(redeem(55, 3, noon()).await, joined, "the short form");
-    let joined = Redeemed::Joined(DeviceNumber(4), JoinedBy::SentCode);
+    let joined = RedeemOutcome::Joined(DeviceNumber(4), JoinedBy::SentCode);
     assert_eq!(redeem(60, 4, noon()).await, joined);
     // Of many that bring one code one joins.
     for round in 0..4 {
@@ -117,11 +117,11 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
         let joined = all(tries)
             .await
             .into_iter()
-            .filter(|redeemed| matches!(redeemed, Redeemed::Joined(..)));
+            .filter(|redeemed| matches!(redeemed, RedeemOutcome::Joined(..)));
         assert_eq!(joined.count(), 1);
     }
-    assert_eq!(devices.forget_codes(noon()).await.unwrap(), 0);
-    assert!(devices.forget_codes(late).await.unwrap() >= 1);
+    assert_eq!(devices.delete_expired_codes(noon()).await.unwrap(), 0);
+    assert!(devices.delete_expired_codes(late).await.unwrap() >= 1);
 }
 
 pub async fn counts_wrong_short_codes_also_at_the_same_moment(backend: &Backend) {
@@ -138,19 +138,19 @@ pub async fn counts_wrong_short_codes_also_at_the_same_moment(backend: &Backend)
             })
         });
         for redeemed in all(tries).await {
-            assert_eq!(redeemed, Redeemed::Refused);
+            assert_eq!(redeemed, RedeemOutcome::Refused);
         }
         let right = devices.redeem_code(session, &secret(101), &secret(9), noon()).await.unwrap();
-        assert_eq!(right, Redeemed::Refused, "{MAX_CODE_TRIES} wrong ones were tried");
+        assert_eq!(right, RedeemOutcome::Refused, "{MAX_CODE_TRIES} wrong ones were tried");
     }
     let long = devices.redeem_code(session, &secret(100), &secret(9), noon()).await.unwrap();
-    assert_eq!(long, Redeemed::Joined(DeviceNumber(2), JoinedBy::ShownCode));
+    assert_eq!(long, RedeemOutcome::Joined(DeviceNumber(2), JoinedBy::ShownCode));
     devices.offer_code(&shown(session, 110)).await.unwrap();
     for _ in 1..MAX_CODE_TRIES {
         devices.redeem_code(session, &secret(250), &secret(10), noon()).await.unwrap();
     }
     let last = devices.redeem_code(session, &secret(111), &secret(10), noon()).await.unwrap();
-    assert_eq!(last, Redeemed::Joined(DeviceNumber(3), JoinedBy::ShownCode));
+    assert_eq!(last, RedeemOutcome::Joined(DeviceNumber(3), JoinedBy::ShownCode));
 }
 
 pub async fn admits_no_more_devices_than_there_may_be(backend: &Backend) {
@@ -169,7 +169,7 @@ pub async fn admits_no_more_devices_than_there_may_be(backend: &Backend) {
     assert_eq!(devices.approve(session, &secret(100), noon()).await.unwrap(), None);
     devices.offer_code(&shown(session, 50)).await.unwrap();
     let full = devices.redeem_code(session, &secret(50), &secret(101), noon()).await.unwrap();
-    assert_eq!(full, Redeemed::Full);
+    assert_eq!(full, RedeemOutcome::Full);
     let home = household(backend).await;
     let unbound = inserted(backend, &home).await.id;
     assert_eq!(devices.approve(unbound, &secret(1), noon()).await.unwrap(), None);
@@ -184,7 +184,7 @@ pub async fn shows_in_the_timeline_which_device_joined_and_consented(backend: &B
     devices.offer_code(&shown(session, 50)).await.unwrap();
     devices.redeem_code(session, &secret(50), &secret(2), later).await.unwrap();
     let last = later + TimeDelta::minutes(1);
-    devices.note_consent(session, DeviceNumber(2), true, last).await.unwrap();
+    devices.record_consent(session, DeviceNumber(2), true, last).await.unwrap();
     let timeline = backend.sessions.timeline(home.owner, session).await.unwrap().unwrap();
     let lines: Vec<_> = timeline
         .iter()

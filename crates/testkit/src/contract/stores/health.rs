@@ -1,9 +1,9 @@
 //! The contract of [`ports::delivery::DeliveryQueue`] where it is about how receivers do.
 
 use chrono::TimeDelta;
-use domain::{id::WebhookId, webhook::pause_after};
+use domain::{id::WebhookId, webhook::open_duration};
 use ports::{
-    delivery::{Ask, Room, Tally},
+    delivery::{ClaimRequest, EndpointCapacity, HealthUpdate},
     webhook_store::{HeaderChange, WebhookChange},
 };
 
@@ -20,13 +20,13 @@ pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
     for _ in 0..3 {
         ended_session(backend, &home).await;
     }
-    let tally = |failures, success| Tally { webhook: hook.id, failures, success };
+    let tally = |failures, success| HealthUpdate { webhook: hook.id, failures, success };
     let note = async |tally| backend.deliveries.note_health(&[tally], noon()).await.unwrap();
     note(tally(9, false)).await;
     assert_eq!(backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health.failures, 9);
     note(tally(1, false)).await;
     let health = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().health;
-    let rested = noon() + TimeDelta::from_std(pause_after(10).unwrap()).unwrap();
+    let rested = noon() + TimeDelta::from_std(open_duration(10).unwrap()).unwrap();
     assert_eq!((health.failing_since, health.paused_until), (Some(noon()), Some(rested)));
 
     let same = WebhookChange {
@@ -38,10 +38,13 @@ pub async fn lets_a_receiver_that_fails_rest(backend: &Backend) {
     };
     backend.webhooks.change_webhook(hook.id, &same).await.unwrap();
     assert!(claim(backend, rested - TimeDelta::microseconds(1)).await.is_empty());
-    let busy = Ask { room: vec![Room { busy: true, ..room(hook.id, 3) }], ..ask(rested) };
+    let busy = ClaimRequest {
+        room: vec![EndpointCapacity { busy: true, ..room(hook.id, 3) }],
+        ..ask(rested)
+    };
     let claimed = backend.deliveries.claim_deliveries(&busy).await.unwrap().deliveries;
     assert!(claimed.is_empty(), "the one is under way");
-    let known = Ask { room: vec![room(hook.id, 3)], ..ask(rested) };
+    let known = ClaimRequest { room: vec![room(hook.id, 3)], ..ask(rested) };
     let claimed = backend.deliveries.claim_deliveries(&known).await.unwrap().deliveries;
     assert_eq!(claimed.len(), 1, "it is tried out with one");
     note(tally(0, true)).await;
@@ -62,7 +65,7 @@ pub async fn counts_the_failures_that_several_note_at_once(backend: &Backend) {
     let notes = [(); CLAIMERS].map(|()| {
         let (deliveries, webhook) = (backend.deliveries.clone(), hook.id);
         tokio::spawn(async move {
-            let one = Tally { webhook, failures: 1, success: false };
+            let one = HealthUpdate { webhook, failures: 1, success: false };
             deliveries.note_health(&[one], noon()).await.unwrap();
         })
     });
@@ -86,7 +89,7 @@ pub async fn notes_health_while_sessions_end(backend: &Backend) {
             told.rotate_left((turn * 5 + round) % hooks.len());
             let tally = |(at, webhook): (usize, WebhookId)| {
                 let failures = u32::try_from((at + round + turn) % 3).unwrap();
-                Tally { webhook, failures, success: at % 2 == 0 }
+                HealthUpdate { webhook, failures, success: at % 2 == 0 }
             };
             let told: Vec<_> = told.into_iter().enumerate().map(tally).collect();
             backend.deliveries.note_health(&told, noon()).await.unwrap();

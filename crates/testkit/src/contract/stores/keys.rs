@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::{
-    ancestors::Ancestor,
+    frame_ancestors::FrameAncestor,
     id::{SessionId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{Header, Retiring},
+    webhook::{RetiringSecret, WebhookHeader},
 };
 use ports::webhook_store::{HeaderChange, WebhookChange};
 use uuid::Uuid;
@@ -52,8 +52,8 @@ pub async fn lists_a_teams_keys_and_when_they_were_used(backend: &Backend) {
     let later = noon() + TimeDelta::minutes(1);
     backend.keys.add_key(&mine, &hash(), "Loan desk", later).await.unwrap();
     let uses = [(mine.id, later), (other.owner, noon())];
-    backend.keys.note_uses(&uses).await.unwrap();
-    backend.keys.note_uses(&[(mine.id, noon())]).await.unwrap();
+    backend.keys.record_key_uses(&uses).await.unwrap();
+    backend.keys.record_key_uses(&[(mine.id, noon())]).await.unwrap();
     let kept = backend.keys.keys(home.team).await.unwrap();
     assert_eq!(kept.len(), 2);
     assert_eq!((&kept[0].key, kept[0].label.as_str()), (&mine, "Loan desk"), "the newest first");
@@ -94,7 +94,7 @@ pub async fn changes_a_webhook(backend: &Backend) {
     let value = kept.webhook.header.map(|header| header.value);
     assert_eq!(value.unwrap().expose(), "header value");
     assert_eq!(kept.webhook.secret.expose(), hook.secret.expose());
-    let header = Header { name: "x-other".into(), value: Secret::new("another".into()) };
+    let header = WebhookHeader { name: "x-other".into(), value: Secret::new("another".into()) };
     for (header, name) in [(HeaderChange::Set(header), Some("x-other")), (HeaderChange::Drop, None)]
     {
         let change = WebhookChange { header, keys: vec![], ..change.clone() };
@@ -112,7 +112,7 @@ pub async fn signs_with_two_secrets_while_one_is_rotated(backend: &Backend) {
     let hook = webhook(home.team);
     backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
     let (fresh, until) = (Secret::new("whsec_ZnJlc2g=".into()), noon() + TimeDelta::days(1));
-    let retiring = Retiring { secret: hook.secret.clone(), until };
+    let retiring = RetiringSecret { secret: hook.secret.clone(), until };
     assert!(backend.webhooks.rotate_secret(hook.id, &fresh, &retiring).await.unwrap());
     let found = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().webhook;
     let secrets = |now| found.secrets(now).map(Secret::expose).collect::<Vec<_>>();
@@ -127,16 +127,16 @@ pub async fn signs_with_two_secrets_while_one_is_rotated(backend: &Backend) {
 pub async fn tells_whose_pages_may_show_a_session(backend: &Backend) {
     let (home, other) = (household(backend).await, household(backend).await);
     let (session, theirs) = (inserted(backend, &home).await, inserted(backend, &other).await);
-    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), [], "anybody's");
+    assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), [], "anybody's");
     let pages = ["https://pages.example", "https://*.example.com:8443"];
-    let pages = pages.map(|page| page.parse::<Ancestor>().unwrap());
-    assert!(backend.keys.set_ancestors(home.team, &pages).await.unwrap());
-    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), pages);
-    assert_eq!(backend.sessions.ancestors(theirs.id).await.unwrap(), [], "another team's");
+    let pages = pages.map(|page| page.parse::<FrameAncestor>().unwrap());
+    assert!(backend.keys.set_frame_ancestors(home.team, &pages).await.unwrap());
+    assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), pages);
+    assert_eq!(backend.sessions.frame_ancestors_of(theirs.id).await.unwrap(), [], "another team's");
     let nobody = SessionId::from_uuid(Uuid::new_v4());
-    assert_eq!(backend.sessions.ancestors(nobody).await.unwrap(), []);
-    assert!(backend.keys.set_ancestors(home.team, &[]).await.unwrap());
-    assert_eq!(backend.sessions.ancestors(session.id).await.unwrap(), []);
+    assert_eq!(backend.sessions.frame_ancestors_of(nobody).await.unwrap(), []);
+    assert!(backend.keys.set_frame_ancestors(home.team, &[]).await.unwrap());
+    assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), []);
     let team = TeamId::from_uuid(Uuid::new_v4());
-    assert!(!backend.keys.set_ancestors(team, &pages).await.unwrap());
+    assert!(!backend.keys.set_frame_ancestors(team, &pages).await.unwrap());
 }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::{account::Role, id::NoticeId, notice::AccountEvent};
-use ports::{account_store::Whence, notice_store::Notice};
+use ports::{account_store::RequestOrigin, notice_store::Notice};
 use uuid::Uuid;
 
 use super::{Backend, household, people::added};
@@ -20,9 +20,9 @@ pub async fn hands_a_notice_to_one_who_sends_it(backend: &Backend) {
         user: user.id,
         event: AccountEvent::PasskeyAdded,
         at: noon(),
-        from: Whence { address: [192, 0, 2, 1].into(), agent: "a browser".into() },
+        from: RequestOrigin { address: [192, 0, 2, 1].into(), agent: "a browser".into() },
     };
-    backend.notices.owe_notice(&notice).await.unwrap();
+    backend.notices.enqueue_notice(&notice).await.unwrap();
     let claims = [claim(noon()).await, claim(noon()).await].concat();
     assert_eq!(claims.len(), 1, "one of two");
     let first = &claims[0];
@@ -38,7 +38,7 @@ pub async fn hands_a_notice_to_one_who_sends_it(backend: &Backend) {
     assert_eq!(claim(due + TimeDelta::days(1)).await, []);
 
     let other = Notice { id: NoticeId::from_uuid(Uuid::new_v4()), ..notice };
-    backend.notices.owe_notice(&other).await.unwrap();
+    backend.notices.enqueue_notice(&other).await.unwrap();
     added(backend, home.team, Role::Owner).await;
     backend.users.remove_user(home.team, user.id).await.unwrap();
     assert_eq!(claim(noon()).await, [], "gone with the person");

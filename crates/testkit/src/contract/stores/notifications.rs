@@ -3,17 +3,19 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::SessionId,
-    notification::{APART, Channel, Invitation, MOST_SENT, Undelivered},
+    notification::{
+        Channel, Invitation, MAX_NOTIFICATIONS, MIN_NOTIFICATION_INTERVAL, NotificationFailure,
+    },
     session::Status,
 };
-use ports::notifier::{NotificationClaim, NotificationVerdict, NotifiedAgain};
+use ports::notifier::{NotificationClaim, NotificationOutcome, ResendOutcome};
 
 use super::{Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household};
 use crate::sample::{noon, opening};
 
 async fn invited(backend: &Backend, home: &Household) -> SessionId {
     let mut opening = opening(home.owner, home.platform);
-    opening.session.order.invitation =
+    opening.session.terms.invitation =
         Some(Invitation { channel: Channel::Email, sender: Some("Lender".into()), template: None });
     let opening = opening.session.opening();
     backend.sessions.insert(&opening, None).await.unwrap();
@@ -27,7 +29,7 @@ async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<NotificationClaim> 
 async fn settle(
     backend: &Backend,
     claim: &NotificationClaim,
-    verdict: NotificationVerdict,
+    verdict: NotificationOutcome,
 ) -> bool {
     backend.notifications.settle_notification(claim, verdict).await.unwrap()
 }
@@ -42,8 +44,8 @@ pub async fn owes_a_link_with_the_session_that_asks_for_it(backend: &Backend) {
         claims.iter().map(|one| (one.session, one.attempt)).collect::<Vec<_>>(),
         [(session, 1)]
     );
-    let read = backend.sessions.open(session).await.unwrap().unwrap();
-    assert_eq!(read.order.invitation.unwrap().sender.as_deref(), Some("Lender"));
+    let read = backend.sessions.find_unscoped(session).await.unwrap().unwrap();
+    assert_eq!(read.terms.invitation.unwrap().sender.as_deref(), Some("Lender"));
 }
 
 pub async fn hands_each_link_to_one_of_many(backend: &Backend) {
@@ -100,7 +102,7 @@ pub async fn hands_a_link_out_again_when_its_lease_is_over(backend: &Backend) {
     assert_eq!(claim(backend, noon() + LEASE - TimeDelta::microseconds(1)).await, []);
     let second = claim(backend, noon() + LEASE).await.remove(0);
     assert_eq!((second.id, second.attempt), (first.id, 2));
-    let sent = NotificationVerdict::Sent { at: noon() };
+    let sent = NotificationOutcome::Sent { at: noon() };
     assert!(!settle(backend, &first, sent).await, "it was lost");
     assert!(settle(backend, &second, sent).await);
     assert!(!settle(backend, &second, sent).await, "once");
@@ -112,18 +114,18 @@ pub async fn tells_in_the_timeline_what_became_of_links(backend: &Backend) {
     let session = invited(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     let due = noon() + TimeDelta::seconds(15);
-    assert!(settle(backend, &first, NotificationVerdict::RetryAt(due)).await);
+    assert!(settle(backend, &first, NotificationOutcome::RetryAt(due)).await);
     assert_eq!(claim(backend, due - TimeDelta::microseconds(1)).await, []);
     let again = claim(backend, due).await.remove(0);
-    let why = Undelivered::MailboxFull;
-    assert!(settle(backend, &again, NotificationVerdict::Failed { at: due, why }).await);
-    let later = noon() + APART;
+    let why = NotificationFailure::MailboxFull;
+    assert!(settle(backend, &again, NotificationOutcome::Failed { at: due, why }).await);
+    let later = noon() + MIN_NOTIFICATION_INTERVAL;
     assert_eq!(
         backend.notifications.notify_again(session, later).await.unwrap(),
-        NotifiedAgain::Queued
+        ResendOutcome::Queued
     );
     let second = claim(backend, later).await.remove(0);
-    assert!(settle(backend, &second, NotificationVerdict::Sent { at: later }).await);
+    assert!(settle(backend, &second, NotificationOutcome::Sent { at: later }).await);
     let lines = backend.sessions.timeline(home.owner, session).await.unwrap().unwrap();
     let told = lines.iter().map(|line| (line.event.as_str(), line.at, line.detail.as_deref()));
     let expected = [
@@ -141,27 +143,27 @@ pub async fn sends_a_link_again_so_often_and_no_oftener(backend: &Backend) {
     let home = household(backend).await;
     let session = invited(backend, &home).await;
     let queue = &backend.notifications;
-    let soon = noon() + APART - TimeDelta::microseconds(1);
-    let expected = NotifiedAgain::NotBefore(noon() + APART);
+    let soon = noon() + MIN_NOTIFICATION_INTERVAL - TimeDelta::microseconds(1);
+    let expected = ResendOutcome::NotBefore(noon() + MIN_NOTIFICATION_INTERVAL);
     assert_eq!(queue.notify_again(session, soon).await.unwrap(), expected);
-    for number in 1..MOST_SENT {
-        let at = noon() + APART * number;
+    for number in 1..MAX_NOTIFICATIONS {
+        let at = noon() + MIN_NOTIFICATION_INTERVAL * number;
         let asked = [(); CLAIMERS].map(|()| {
             let queue = queue.clone();
             tokio::spawn(async move { queue.notify_again(session, at).await.unwrap() })
         });
         let mut queued = 0;
         for asked in asked {
-            queued += usize::from(asked.await.unwrap() == NotifiedAgain::Queued);
+            queued += usize::from(asked.await.unwrap() == ResendOutcome::Queued);
         }
         assert_eq!(queued, 1, "of many at once");
     }
-    let late = noon() + APART * (MOST_SENT + 1);
-    assert_eq!(queue.notify_again(session, late).await.unwrap(), NotifiedAgain::NoMore);
+    let late = noon() + MIN_NOTIFICATION_INTERVAL * (MAX_NOTIFICATIONS + 1);
+    assert_eq!(queue.notify_again(session, late).await.unwrap(), ResendOutcome::NoMore);
     let plain = super::inserted(backend, &home).await;
-    assert_eq!(queue.notify_again(plain.id, late).await.unwrap(), NotifiedAgain::NoMore);
+    assert_eq!(queue.notify_again(plain.id, late).await.unwrap(), ResendOutcome::NoMore);
     let over = invited(backend, &home).await;
-    let open = backend.sessions.open(over).await.unwrap().unwrap();
+    let open = backend.sessions.find_unscoped(over).await.unwrap().unwrap();
     commit(backend, &ended(&open)).await;
-    assert_eq!(queue.notify_again(over, late).await.unwrap(), NotifiedAgain::NoMore);
+    assert_eq!(queue.notify_again(over, late).await.unwrap(), ResendOutcome::NoMore);
 }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::session::Effect;
-use ports::outbox::Verdict;
+use ports::outbox::ClaimOutcome;
 
 use super::{
     Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted, requested,
@@ -52,15 +52,15 @@ pub async fn ignores_the_verdict_of_a_lost_claim(backend: &Backend) {
     let lost = backend.outbox.claim(NODE, noon(), LEASE, 1).await.unwrap().remove(0);
     let held = backend.outbox.claim(NODE, noon() + LEASE, LEASE, 1).await.unwrap().remove(0);
 
-    assert!(!backend.outbox.settle(&lost, Verdict::Done).await.unwrap());
-    assert!(backend.outbox.settle(&held, Verdict::Done).await.unwrap());
+    assert!(!backend.outbox.complete(&lost, ClaimOutcome::Done).await.unwrap());
+    assert!(backend.outbox.complete(&held, ClaimOutcome::Done).await.unwrap());
 }
 
 pub async fn keeps_a_retried_effect_until_it_is_due(backend: &Backend) {
     owing(backend, &household(backend).await).await;
     let claim = backend.outbox.claim(NODE, noon(), LEASE, 1).await.unwrap().remove(0);
     let due = noon() + TimeDelta::seconds(8);
-    assert!(backend.outbox.settle(&claim, Verdict::RetryAt(due)).await.unwrap());
+    assert!(backend.outbox.complete(&claim, ClaimOutcome::RetryAt(due)).await.unwrap());
 
     let early = due - TimeDelta::microseconds(1);
     assert_eq!(backend.outbox.claim(NODE, early, LEASE, 1).await.unwrap(), []);
@@ -70,7 +70,7 @@ pub async fn keeps_a_retried_effect_until_it_is_due(backend: &Backend) {
 pub async fn hands_out_no_buried_effect(backend: &Backend) {
     owing(backend, &household(backend).await).await;
     let claim = backend.outbox.claim(NODE, noon(), LEASE, 1).await.unwrap().remove(0);
-    assert!(backend.outbox.settle(&claim, Verdict::Buried).await.unwrap());
+    assert!(backend.outbox.complete(&claim, ClaimOutcome::Buried).await.unwrap());
     let late = noon() + TimeDelta::days(30);
     assert_eq!(backend.outbox.claim(NODE, late, LEASE, 1).await.unwrap(), []);
 }
@@ -82,7 +82,7 @@ pub async fn drops_what_a_node_that_is_gone_left(backend: &Backend) {
     commit(backend, &change).await;
     commit(backend, &ended(&change.session)).await;
 
-    let drop = |node, before| backend.outbox.drop_orphans(node, before);
+    let drop = |node, before| backend.outbox.delete_orphans(node, before);
     let later = noon() + TimeDelta::minutes(1);
     assert_eq!(drop(NODE, later).await.unwrap(), 0, "its own are not dropped");
     assert_eq!(drop(OTHER_NODE, noon()).await.unwrap(), 0, "too early");

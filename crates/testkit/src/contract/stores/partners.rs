@@ -7,8 +7,8 @@ use domain::{
     session::{Event, ExtractedData, Outcome, Session, State, Status},
 };
 use ports::{
-    delivery::Ask,
-    session_store::{IdempotencyKey, Inserted},
+    delivery::ClaimRequest,
+    session_store::{IdempotencyKey, InsertOutcome},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -138,18 +138,26 @@ pub async fn creates_once_for_an_idempotency_key(backend: &Backend) {
         backend.sessions.insert(opening, Some(once)).await.unwrap()
     };
     let once = key("k", 1, noon());
-    assert_eq!(insert(&first, &once).await, Inserted::Fresh);
-    let before = Inserted::Before(Box::new(first.session.clone()));
+    assert_eq!(insert(&first, &once).await, InsertOutcome::Fresh);
+    let before = InsertOutcome::Before(Box::new(first.session.clone()));
     assert_eq!(insert(&second, &once).await, before);
-    assert_eq!(insert(&second, &key("k", 2, noon())).await, Inserted::OtherRequest);
-    assert_eq!(backend.sessions.open(second.session.id).await.unwrap(), None, "nothing was saved");
+    assert_eq!(insert(&second, &key("k", 2, noon())).await, InsertOutcome::OtherRequest);
+    assert_eq!(
+        backend.sessions.find_unscoped(second.session.id).await.unwrap(),
+        None,
+        "nothing was saved"
+    );
 
     let stranger = household(backend).await;
     let theirs = opening(stranger.owner, stranger.platform);
-    assert_eq!(insert(&theirs, &once).await, Inserted::Fresh, "keys are each owner's own");
+    assert_eq!(insert(&theirs, &once).await, InsertOutcome::Fresh, "keys are each owner's own");
     let later = noon() + TimeDelta::microseconds(1);
-    assert_eq!(insert(&second, &key("k", 2, later)).await, Inserted::Fresh, "the old one is over");
-    assert!(backend.sessions.open(second.session.id).await.unwrap().is_some());
+    assert_eq!(
+        insert(&second, &key("k", 2, later)).await,
+        InsertOutcome::Fresh,
+        "the old one is over"
+    );
+    assert!(backend.sessions.find_unscoped(second.session.id).await.unwrap().is_some());
 }
 
 pub async fn creates_once_for_many_who_come_at_once(backend: &Backend) {
@@ -164,9 +172,9 @@ pub async fn creates_once_for_many_who_come_at_once(backend: &Backend) {
         let mut fresh = 0;
         for attempt in tries {
             match attempt.await.unwrap() {
-                Inserted::Fresh => fresh += 1,
-                Inserted::Before(_) | Inserted::InFlight => (),
-                Inserted::OtherRequest => panic!("it was the same request"),
+                InsertOutcome::Fresh => fresh += 1,
+                InsertOutcome::Before(_) | InsertOutcome::InFlight => (),
+                InsertOutcome::OtherRequest => panic!("it was the same request"),
             }
         }
         assert_eq!(fresh, 1);
@@ -177,9 +185,9 @@ pub async fn forgets_old_idempotency_keys(backend: &Backend) {
     let home = household(backend).await;
     let first = opening(home.owner, home.platform);
     backend.sessions.insert(&first, Some(&key("k", 1, noon()))).await.unwrap();
-    assert_eq!(backend.sessions.forget_keys(noon()).await.unwrap(), 0);
+    assert_eq!(backend.sessions.delete_idempotency_keys(noon()).await.unwrap(), 0);
     let later = noon() + TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.forget_keys(later).await.unwrap(), 1);
+    assert_eq!(backend.sessions.delete_idempotency_keys(later).await.unwrap(), 1);
 }
 
 pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
@@ -187,7 +195,7 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     backend.webhooks.add_webhook(&sample::webhook(home.team), &[], noon()).await.unwrap();
     let session = completed(backend, home.owner, inserted(backend, &home).await).await;
     let later = noon() + TimeDelta::days(1);
-    let due = async |before| backend.sessions.unerased(before, 10).await.unwrap();
+    let due = async |before| backend.sessions.find_unerased(before, 10).await.unwrap();
     assert_eq!(due(noon()).await, []);
     assert_eq!(due(later).await, [session.id]);
 
@@ -196,7 +204,7 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     let found = backend.sessions.find(home.owner, session.id).await.unwrap().unwrap();
     assert_eq!(found, erased.session);
     assert_eq!(due(later).await, [], "it is erased once");
-    let ask = Ask { now: later, after: None, limit: 10, each: 10, room: vec![] };
+    let ask = ClaimRequest { now: later, after: None, limit: 10, each: 10, room: vec![] };
     let owed = backend.deliveries.claim_deliveries(&ask).await.unwrap().deliveries;
     assert_eq!(owed.len(), 1);
     assert!(!owed[0].body.contains("4711"), "{}", owed[0].body);

@@ -8,16 +8,16 @@ use domain::{
 };
 use ports::{
     account_store::{CodeHash, SecondFactor},
-    passkeys::{Credential, KeptPasskey, MOST},
+    passkeys::{Credential, MAX_PASSKEYS, StoredPasskey},
 };
 use uuid::Uuid;
 
 use super::{ROUNDS, hash, household, people::added};
 use crate::{contract::Backend, sample::noon};
 
-fn passkey(user: UserId) -> KeptPasskey {
+fn passkey(user: UserId) -> StoredPasskey {
     let id = Uuid::new_v4();
-    KeptPasskey {
+    StoredPasskey {
         id: PasskeyId::from_uuid(id),
         user,
         name: "Laptop".into(),
@@ -46,7 +46,7 @@ pub async fn keeps_passkeys_and_their_state(backend: &Backend) {
     assert_eq!((kept.user.has_second_factor, kept.recovery_codes_left), (true, 2));
 
     let stranger = added(backend, home.team, Role::Viewer).await;
-    let taken = KeptPasskey { credential: one.credential.clone(), ..passkey(stranger.id) };
+    let taken = StoredPasskey { credential: one.credential.clone(), ..passkey(stranger.id) };
     assert!(!store.add_passkey(&taken, Some(&codes())).await.unwrap(), "another's credential");
     let kept = backend.users.user(stranger.id).await.unwrap().unwrap();
     assert_eq!((kept.user.has_second_factor, kept.recovery_codes_left), (false, 0));
@@ -92,7 +92,7 @@ pub async fn nobody_has_more_passkeys_than_may_be(backend: &Backend) {
     for _ in 0..ROUNDS {
         let user = added(backend, home.team, Role::Member).await;
         assert!(backend.passkeys.add_passkey(&passkey(user.id), Some(&codes())).await.unwrap());
-        for _ in 2..MOST {
+        for _ in 2..MAX_PASSKEYS {
             assert!(backend.passkeys.add_passkey(&passkey(user.id), None).await.unwrap());
         }
         let last = [0; 4].map(|_| {
@@ -103,6 +103,9 @@ pub async fn nobody_has_more_passkeys_than_may_be(backend: &Backend) {
         for one in last {
             taken += usize::from(one.await.unwrap());
         }
-        assert_eq!((taken, backend.passkeys.passkeys(user.id).await.unwrap().len()), (1, MOST));
+        assert_eq!(
+            (taken, backend.passkeys.passkeys(user.id).await.unwrap().len()),
+            (1, MAX_PASSKEYS)
+        );
     }
 }

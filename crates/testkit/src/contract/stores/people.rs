@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::{
-    account::{Email, Purpose, Role},
-    audit::Deed,
+    account::{Email, LinkPurpose, Role},
+    audit::AuditEvent,
     id::{TeamId, UserId},
     secret::Secret,
 };
-use ports::account_store::{Change, CodeHash, NewPassword, PasswordHash, SecondFactor, User};
+use ports::account_store::{
+    CodeHash, MembershipChange, NewPassword, PasswordHash, SecondFactor, User,
+};
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
@@ -75,8 +77,8 @@ pub async fn keeps_until_when_a_made_password_holds(backend: &Backend) {
     let later = noon() + TimeDelta::hours(1);
     backend.users.set_password(user.id, &NewPassword::made(hash("anew"), later)).await.unwrap();
     assert_eq!(until().await, Some(later + TimeDelta::hours(72)));
-    let reset = link(user.id, Purpose::Reset);
-    backend.account_links.owe_link(&reset).await.unwrap();
+    let reset = link(user.id, LinkPurpose::Reset);
+    backend.account_links.enqueue_link(&reset).await.unwrap();
     assert!(backend.account_links.use_link(reset.id, &hash("by link"), noon()).await.unwrap());
     assert_eq!(until().await, None, "chosen by link");
 }
@@ -98,7 +100,10 @@ pub async fn invites_an_address_that_somebody_else_has(backend: &Backend) {
     let made_up = format!("{id}@invited.invalid").parse().unwrap();
     assert!(backend.users.user_by_email(&made_up).await.unwrap().is_none());
 
-    assert_eq!(backend.users.remove_user(other.team, there.id).await.unwrap(), Change::Done);
+    assert_eq!(
+        backend.users.remove_user(other.team, there.id).await.unwrap(),
+        MembershipChange::Done
+    );
     assert!(backend.invitations.claim_address(id).await.unwrap());
     assert_eq!(found().await, id);
     assert!(backend.invitations.claim_address(id).await.unwrap(), "it is theirs");
@@ -174,12 +179,15 @@ pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Back
     let user = added(backend, home.team, Role::Member).await;
     let (_, token) = signed_in(backend, &user).await;
     let removed = backend.users.remove_user(other.team, user.id).await.unwrap();
-    assert_eq!(removed, Change::Nobody, "another team's");
-    assert_eq!(backend.users.remove_user(home.team, user.id).await.unwrap(), Change::Done);
+    assert_eq!(removed, MembershipChange::Nobody, "another team's");
+    assert_eq!(
+        backend.users.remove_user(home.team, user.id).await.unwrap(),
+        MembershipChange::Done
+    );
     assert!(backend.sign_ins.sign_in(&token, IDLE, noon()).await.unwrap().is_none());
     assert!(backend.users.user(user.id).await.unwrap().is_none());
     let gone = backend.users.set_role(home.team, user.id, Role::Owner).await.unwrap();
-    assert_eq!(gone, Change::Nobody);
+    assert_eq!(gone, MembershipChange::Nobody);
 }
 
 /// Two owners leave at once, one by going and one by becoming a viewer.
@@ -194,20 +202,23 @@ pub async fn leaves_nobody_without_an_owner(backend: &Backend) {
         let steps_down =
             tokio::spawn(async move { users.set_role(team, two.id, Role::Viewer).await.unwrap() });
         let both = [goes.await.unwrap(), steps_down.await.unwrap()];
-        assert!(both.contains(&Change::Done) && both.contains(&Change::Last), "{both:?}");
+        assert!(
+            both.contains(&MembershipChange::Done) && both.contains(&MembershipChange::Last),
+            "{both:?}"
+        );
     }
     let home = household(backend).await;
     let one = added(backend, home.team, Role::Owner).await;
     let invited = user(home.team, Role::Owner);
     assert!(backend.users.add_user(&invited, None, noon()).await.unwrap());
     let left = backend.users.remove_user(home.team, one.id).await.unwrap();
-    assert_eq!(left, Change::Last, "who was invited cannot sign in yet");
+    assert_eq!(left, MembershipChange::Last, "who was invited cannot sign in yet");
 }
 
 pub async fn writes_down_what_was_done_in_a_chain(backend: &Backend) {
     let (home, other) = (household(backend).await, household(backend).await);
     let deed = |number: u8| {
-        let deed = Deed::new(noon(), "ada@people.example", "key.make", &number.to_string());
+        let deed = AuditEvent::new(noon(), "ada@people.example", "key.make", &number.to_string());
         if number.is_multiple_of(2) { deed } else { deed.from([192, 0, 2, number].into()) }
     };
     let notes: Vec<_> = (0..24)
@@ -225,14 +236,14 @@ pub async fn writes_down_what_was_done_in_a_chain(backend: &Backend) {
     let mut before = [0; 32];
     for (entry, number) in entries.iter().zip(1..) {
         assert_eq!(entry.number, number);
-        let text = entry.deed.text(home.team, number);
+        let text = entry.event.text(home.team, number);
         let expected = digest(&SHA256, &[&before, text.as_bytes()].concat());
         assert_eq!(entry.hash, expected.as_ref(), "entry {number}");
         before = entry.hash;
     }
     assert_eq!(entries.len(), 24);
     let mut subjects: Vec<u8> =
-        entries.iter().map(|entry| entry.deed.subject.parse().unwrap()).collect();
+        entries.iter().map(|entry| entry.event.subject.parse().unwrap()).collect();
     subjects.sort_unstable();
     assert_eq!(subjects, (0..24).collect::<Vec<_>>());
     let page = backend.audit.entries(home.team, Some(10), 4).await.unwrap();

@@ -5,7 +5,7 @@ use domain::{
     error_code::ErrorCode,
     session::{Event, Session},
 };
-use ports::recording::{RecordingClaim, RecordingState, RecordingVerdict};
+use ports::recording::{RecordingClaim, RecordingOutcome, RecordingState};
 
 use super::{
     Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household, inserted, requested,
@@ -65,8 +65,8 @@ pub async fn keeps_a_film_for_whoever_renews_and_hands_it_out_again_else(backend
     let second = claim(backend, later + LEASE).await.remove(0);
     assert_eq!((second.session, second.attempt), (session.id, 2));
     assert!(!backend.recordings.renew_recording(&first, later + LEASE * 9).await.unwrap());
-    assert!(!settle(backend, &first, RecordingVerdict::Kept).await, "it was lost");
-    assert!(settle(backend, &second, RecordingVerdict::Kept).await);
+    assert!(!settle(backend, &first, RecordingOutcome::Kept).await, "it was lost");
+    assert!(settle(backend, &second, RecordingOutcome::Kept).await);
     assert_eq!(state(backend, &session).await, Some(RecordingState::Kept));
     assert_eq!(claim(backend, later + LEASE * 99).await, [], "it is done");
     assert!(!backend.recordings.renew_recording(&second, later + LEASE * 99).await.unwrap());
@@ -76,11 +76,11 @@ pub async fn tries_a_film_again_when_it_is_due_and_tells_why_there_is_none(backe
     let session = failed(backend, &household(backend).await).await;
     let first = claim(backend, soon()).await.remove(0);
     let due = soon() + TimeDelta::seconds(10);
-    assert!(settle(backend, &first, RecordingVerdict::RetryAt(due)).await);
+    assert!(settle(backend, &first, RecordingOutcome::RetryAt(due)).await);
     assert_eq!(state(backend, &session).await, Some(RecordingState::Pending));
     assert_eq!(claim(backend, due - TimeDelta::microseconds(1)).await, []);
     let second = claim(backend, due).await.remove(0);
-    assert!(settle(backend, &second, RecordingVerdict::Failed("no luck".into())).await);
+    assert!(settle(backend, &second, RecordingOutcome::Failed("no luck".into())).await);
     let failed = Some(RecordingState::Failed("no luck".into()));
     assert_eq!(state(backend, &session).await, failed);
     assert_eq!(claim(backend, due + LEASE * 99).await, []);
@@ -94,7 +94,7 @@ pub async fn makes_no_film_of_what_was_erased(backend: &Backend) {
     assert_eq!(claims.len(), 1, "{claims:?}");
     assert_eq!(claims[0].session, during.id);
     commit(backend, &during.erase(noon()).unwrap()).await;
-    assert!(!settle(backend, &claims[0], RecordingVerdict::Kept).await, "it came too late");
+    assert!(!settle(backend, &claims[0], RecordingOutcome::Kept).await, "it came too late");
     for session in [before, during] {
         assert_eq!(state(backend, &session).await, Some(RecordingState::Erased));
     }
@@ -129,6 +129,6 @@ async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<RecordingClaim> {
     backend.recordings.claim_recordings(now, LEASE, 10).await.unwrap()
 }
 
-async fn settle(backend: &Backend, claim: &RecordingClaim, verdict: RecordingVerdict) -> bool {
-    backend.recordings.settle_recording(claim, verdict).await.unwrap()
+async fn settle(backend: &Backend, claim: &RecordingClaim, verdict: RecordingOutcome) -> bool {
+    backend.recordings.complete_recording(claim, verdict).await.unwrap()
 }

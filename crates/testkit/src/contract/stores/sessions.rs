@@ -9,7 +9,7 @@ use domain::{
     request::{ListQuery, Page},
     session::{Effect, Event, Session, Status},
 };
-use ports::session_store::{CommitError, Due, Summary};
+use ports::session_store::{CommitError, DueReason, SessionSummary};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ use crate::sample::{self, NODE, key, lease, noon, opening};
 pub async fn finds_what_was_inserted(backend: &Backend) {
     let session = inserted(backend, &household(backend).await).await;
     assert_eq!(found(backend, &session).await, session);
-    assert_eq!(backend.sessions.open(session.id).await.unwrap(), Some(session));
+    assert_eq!(backend.sessions.find_unscoped(session.id).await.unwrap(), Some(session));
 }
 
 pub async fn hides_a_session_from_other_owners(backend: &Backend) {
@@ -153,7 +153,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     for (owner, minute) in [(home.owner, 1), (second.id, 2), (home.owner, 3)] {
         let mut opening = opening(owner, home.platform);
         opening.session.created_at = noon() + TimeDelta::minutes(minute);
-        opening.session.order.external_reference = (minute < 3).then(|| format!("loan-{minute}"));
+        opening.session.terms.external_reference = (minute < 3).then(|| format!("loan-{minute}"));
         backend.sessions.insert(&opening, None).await.unwrap();
         sessions.insert(0, opening.session);
     }
@@ -195,11 +195,11 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     assert_eq!(activity(noon(), 1).await, came[..1]);
 }
 
-fn summary(session: &Session) -> Summary {
-    Summary {
+fn summary(session: &Session) -> SessionSummary {
+    SessionSummary {
         id: session.id,
         status: session.status(),
-        platform: session.order.platform,
+        platform: session.terms.platform,
         created_at: session.created_at,
         closed_at: session.closed_at,
     }
@@ -211,9 +211,9 @@ pub async fn tells_what_has_expired(backend: &Backend) {
     let other = inserted(backend, &home).await;
     commit(backend, &ended(&other)).await;
     let early = session.expires_at - TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.due(early, 10).await.unwrap(), []);
-    let due = backend.sessions.due(session.expires_at, 10).await.unwrap();
-    assert_eq!(due, [(session, Due::Expired)], "closed sessions do not expire");
+    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
+    let due = backend.sessions.find_due(session.expires_at, 10).await.unwrap();
+    assert_eq!(due, [(session, DueReason::Expired)], "closed sessions do not expire");
 }
 
 pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
@@ -221,17 +221,17 @@ pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
     let (change, lease) = requested(&session);
     commit(backend, &change).await;
     let early = noon() + ALIVE - TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.due(early, 10).await.unwrap(), []);
-    let lapsed = (change.session.clone(), Due::BrowserLapsed(lease.browser));
+    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
+    let lapsed = (change.session.clone(), DueReason::BrowserLapsed(lease.browser));
     assert_eq!(
-        backend.sessions.due(noon() + ALIVE, 10).await.unwrap(),
+        backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(),
         std::slice::from_ref(&lapsed)
     );
 
     let later = noon() + ALIVE + ALIVE;
     assert!(backend.sessions.renew(session.id, lease.browser, later).await.unwrap());
-    assert_eq!(backend.sessions.due(noon() + ALIVE, 10).await.unwrap(), []);
-    assert_eq!(backend.sessions.due(later, 10).await.unwrap(), [lapsed]);
+    assert_eq!(backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(), []);
+    assert_eq!(backend.sessions.find_due(later, 10).await.unwrap(), [lapsed]);
 }
 
 pub async fn renews_only_the_browser_that_the_session_has(backend: &Backend) {

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::{account::Role, id::SignInId, secret::Secret};
-use ports::account_store::{CodeHash, SignIn, User, Whence};
+use ports::account_store::{CodeHash, RequestOrigin, SignIn, User};
 use uuid::Uuid;
 
 use super::{
@@ -26,7 +26,7 @@ pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHa
         created_at: noon(),
         seen_at: noon(),
         expires_at: noon() + TimeDelta::minutes(10),
-        from: Whence { address: [192, 0, 2, 1].into(), agent: "a browser".into() },
+        from: RequestOrigin { address: [192, 0, 2, 1].into(), agent: "a browser".into() },
     };
     backend.sign_ins.add_sign_in(&sign_in, &token).await.unwrap();
     (sign_in, token)
@@ -49,8 +49,8 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     assert!(all.len() == 1 && all[0].seen_at == later);
 
     let (fresh, until) = (code(), noon() + TimeDelta::hours(12));
-    assert!(backend.sign_ins.pass_sign_in(&token, &fresh, until).await.unwrap());
-    assert!(!backend.sign_ins.pass_sign_in(&token, &code(), until).await.unwrap());
+    assert!(backend.sign_ins.mark_second_factor_verified(&token, &fresh, until).await.unwrap());
+    assert!(!backend.sign_ins.mark_second_factor_verified(&token, &code(), until).await.unwrap());
     assert!(find(&token, noon()).await.is_none(), "the token before");
     assert!(find(&fresh, noon() + TimeDelta::hours(11)).await.unwrap().0.passed);
 
@@ -62,8 +62,8 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     assert!(backend.sign_ins.end_sign_in(user.id, sign_in.id).await.unwrap());
     assert!(find(&fresh, noon()).await.is_none());
     signed_in(backend, &user).await;
-    assert_eq!(backend.sign_ins.forget_sign_ins(noon()).await.unwrap(), 0);
-    let forgotten = backend.sign_ins.forget_sign_ins(noon() + TimeDelta::hours(1)).await;
+    assert_eq!(backend.sign_ins.delete_expired_sign_ins(noon()).await.unwrap(), 0);
+    let forgotten = backend.sign_ins.delete_expired_sign_ins(noon() + TimeDelta::hours(1)).await;
     assert_eq!(forgotten.unwrap(), 1);
 }
 
@@ -72,7 +72,7 @@ pub async fn signs_out_who_is_idle_and_not_who_is_seen(backend: &Backend) {
     let user = added(backend, home.team, Role::Viewer).await;
     let (_, first) = signed_in(backend, &user).await;
     let (token, until) = (code(), noon() + TimeDelta::hours(12));
-    assert!(backend.sign_ins.pass_sign_in(&first, &token, until).await.unwrap());
+    assert!(backend.sign_ins.mark_second_factor_verified(&first, &token, until).await.unwrap());
     let (idle, minute) = (TimeDelta::minutes(60), TimeDelta::minutes(1));
     let find = async |now| backend.sign_ins.sign_in(&token, idle, now).await.unwrap().is_some();
     let mut now = noon();
@@ -109,7 +109,7 @@ pub async fn confirms_a_sign_in_with_another_token(backend: &Backend) {
     assert!(!confirm(&token, &code()).await, "nobody is signed in by it yet");
     let passed = code();
     let until = noon() + TimeDelta::hours(12);
-    assert!(backend.sign_ins.pass_sign_in(&token, &passed, until).await.unwrap());
+    assert!(backend.sign_ins.mark_second_factor_verified(&token, &passed, until).await.unwrap());
     let (fresh, other) = (code(), code());
     assert!(confirm(&passed, &fresh).await);
     assert!(!confirm(&passed, &other).await, "the token before");

@@ -20,10 +20,10 @@ pub async fn keeps_who_wants_no_more_of_a_teams_mails(backend: &Backend) {
     assert!(store.is_suppressed(&ada).await.unwrap());
     for mailbox in beside {
         assert!(!store.is_suppressed(&mailbox).await.unwrap(), "{mailbox:?}");
-        store.admit(&mailbox).await.unwrap();
+        store.unsuppress(&mailbox).await.unwrap();
     }
     assert!(store.is_suppressed(&ada).await.unwrap());
-    store.admit(&ada).await.unwrap();
+    store.unsuppress(&ada).await.unwrap();
     assert!(!store.is_suppressed(&ada).await.unwrap());
     let gone = Mailbox { team: TeamId::from_uuid(Uuid::new_v4()), ..ada };
     store.suppress(&gone, noon()).await.unwrap();

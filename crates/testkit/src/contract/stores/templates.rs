@@ -4,32 +4,36 @@ use chrono::TimeDelta;
 use domain::{
     id::{TeamId, TemplateId},
     language::Language,
-    template::{Draft, Step, TemplateStatus},
+    template::{Draft, ReviewStep, TemplateStatus},
 };
-use ports::template_store::{KeptTemplate, Revision};
+use ports::template_store::{StoredTemplate, TemplateRevision};
 
 use super::{Backend, CLAIMERS, ROUNDS, household};
 use crate::sample::noon;
 
-const FIRST: Revision = Revision(1);
+const FIRST: TemplateRevision = TemplateRevision(1);
 
 fn draft(name: &str, language: &str) -> Draft {
     Draft::new(name, language.parse().unwrap(), "Hello", "{{ link }}\n\nBye").unwrap()
 }
 
-async fn kept(backend: &Backend, team: TeamId, id: TemplateId) -> KeptTemplate {
+async fn kept(backend: &Backend, team: TeamId, id: TemplateId) -> StoredTemplate {
     backend.templates.template(team, id).await.unwrap().unwrap()
 }
 
 /// Does a step, and answers whether it was done.
-async fn does(backend: &Backend, what: (TeamId, TemplateId, Revision), step: Step) -> bool {
+async fn does(
+    backend: &Backend,
+    what: (TeamId, TemplateId, TemplateRevision),
+    step: ReviewStep,
+) -> bool {
     backend.templates.step_template(what, step, "", noon()).await.unwrap()
 }
 
 async fn approved(backend: &Backend, team: TeamId, draft: &Draft) -> TemplateId {
     let id = backend.templates.add_template(team, draft, noon()).await.unwrap();
-    assert!(does(backend, (team, id, FIRST), Step::Submit).await);
-    assert!(does(backend, (team, id, FIRST), Step::Approve).await);
+    assert!(does(backend, (team, id, FIRST), ReviewStep::Submit).await);
+    assert!(does(backend, (team, id, FIRST), ReviewStep::Approve).await);
     id
 }
 
@@ -40,7 +44,7 @@ pub async fn keeps_a_teams_templates_for_that_team(backend: &Backend) {
     let second = store.add_template(home, &draft("Two", "pt"), noon()).await.unwrap();
     let listed = store.templates(home).await.unwrap();
     assert_eq!(listed.iter().map(|kept| kept.id).collect::<Vec<_>>(), [second, first]);
-    let as_kept = KeptTemplate {
+    let as_kept = StoredTemplate {
         id: first,
         team: home,
         draft: draft("One", "en"),
@@ -55,7 +59,7 @@ pub async fn keeps_a_teams_templates_for_that_team(backend: &Backend) {
     assert!(store.templates(other).await.unwrap().is_empty());
     assert_eq!(store.template(other, first).await.unwrap(), None);
     assert!(!store.edit_template(other, first, &draft("Mine", "en"), noon()).await.unwrap());
-    assert!(!does(backend, (other, first, FIRST), Step::Submit).await);
+    assert!(!does(backend, (other, first, FIRST), ReviewStep::Submit).await);
     assert!(!store.set_default_template(other, first, true).await.unwrap());
     assert!(!store.remove_template(other, first).await.unwrap());
     assert_eq!(kept(backend, home, first).await, as_kept, "as before");
@@ -70,31 +74,35 @@ pub async fn takes_each_template_its_way(backend: &Backend) {
     let store = &backend.templates;
     let home = household(backend).await.team;
     let id = store.add_template(home, &draft("One", "en"), noon()).await.unwrap();
-    let at = |revision| (home, id, Revision(revision));
-    for step in [Step::Withdraw, Step::Approve, Step::Reject] {
+    let at = |revision| (home, id, TemplateRevision(revision));
+    for step in [ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject] {
         assert!(!does(backend, at(1), step).await, "{step:?} of a draft");
     }
-    assert!(does(backend, at(1), Step::Submit).await);
-    assert!(!does(backend, at(1), Step::Submit).await, "twice");
+    assert!(does(backend, at(1), ReviewStep::Submit).await);
+    assert!(!does(backend, at(1), ReviewStep::Submit).await, "twice");
     assert!(!store.edit_template(home, id, &draft("Other", "en"), noon()).await.unwrap());
-    assert!(does(backend, at(1), Step::Withdraw).await);
+    assert!(does(backend, at(1), ReviewStep::Withdraw).await);
     let later = noon() + TimeDelta::minutes(1);
     assert!(store.edit_template(home, id, &draft("Other", "de"), later).await.unwrap());
-    assert!(!does(backend, at(1), Step::Submit).await, "not what was read");
-    assert!(does(backend, at(2), Step::Submit).await);
+    assert!(!does(backend, at(1), ReviewStep::Submit).await, "not what was read");
+    assert!(does(backend, at(2), ReviewStep::Submit).await);
     let waiting = store.submitted_templates(10).await.unwrap();
     let waiting: Vec<_> = waiting.iter().map(|(kept, team)| (kept.id, team.as_str())).collect();
     assert_eq!(waiting, [(id, "Lender")]);
 
-    assert!(!does(backend, at(1), Step::Approve).await, "not what was read");
-    assert!(store.step_template(at(2), Step::Reject, "No.", noon()).await.unwrap());
+    assert!(!does(backend, at(1), ReviewStep::Approve).await, "not what was read");
+    assert!(store.step_template(at(2), ReviewStep::Reject, "No.", noon()).await.unwrap());
     assert_eq!(kept(backend, home, id).await.reason, "No.");
     assert!(store.submitted_templates(10).await.unwrap().is_empty());
     assert!(store.edit_template(home, id, &draft("Third", "de"), noon()).await.unwrap());
     let again = kept(backend, home, id).await;
     assert_eq!((again.status, again.reason.as_str()), (TemplateStatus::Draft, ""));
-    assert!(does(backend, at(3), Step::Submit).await && does(backend, at(3), Step::Approve).await);
-    for step in [Step::Submit, Step::Withdraw, Step::Approve, Step::Reject] {
+    assert!(
+        does(backend, at(3), ReviewStep::Submit).await
+            && does(backend, at(3), ReviewStep::Approve).await
+    );
+    for step in [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject]
+    {
         assert!(!does(backend, at(3), step).await, "{step:?} of one that is approved");
     }
     assert!(!store.edit_template(home, id, &draft("Late", "de"), noon()).await.unwrap());

@@ -1,0 +1,44 @@
+//! Whether receivers of mails want more of a team's.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ports::{
+    StoreError,
+    brand_store::BrandStore,
+    driving::{MailPreference, MailPreferenceService},
+    suppression_store::SuppressionStore,
+};
+
+use crate::advance::Core;
+
+pub struct MailPreferences {
+    pub core: Arc<Core>,
+    pub brands: Arc<dyn BrandStore>,
+    pub suppressions: Arc<dyn SuppressionStore>,
+}
+
+#[async_trait]
+impl MailPreferenceService for MailPreferences {
+    async fn mails(&self, token: &str) -> Result<Option<MailPreference>, StoreError> {
+        let Some(mailbox) = self.core.tokens.verify_mailbox_token(token) else { return Ok(None) };
+        let sender = self.brands.brand(mailbox.team).await?.name;
+        let wanted = !self.suppressions.is_suppressed(&mailbox).await?;
+        Ok(Some(MailPreference { sender, wanted }))
+    }
+
+    async fn choose_mails(
+        &self,
+        token: &str,
+        wanted: bool,
+    ) -> Result<Option<MailPreference>, StoreError> {
+        let Some(mailbox) = self.core.tokens.verify_mailbox_token(token) else { return Ok(None) };
+        if wanted {
+            self.suppressions.unsuppress(&mailbox).await?;
+        } else {
+            self.suppressions.suppress(&mailbox, self.core.clock.now()).await?;
+        }
+        let sender = self.brands.brand(mailbox.team).await?.name;
+        Ok(Some(MailPreference { sender, wanted }))
+    }
+}

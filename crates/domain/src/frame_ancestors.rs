@@ -1,0 +1,90 @@
+//! Whose pages may show a team's sessions in a frame.
+
+use std::{fmt, str::FromStr};
+
+/// Origins of a team's own pages.
+pub const MAX_FRAME_ANCESTORS: usize = 50;
+const LONGEST: usize = 255;
+
+/// Where a page comes from: scheme, host and port, in the form that `frame-ancestors` takes
+/// (CSP level 3, section 2.3.1). The host may begin with `*.` for all hosts below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameAncestor(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an origin is like https://pages.example or https://*.example:8443, without a path")]
+pub struct InvalidFrameAncestor;
+
+impl FromStr for FrameAncestor {
+    type Err = InvalidFrameAncestor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidFrameAncestor> {
+        let text = text.trim().to_ascii_lowercase();
+        let (scheme, authority) = text.split_once("://").ok_or(InvalidFrameAncestor)?;
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        };
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let plain = |label: &str| {
+            !label.is_empty()
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        let fine = matches!(scheme, "https" | "http")
+            && name.split('.').all(plain)
+            && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+        if fine && text.len() <= LONGEST { Ok(Self(text)) } else { Err(InvalidFrameAncestor) }
+    }
+}
+
+impl fmt::Display for FrameAncestor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_no_room_for_another_directive() {
+        for (text, read) in [
+            ("https://pages.example", "https://pages.example"),
+            (" HTTPS://Pages.Example:8443 ", "https://pages.example:8443"),
+            ("https://*.example.com", "https://*.example.com"),
+            ("http://localhost:3000", "http://localhost:3000"),
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+        ] {
+            assert_eq!(
+                text.parse::<FrameAncestor>().map(|origin| origin.to_string()),
+                Ok(read.into())
+            );
+        }
+        for text in [
+            "",
+            "*",
+            "https:",
+            "https://",
+            "https://*",
+            "https://*.",
+            "https://a.example/",
+            "https://a.example/path",
+            "https://a.example;script-src",
+            "https://a example",
+            "https://a.example:0",
+            "https://a.example:99999",
+            "https://a.example:",
+            "'self'",
+            "javascript://a.example",
+            "https://a..example",
+            "https://user@a.example",
+            "https://a.*.example",
+            "https://a.example\nX: y",
+            "https://[::1]",
+        ] {
+            assert_eq!(text.parse::<FrameAncestor>(), Err(InvalidFrameAncestor), "{text}");
+        }
+        assert!(format!("https://{}.example", "a".repeat(300)).parse::<FrameAncestor>().is_err());
+    }
+}
