@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("ports", &["domain"]),
     ("testkit", &["domain", "ports"]),
+    ("memory-store", &["domain", "ports"]),
     ("embed", &[]),
     ("mosaic", &[]),
     ("attestation", &[]),
@@ -56,6 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
+    ("memory-store", &["async-trait", "chrono", "serde_json", "sha2", "uuid"]),
     ("embed", &["sha2"]),
     ("frequent", &["sha2"]),
     ("mosaic", &["thiserror"]),
