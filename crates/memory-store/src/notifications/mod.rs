@@ -1,20 +1,22 @@
-//! Notifications that bring applicants their links.
+//! Notifications that bring applicants their links, and suppressed mailboxes.
 
 mod queue;
+mod suppressions;
 
 use chrono::{DateTime, Utc};
 use domain::{
     id::{NotificationId, SessionId, TeamId},
-    notification::Undelivered,
+    notification::{Mailbox, Undelivered},
 };
 
 use crate::{ids::IdSequence, jobs::Job};
 
-/// The notifications of all sessions.
+/// The notifications of all sessions, and the suppressed mailboxes.
 #[derive(Default)]
 pub(crate) struct Notifications {
     /// In the order of their creation.
     records: Vec<Notification>,
+    suppressed: Vec<Mailbox>,
 }
 
 /// One sending of a session's link.

@@ -27,12 +27,12 @@ impl Teams {
 
 #[async_trait]
 impl KeyStore for MemoryStore {
-    async fn add_team(&self, id: TeamId, _: &str, _: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn add_team(&self, id: TeamId, name: &str, _: DateTime<Utc>) -> Result<(), StoreError> {
         let teams = &mut self.state().teams;
         if teams.has(id) {
             return Err(StoreError::new("add a team", "the team exists already"));
         }
-        teams.records.insert(id, Team::default());
+        teams.records.insert(id, Team { name: name.to_owned(), ..Team::default() });
         Ok(())
     }
 

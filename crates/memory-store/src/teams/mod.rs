@@ -1,26 +1,42 @@
-//! Teams with their keys.
+//! Teams with their keys, contacts, templates, brands and audit logs.
 
+mod audit;
+mod brands;
 mod keys;
+mod receivers;
+mod templates;
 
 use std::collections::BTreeMap;
 
 use domain::{
     ancestors::Ancestor,
     api_key::{ApiKey, KeyHash},
-    id::{ApiKeyId, TeamId},
+    audit::AuditEntry,
+    branding::Brand,
+    id::{ApiKeyId, ReceiverId, TeamId, TemplateId},
 };
-use ports::{StoreError, key_store::KeptKey};
+use ports::{
+    StoreError, key_store::KeptKey, receiver_store::KeptReceiver, template_store::KeptTemplate,
+};
 
 /// The records of all teams.
 #[derive(Default)]
 pub(crate) struct Teams {
     records: BTreeMap<TeamId, Team>,
     keys: BTreeMap<ApiKeyId, KeyRecord>,
+    receivers: BTreeMap<ReceiverId, KeptReceiver>,
+    templates: BTreeMap<TemplateId, KeptTemplate>,
+    /// The greatest template number in use so far; a number is not used twice.
+    last_template: i32,
 }
 
 #[derive(Default)]
 pub(crate) struct Team {
+    pub(crate) name: String,
     ancestors: Vec<Ancestor>,
+    brand: Brand,
+    /// In the order of their numbers.
+    audit: Vec<AuditEntry>,
 }
 
 struct KeyRecord {
