@@ -9,6 +9,7 @@
 //! **Invariant:** each method takes the lock once and awaits nothing, so that a dropped future
 //! leaves no half of a change.
 
+mod accounts;
 mod attestations;
 mod catalogue;
 mod deliveries;
@@ -23,8 +24,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ports::Resealed;
 
 use crate::{
-    attestations::Attestations, catalogue::Platforms, deliveries::Deliveries, ids::IdSequence,
-    notifications::Notifications, sessions::Sessions, teams::Teams,
+    accounts::Accounts, attestations::Attestations, catalogue::Platforms, deliveries::Deliveries,
+    ids::IdSequence, notifications::Notifications, sessions::Sessions, teams::Teams,
 };
 
 /// A store that keeps everything in memory, unencrypted, and forgets it when it is dropped.
@@ -53,6 +54,7 @@ impl MemoryStore {
 #[derive(Default)]
 struct State {
     ids: IdSequence,
+    accounts: Accounts,
     attestations: Attestations,
     catalogue: Platforms,
     deliveries: Deliveries,

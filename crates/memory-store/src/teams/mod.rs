@@ -33,6 +33,8 @@ pub(crate) struct Teams {
 #[derive(Default)]
 pub(crate) struct Team {
     pub(crate) name: String,
+    /// Whether all members have to have a second factor.
+    pub(crate) needs_second_factor: bool,
     ancestors: Vec<Ancestor>,
     brand: Brand,
     /// In the order of their numbers.
