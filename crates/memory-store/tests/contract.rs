@@ -1,0 +1,41 @@
+//! The in-memory store against the contract that every store passes.
+
+use std::sync::Arc;
+
+use memory_store::MemoryStore;
+use testkit::contract::Backend;
+
+testkit::stores_contract!(std::future::ready(backend()));
+
+/// Returns one store as every port. A store in memory belongs to one process, so the log as another
+/// process has it is the same store.
+fn backend() -> Backend {
+    let store = Arc::new(MemoryStore::new());
+    Backend {
+        sessions: store.clone(),
+        devices: store.clone(),
+        outbox: store.clone(),
+        deliveries: store.clone(),
+        log: store.clone(),
+        log_beside: store.clone(),
+        attestations: store.clone(),
+        recordings: store.clone(),
+        notifications: store.clone(),
+        keys: store.clone(),
+        users: store.clone(),
+        sign_ins: store.clone(),
+        passkeys: store.clone(),
+        browsers: store.clone(),
+        account_links: store.clone(),
+        notices: store.clone(),
+        invitations: store.clone(),
+        audit: store.clone(),
+        receivers: store.clone(),
+        templates: store.clone(),
+        brands: store.clone(),
+        suppressions: store.clone(),
+        webhooks: store.clone(),
+        catalogue: store,
+        guard: Box::new(()),
+    }
+}
