@@ -17,8 +17,9 @@ use crate::{
 /// Packages whose tests share keys and proofs in statics of the test program, which take seconds to
 /// minutes to make: with a process for each test, each would make them again.
 const PROOFS: [&str; 3] = ["attestation", "avouch-verify", "prover"];
-/// Packages whose tests need servers or browsers; those of `adapters` outside of `src` do, too.
-const WITH_SERVERS: [&str; 2] = ["acceptance", "cdp"];
+/// Packages that are no part of the unit tests, since their tests need servers or browsers, or take
+/// most of a minute; those of `adapters` outside of `src` are not either.
+const APART: [&str; 3] = ["acceptance", "attestor", "cdp"];
 const DB: &str = "package(=adapters) & kind(test)";
 
 /// A phase that nextest runs: its name, which is also that of a target of the acceptance package
@@ -33,8 +34,9 @@ enum Selection {
     Target,
 }
 
-const PHASES: [Phase; 10] = [
+const PHASES: [Phase; 11] = [
     ("unit", Selection::Unit),
+    ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
     ("db", Selection::Filter(DB)),
     ("api", Selection::Target),
@@ -56,7 +58,7 @@ pub(crate) struct Options {
     /// Tests the release build
     #[arg(long)]
     release: bool,
-    /// Only the tests that need neither a server nor a browser
+    /// Only the tests that need neither a server nor a browser and take seconds
     #[arg(long, conflicts_with_all = ["db", "browser", "rest"])]
     unit: bool,
     /// Only the tests of stores and other adapters, with throwaway servers
@@ -103,7 +105,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let filter = not(DB);
     let mut arguments = vec!["--workspace", "-E", &filter];
-    arguments.extend(WITH_SERVERS.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
+    arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
     summary.tests("unit", || run::nextest(&arguments, None))
 }
@@ -171,7 +173,7 @@ impl Selection {
             Self::Filter(filter) => (*filter).to_owned(),
             Self::Target => format!("package(=acceptance) & binary(={name})"),
             Self::Unit => {
-                let others = WITH_SERVERS.iter().chain(&PROOFS);
+                let others = APART.iter().chain(&PROOFS);
                 let others: Vec<_> = others.map(|name| format!("package(={name})")).collect();
                 not(&format!("{} + ({DB})", others.join(" + ")))
             }
