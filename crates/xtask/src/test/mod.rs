@@ -58,6 +58,16 @@ pub(crate) struct Options {
     /// Tests the release build
     #[arg(long)]
     release: bool,
+    #[command(flatten)]
+    only: Only,
+    /// Passed on to `cargo nextest run`, which then runs these tests alone
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+/// The parts of the tests that can be selected, of which at most one is.
+#[derive(clap::Args)]
+struct Only {
     /// Only the tests that need neither a server nor a browser and take seconds
     #[arg(long, conflicts_with_all = ["db", "browser", "rest"])]
     unit: bool,
@@ -67,17 +77,14 @@ pub(crate) struct Options {
     /// Only the tests of the remote browser and of sessions in it
     #[arg(long, conflicts_with = "rest")]
     browser: bool,
-    /// Passed on to `cargo nextest run`, which then runs these tests alone
-    #[arg(last = true)]
-    rest: Vec<String>,
 }
 
 /// Runs what the options select, and prints a summary also where a phase breaks off.
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
     let mut summary = Summary::default();
     let done = match options {
-        Options { unit: true, .. } => unit(options.profile(), &mut summary),
-        Options { db: true, .. } => db(options.profile(), &mut summary),
+        Options { only: Only { unit: true, .. }, .. } => unit(options.profile(), &mut summary),
+        Options { only: Only { db: true, .. }, .. } => db(options.profile(), &mut summary),
         _ => with_everything(options, &mut summary),
     };
     summary.print();
@@ -122,7 +129,7 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
 
 fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failure> {
     packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
-    if !options.tests_only && !options.browser {
+    if !options.tests_only && !options.only.browser {
         summary.time("fmt", checks::formatting)?;
         summary.time("clippy", checks::lints)?;
         summary.time("types", checks::types)?;
@@ -149,11 +156,11 @@ fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failu
         return summary.tests("selected", || nextest(&rest));
     }
     for (name, selection) in &PHASES {
-        if !options.browser || BROWSER_PHASES.contains(name) {
+        if !options.only.browser || BROWSER_PHASES.contains(name) {
             summary.tests(name, || nextest(&["-E", &selection.filter(name)]))?;
         }
     }
-    if options.browser {
+    if options.only.browser {
         return Ok(());
     }
     summary.tests("proofs", || run::in_one_process(&PROOFS, profile))?;
