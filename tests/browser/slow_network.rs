@@ -104,7 +104,7 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     applicant.press("Tab").await;
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
     applicant.write("o").await;
-    // Data in transit when the connection is disconnect is lost.
+    // Data in transit when the connection is cut is lost.
     let seen =
         format!("document.querySelector('canvas').dataset.pictures > {}", before.as_str().unwrap());
     embed.until("the typed text", &seen).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const ADA: &str = "ada@lender.example";
 const CONTACTS: &str = "/portal/receivers";
 
-/// A register_contact contact is used in sessions of its team, and in those only.
+/// A registered contact is used in sessions of its team, and in those only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_sent_to_a_registered_contact() {
     let deployment = Deployment::start(Kind::Postgres).await;

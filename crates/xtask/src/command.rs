@@ -14,10 +14,20 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Returns the `cargo` that runs this program, with the root of the repository as its folder.
+///
+/// The variables that it sets for this program are removed: build scripts that depend on them (that of
+/// `ring`) would run again, and all that is built after them, whenever `cargo` is called directly and
+/// by this program in turn.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

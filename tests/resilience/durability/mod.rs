@@ -94,8 +94,8 @@ async fn inject_faults(
     remaining: &AtomicUsize,
 ) -> String {
     let (began, all) = (Instant::now(), remaining.load(Ordering::SeqCst));
-    let (mut killed, mut crashed) = (0, 0);
-    while killed < kills || crashed < crashes || remaining.load(Ordering::SeqCst) > 0 {
+    let (mut killed, mut database_crashes) = (0, 0);
+    while killed < kills || database_crashes < crashes || remaining.load(Ordering::SeqCst) > 0 {
         tokio::time::sleep(Duration::from_millis(400 + chance() % 900)).await;
         for process in processes {
             process.restart_if_ended().await;
@@ -105,13 +105,13 @@ async fn inject_faults(
             processes[killed % processes.len()].kill().await;
             killed += 1;
         }
-        if crashed < crashes && done * (crashes + 1) >= (crashed + 1) * all {
+        if database_crashes < crashes && done * (crashes + 1) >= (database_crashes + 1) * all {
             postgres.crash();
-            crashed += 1;
+            database_crashes += 1;
         }
     }
     let took = began.elapsed().as_secs();
-    format!("{killed} kills and {crashed} crashes of the database in {took} s")
+    format!("{killed} kills and {database_crashes} crashes of the database in {took} s")
 }
 
 /// Compares the received requests and the delivery log with the sessions that were ended.

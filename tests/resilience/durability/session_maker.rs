@@ -32,7 +32,7 @@ impl SessionMaker {
         Self { client, key: key.to_owned(), addresses, turn }
     }
 
-    /// Runs while there are sessions remaining to create.
+    /// Runs while there are sessions left to create.
     pub(crate) async fn work(
         mut self,
         remaining: Arc<AtomicUsize>,

@@ -17,8 +17,9 @@ use crate::{
 /// Packages whose tests share keys and proofs in statics of the test program, which take seconds to
 /// minutes to make: with a process for each test, each would make them again.
 const PROOFS: [&str; 3] = ["attestation", "avouch-verify", "prover"];
-/// Packages whose tests need servers or browsers; those of `adapters` outside of `src` do, too.
-const WITH_SERVERS: [&str; 2] = ["acceptance", "cdp"];
+/// Packages that are no part of the unit tests, since their tests need servers or browsers, or take
+/// most of a minute; those of `adapters` outside of `src` are not either.
+const APART: [&str; 3] = ["acceptance", "attestor", "cdp"];
 const DB: &str = "package(=adapters) & kind(test)";
 
 /// A phase that nextest runs: its name, which is also that of a target of the acceptance package
@@ -33,8 +34,9 @@ enum Selection {
     Target,
 }
 
-const PHASES: [Phase; 10] = [
+const PHASES: [Phase; 11] = [
     ("unit", Selection::Unit),
+    ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
     ("db", Selection::Filter(DB)),
     ("api", Selection::Target),
@@ -56,7 +58,17 @@ pub(crate) struct Options {
     /// Tests the release build
     #[arg(long)]
     release: bool,
-    /// Only the tests that need neither a server nor a browser
+    #[command(flatten)]
+    only: Only,
+    /// Passed on to `cargo nextest run`, which then runs these tests alone
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+/// The parts of the tests that can be selected, of which at most one is.
+#[derive(clap::Args)]
+struct Only {
+    /// Only the tests that need neither a server nor a browser and take seconds
     #[arg(long, conflicts_with_all = ["db", "browser", "rest"])]
     unit: bool,
     /// Only the tests of stores and other adapters, with throwaway servers
@@ -65,17 +77,14 @@ pub(crate) struct Options {
     /// Only the tests of the remote browser and of sessions in it
     #[arg(long, conflicts_with = "rest")]
     browser: bool,
-    /// Passed on to `cargo nextest run`, which then runs these tests alone
-    #[arg(last = true)]
-    rest: Vec<String>,
 }
 
 /// Runs what the options select, and prints a summary also where a phase breaks off.
 pub(crate) fn test(options: &Options) -> Result<(), Failure> {
     let mut summary = Summary::default();
     let done = match options {
-        Options { unit: true, .. } => unit(options.profile(), &mut summary),
-        Options { db: true, .. } => db(options.profile(), &mut summary),
+        Options { only: Only { unit: true, .. }, .. } => unit(options.profile(), &mut summary),
+        Options { only: Only { db: true, .. }, .. } => db(options.profile(), &mut summary),
         _ => with_everything(options, &mut summary),
     };
     summary.print();
@@ -103,7 +112,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let filter = not(DB);
     let mut arguments = vec!["--workspace", "-E", &filter];
-    arguments.extend(WITH_SERVERS.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
+    arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
     summary.tests("unit", || run::nextest(&arguments, None))
 }
@@ -120,7 +129,7 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
 
 fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failure> {
     packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
-    if !options.tests_only && !options.browser {
+    if !options.tests_only && !options.only.browser {
         summary.time("fmt", checks::formatting)?;
         summary.time("clippy", checks::lints)?;
         summary.time("types", checks::types)?;
@@ -147,11 +156,11 @@ fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failu
         return summary.tests("selected", || nextest(&rest));
     }
     for (name, selection) in &PHASES {
-        if !options.browser || BROWSER_PHASES.contains(name) {
+        if !options.only.browser || BROWSER_PHASES.contains(name) {
             summary.tests(name, || nextest(&["-E", &selection.filter(name)]))?;
         }
     }
-    if options.browser {
+    if options.only.browser {
         return Ok(());
     }
     summary.tests("proofs", || run::in_one_process(&PROOFS, profile))?;
@@ -171,7 +180,7 @@ impl Selection {
             Self::Filter(filter) => (*filter).to_owned(),
             Self::Target => format!("package(=acceptance) & binary(={name})"),
             Self::Unit => {
-                let others = WITH_SERVERS.iter().chain(&PROOFS);
+                let others = APART.iter().chain(&PROOFS);
                 let others: Vec<_> = others.map(|name| format!("package(={name})")).collect();
                 not(&format!("{} + ({DB})", others.join(" + ")))
             }

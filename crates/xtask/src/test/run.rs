@@ -18,7 +18,7 @@ use crate::{
     tools,
 };
 
-/// Runs tests by nextest, as `.config/nextest.toml` says, and counts them by its JUnit report.
+/// Runs tests by nextest, as `.config/nextest.toml` says, and counts them by its `JUnit` report.
 pub(super) fn nextest(arguments: &[&str], database: Option<&str>) -> Result<Outcome, Failure> {
     let reports = root().join("target/nextest");
     for report in junit(&reports) {
