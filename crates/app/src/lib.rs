@@ -7,6 +7,7 @@ mod admin;
 mod browsers;
 mod channels;
 mod check;
+mod engine;
 mod folders;
 mod jail;
 mod kept;
@@ -17,6 +18,7 @@ mod service;
 mod site;
 mod trial;
 mod witness;
+mod workers;
 
 pub use application::api_keys::ApiKeyText;
 pub use attestor::EXAMINER_ARGUMENT;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use ::identity::Provider;
 use ::passkeys::RelyingParty;
-use application::{
-    advance::Core, portal::People, sessions::SessionUseCases, webhooks::WebhookUseCases,
-};
+use application::{portal::People, sessions::SessionUseCases, webhooks::WebhookUseCases};
 use calls::Caller;
 use credentials::{Argon2Passwords, TotpCodes};
 use notify::Wordings;
@@ -22,6 +20,7 @@ use url::Url;
 use crate::{
     channels,
     config::Config,
+    engine::Shared,
     kept::{Failure, explain},
     limiters::Limiters,
     secret_key::Keys,
@@ -29,16 +28,20 @@ use crate::{
 
 pub(crate) fn partners(
     config: &Config,
-    core: &Arc<Core>,
+    shared: &Shared,
     store: &Arc<Store>,
     vault: Arc<dyn RecordingVault>,
     (limiter, _): &Limiters,
 ) -> SessionUseCases {
     SessionUseCases {
-        core: core.clone(),
+        engine: shared.engine.clone(),
+        urls: shared.urls.clone(),
+        attestations: shared.attestations.clone(),
+        catalogue: shared.pipelined.clone(),
+        random: shared.random.clone(),
         recordings: store.clone(),
         notifications: store.clone(),
-        receivers: store.clone(),
+        contacts: store.clone(),
         templates: store.clone(),
         vault,
         places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
@@ -64,14 +67,14 @@ fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Fail
 
 pub(crate) fn people(
     keys: &Keys,
-    core: &Arc<Core>,
+    shared: &Shared,
     config: &Config,
     store: &Arc<Store>,
     (limiter, attempts): &Limiters,
     partners: Arc<dyn SessionService>,
 ) -> Result<People, Failure> {
     Ok(People {
-        core: core.clone(),
+        core: shared.portal(),
         users: store.clone(),
         sign_ins: store.clone(),
         links: store.clone(),
@@ -86,8 +89,8 @@ pub(crate) fn people(
             store: store.clone(),
             log: store.clone(),
             keys: store.clone(),
-            clock: core.clock.clone(),
-            chance: core.random.clone(),
+            clock: shared.clock.clone(),
+            chance: shared.random.clone(),
             egress: config.egress.clone(),
         },
         receivers: store.clone(),

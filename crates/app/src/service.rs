@@ -5,37 +5,29 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
-use ::webhooks::HyperWebhookSender;
 use actix_web::dev::{Server, ServerHandle};
 use application::{
-    advance::{Attestations, Core},
     api_keys::KeyUses,
-    delivery::WebhookDispatcher,
-    live::{Applicants, Observers, SessionHub},
+    live::{Applicants, Observers},
     mail_preferences::MailPreferences,
     portal::People,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
-    workers::Workers,
 };
 use cdp::ChromiumPool;
-use cdp::JpegRedactor;
-use domain::{fairness::BrowserQueue, id::InstanceId};
+use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
-use objects::{Ffmpeg, Films};
+use objects::Films;
 use ports::{
-    attestor::Attestor,
     clock::{Clock, RandomSource},
     rate_limiter::RateLimiter,
 };
-use prover::PackageReader;
 use store::Store;
-use system::clock::{KeyedTokens, SystemChance, SystemClock};
-use system::refusals::ProcessRefusals;
-use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
+use system::clock::{SystemChance, SystemClock};
+use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -43,12 +35,14 @@ use crate::{
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
+    engine::Shared,
     folders::browsers_folder,
     kept::{Failure, Kept, explain, open_store, recordings},
     limiters::limiters,
     partners_portal::{pages, partners as wire_partners, people as wire_people},
     site::SandboxSite,
     witness::attestor,
+    workers::WorkerParts,
 };
 
 const DRAIN: Duration = Duration::from_secs(8);
@@ -78,10 +72,10 @@ pub struct Service {
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
-/// What every worker's services are made of.
+/// What the services of each HTTP worker are made of.
 #[derive(Clone)]
-struct Shared {
-    core: Arc<Core>,
+struct HttpParts {
+    shared: Shared,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
     people: Arc<People>,
@@ -92,100 +86,82 @@ struct Shared {
     films: Films,
 }
 
-impl Shared {
-    /// What one worker's handlers call. Single reads go over a connection of the worker's own.
+impl HttpParts {
+    /// Returns what the handlers of one HTTP worker call. Single reads go over a pipelined
+    /// connection of the worker's own.
     fn services(&self) -> Services {
         let store = Arc::new(self.store.with_lane());
-        let gate = Arc::new(KeyAuthenticator {
-            core: self.core.clone(),
-            keys: store.clone(),
-            sessions: store.clone(),
-            limiter: self.limiter.clone(),
-            limits: self.config.limits,
-            uses: self.uses.clone(),
-        });
-        let offers = Arc::new(LookupUseCases {
-            catalogue: store.clone(),
-            templates: store.clone(),
-            places: self.partners.places.clone(),
-            channels: self.partners.channels.clone(),
-        });
-        let applicants = Applicants {
-            core: self.core.clone(),
-            brands: store.clone(),
-            notifications: store.clone(),
-        };
-        let mailboxes = MailPreferences {
-            core: self.core.clone(),
-            brands: store.clone(),
-            suppressions: store.clone(),
-        };
         Services {
-            gate,
+            gate: Arc::new(self.authenticator(&store)),
             sessions: self.partners.clone(),
-            lookups: offers,
-            applicants: Arc::new(applicants),
-            watchers: Arc::new(Observers { core: self.core.clone() }),
-            mails: Arc::new(mailboxes),
+            lookups: Arc::new(self.lookups(&store)),
+            applicants: Arc::new(self.applicants(&store)),
+            watchers: Arc::new(self.observers()),
+            mails: Arc::new(self.mail_preferences(&store)),
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
-            refusals: self.core.refusals.clone(),
+            refusals: self.shared.refusals.clone(),
             pages: Some(pages(&self.people, &self.config)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
     }
-}
 
-fn core(
-    config: &Config,
-    parts: Parts,
-    node: InstanceId,
-    tokens: KeyedTokens,
-    store: Arc<Store>,
-    attestor: Arc<dyn Attestor>,
-) -> Core {
-    Core {
-        node,
-        runtime: Handle::current(),
-        addresses: config.addresses.clone(),
-        sessions: store.clone(),
-        devices: store.clone(),
-        attestations: Attestations {
-            attestor,
-            attestations: store.clone(),
-            reader: Arc::new(PackageReader),
+    fn authenticator(&self, store: &Arc<Store>) -> KeyAuthenticator {
+        KeyAuthenticator {
+            clock: self.shared.clock.clone(),
+            urls: self.shared.urls.clone(),
             keys: store.clone(),
-        },
-        catalogue: store,
-        clock: parts.clock,
-        random: Arc::new(SystemChance),
-        tokens: Arc::new(tokens),
-        frames: Arc::new(JpegRedactor),
-        refusals: Arc::new(ProcessRefusals),
-        hub: SessionHub::default(),
-        queue: Mutex::new(BrowserQueue::new(config.quotas)),
-        effects: Notify::new(),
-        deliveries: Notify::new(),
+            sessions: store.clone(),
+            limiter: self.limiter.clone(),
+            limits: self.config.limits,
+            uses: self.uses.clone(),
+        }
     }
-}
 
-fn dispatcher(
-    config: &Config,
-    core: Arc<Core>,
-    store: &Store,
-    tasks: TaskTracker,
-) -> Result<WebhookDispatcher, Failure> {
-    let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
-    Ok(WebhookDispatcher {
-        core,
-        queue: Arc::new(store.with_lane()),
-        log: Arc::new(store.with_lane()),
-        sender: Arc::new(sender),
-        backoff: config.webhook_backoff,
-        tasks,
-    })
+    fn lookups(&self, store: &Arc<Store>) -> LookupUseCases {
+        LookupUseCases {
+            catalogue: store.clone(),
+            templates: store.clone(),
+            places: self.partners.places.clone(),
+            channels: self.partners.channels.clone(),
+        }
+    }
+
+    fn applicants(&self, store: &Arc<Store>) -> Applicants {
+        let shared = &self.shared;
+        Applicants {
+            engine: shared.engine.clone(),
+            starter: shared.starter.clone(),
+            devices: shared.devices.clone(),
+            urls: shared.urls.clone(),
+            catalogue: shared.pipelined.clone(),
+            keys: shared.pipelined.clone(),
+            brands: store.clone(),
+            notifications: store.clone(),
+            refusals: shared.refusals.clone(),
+            runtime: shared.runtime.clone(),
+        }
+    }
+
+    fn observers(&self) -> Observers {
+        Observers {
+            engine: self.shared.engine.clone(),
+            tokens: self.shared.tokens.clone(),
+            frames: self.shared.frames.clone(),
+            runtime: self.shared.runtime.clone(),
+        }
+    }
+
+    fn mail_preferences(&self, store: &Arc<Store>) -> MailPreferences {
+        MailPreferences {
+            tokens: self.shared.tokens.clone(),
+            clock: self.shared.clock.clone(),
+            brands: store.clone(),
+            suppressions: store.clone(),
+        }
+    }
 }
 
 pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -194,12 +170,16 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 /// Everything that listens.
-fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
+fn servers(
+    site: SandboxSite,
+    socket: TcpListener,
+    parts: HttpParts,
+) -> Result<Vec<Server>, Failure> {
     let (for_browsers, over_tls, identity) = site.into_parts();
-    let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
+    let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
     let mut servers = vec![
         sandbox::serve(for_browsers, over_tls, identity)?,
-        http_api::serve(socket, move || shared.services())?,
+        http_api::serve(socket, move || parts.services())?,
     ];
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
@@ -220,44 +200,30 @@ impl Service {
         let address = socket.local_addr()?;
         let laned = Arc::new(store.with_lane());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let clock = parts.clock.clone();
-        let attestor = attestor(config, &parts.program, &site, clock, stop.clone(), &tasks).await?;
-        let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
-        let (vault, films) = recordings(config, &keys, core.clock.clone())?;
+        let clock = parts.clock;
+        let attestor =
+            attestor(config, &parts.program, &site, clock.clone(), stop.clone(), &tasks).await?;
+        let tokens = Arc::new(keys.tokens(lasting));
+        let shared = Shared::new(config, node, clock.clone(), tokens, laned, attestor);
+        let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners = Arc::new(wire_partners(config, &core, &store, vault.clone(), &limiters));
-        let people = wire_people(&keys, &core, config, &store, &limiters, partners.clone())?;
-        let workers = Workers {
-            core: core.clone(),
-            outbox: store.clone(),
-            log: store.clone(),
-            dispatcher: dispatcher(config, core.clone(), &store, tasks.clone())?,
+        let partners = Arc::new(wire_partners(config, &shared, &store, vault.clone(), &limiters));
+        let people = wire_people(&keys, &shared, config, &store, &limiters, partners.clone())?;
+        let workers = WorkerParts {
+            config,
+            shared: &shared,
+            store: &store,
             pool: pool.clone(),
-            queue_patience: config.queue_patience,
             places: partners.places.clone(),
-            recordings: store.clone(),
             vault,
-            encoder: Arc::new(Ffmpeg::default()),
-            notifications: store.clone(),
             notifier: Arc::new(channels(config, mail.clone())?),
-            account_links: store.clone(),
-            notices: store.clone(),
             mailer: mail,
-            link_backoff: config.mailing.backoff,
-            keys: store.clone(),
-            templates: store.clone(),
-            brands: store.clone(),
-            suppressions: store.clone(),
             uses: uses.clone(),
-            sign_ins: store.clone(),
-            browsers: store.clone(),
-            retention: config.retention,
-            stop,
-            tasks,
+            tasks: tasks.clone(),
         };
-        workers.start();
-        let shared = Shared {
-            core,
+        application::workers::spawn(workers.workers()?, &stop, &tasks);
+        let parts = HttpParts {
+            shared,
             store,
             partners: partners.clone(),
             people: Arc::new(people),
@@ -267,12 +233,11 @@ impl Service {
             metrics: metrics.clone(),
             films,
         };
-        let ends = workers.stop.clone();
+        let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
-        let servers = servers(site, socket, shared)?.into_iter();
+        let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        let (stop, tasks) = (workers.stop, workers.tasks);
         Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
     }
 
