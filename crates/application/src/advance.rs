@@ -156,3 +156,6 @@ impl SessionEngine {
         Err(AdvanceError::Busy)
     }
 }
+
+#[cfg(test)]
+mod tests;

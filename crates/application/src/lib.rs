@@ -24,6 +24,8 @@ pub mod workers;
 mod digest;
 #[cfg(test)]
 mod fakes;
+#[cfg(test)]
+mod testing;
 
 /// Returns an error and all its causes in one line.
 #[must_use]

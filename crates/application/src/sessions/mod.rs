@@ -51,3 +51,6 @@ pub struct SessionUseCases {
     /// The limit for links that a team sends to one address or number; `None` means no limit.
     pub recipient_limit: Option<RateLimit>,
 }
+
+#[cfg(test)]
+mod tests;
