@@ -117,7 +117,7 @@ impl Worker for LinkNotifications {
 }
 
 impl LinkSender {
-    async fn send(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
+    pub(super) async fn send(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
         let session = claim.session;
         let outcome = match self.composer.compose(claim).await? {
             None => self.retries.failed(NotificationFailure::SessionEnded),

@@ -57,3 +57,6 @@ pub fn spawn(workers: Vec<Box<dyn Worker>>, stop: &CancellationToken, tasks: &Ta
 pub(crate) fn log_error(error: &(dyn std::error::Error + 'static), what: &'static str) {
     tracing::error!(error, "{what}");
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,368 @@
+//! Effects: browsers are started in their turn and released, failures are retried and given up.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{
+    error_code::ErrorCode,
+    fairness::Quotas,
+    id::{InstanceId, PlatformId, SessionId},
+    session::{Effect, Event, Lease, Session, State, Status},
+};
+use ports::{
+    StoreError,
+    browser::StartError,
+    key_store::KeyStore as _,
+    outbox::{ClaimOutcome, Outbox, OutboxClaim},
+    session_store::SessionStore as _,
+};
+use testkit::sample::{NODE, OTHER_NODE};
+use tokio::sync::Notify;
+
+use super::{run_for, seconds};
+use crate::{
+    browser_turns::BrowserTurns,
+    fakes::NamingRedactor,
+    testing::{FakePlaces, FakePool, FakeVault, Script, World},
+    workers::{BrowserStarter, EffectExecutor, Effects, Worker as _},
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_is_started_for_a_session_and_released_with_it() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    setup.run(1).await;
+    assert_eq!(setup.read(id).await.status(), Status::BrowserReady);
+    let spec = setup.pool.started.lock().unwrap().remove(0);
+    assert_eq!((spec.id, spec.locale.language.as_str()), (lease.browser, "en-US"));
+    assert!(spec.hosts.contains("sample.example"));
+    assert_eq!(setup.turns.of_team(setup.world.team), (1, 0));
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    setup.run(1).await;
+    assert!(setup.pool.released.lock().unwrap().contains(&lease.browser));
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_waits_for_its_turn_and_gets_it() {
+    let setup = Setup::new(1).await;
+    let (first, _) = setup.requested().await;
+    setup.run(1).await;
+    let (second, _) = setup.requested().await;
+    setup.run(1).await;
+    assert_eq!(setup.read(second).await.status(), Status::Initializing);
+    let place = setup.world.engine.hub.find(second).unwrap().state.borrow().place;
+    assert_eq!(place, Some(1));
+    setup.world.apply(first, [Event::TerminatedByPartner]).await;
+    setup.run(10).await;
+    assert_eq!(setup.read(second).await.status(), Status::BrowserReady);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_waits_for_a_browser_only_so_long() {
+    let setup = Setup::new(1).await;
+    setup.requested().await;
+    setup.run(1).await;
+    let (waiting, _) = setup.requested().await;
+    setup.run(70).await;
+    assert_eq!(code(&setup.read(waiting).await), Some(ErrorCode::BrowserUnavailable));
+    assert_eq!(setup.turns.of_team(setup.world.team), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_finds_the_queue_full_fails() {
+    let setup = Setup::new(0).await;
+    setup.requested().await;
+    setup.run(1).await;
+    let (second, _) = setup.requested().await;
+    setup.run(1).await;
+    assert_eq!(code(&setup.read(second).await), Some(ErrorCode::BrowserUnavailable));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_is_retried_and_fails_the_session_in_the_end() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    for _ in 0..4 {
+        setup.pool.failures.push(StartError::Unavailable("broken".into()));
+    }
+    setup.run(14).await;
+    assert_eq!(setup.read(id).await.status(), Status::BrowserReady, "the fifth start");
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    setup.run(1).await;
+
+    for (error, expected) in [
+        (|| StartError::Unavailable("broken".into()), ErrorCode::BrowserUnavailable),
+        (|| StartError::NoExit, ErrorCode::ProxyUnavailable),
+        (|| StartError::Elsewhere, ErrorCode::GeoMismatch),
+    ] as [(fn() -> StartError, ErrorCode); 3]
+    {
+        let (id, _) = setup.requested().await;
+        for _ in 0..5 {
+            setup.pool.failures.push(error());
+        }
+        setup.run(15).await;
+        assert_eq!(code(&setup.read(id).await), Some(expected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_without_a_slot_waits_on() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    setup.pool.failures.push(StartError::NoRoom);
+    setup.run(1).await;
+    assert_eq!(setup.read(id).await.status(), Status::Initializing);
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 1));
+    setup.run(3).await;
+    assert_eq!(setup.read(id).await.status(), Status::BrowserReady);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_was_released_before_it_was_up_is_no_failure() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    setup.pool.failures.push(StartError::Released);
+    setup.run(10).await;
+    assert_eq!(setup.read(id).await.status(), Status::Initializing);
+    assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_browser_is_started_for_a_session_that_has_ended() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    setup.run(1).await;
+    assert!(setup.pool.started.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_platform_without_a_definition_fails_the_session() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let mut orphan = setup.read(id).await;
+    orphan.terms.platform = PlatformId(99);
+    let claim = claim(&orphan, lease, 1);
+    let catalogue = Arc::new(memory_store::MemoryStore::new());
+    let browsers = BrowserStarter { catalogue, ..setup.starter() };
+    let outcome = browsers.start(&claim, lease).await.unwrap();
+    assert_eq!(outcome, ClaimOutcome::Done);
+    assert_eq!(code(&setup.read(id).await), Some(ErrorCode::WorkflowNotFound));
+}
+
+#[tokio::test(start_paused = true)]
+async fn effects_for_another_process_are_left_to_it() {
+    let setup = Setup::new(1).await;
+    let id = setup.world.session().await;
+    let lease = Lease { node: OTHER_NODE, ..testkit::sample::lease() };
+    setup.world.apply(id, [Event::BrowserRequested { lease }]).await;
+    setup.run(5).await;
+    assert!(setup.pool.started.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_that_fails_is_retried_later_and_later() {
+    let setup = Setup::new(1).await;
+    let id = setup.world.session().await;
+    setup.world.run(id).await;
+    setup.vault.failures.push(());
+    setup.vault.failures.push(());
+    setup.vault.segments.lock().unwrap().insert(id, vec![]);
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    setup.run(2).await;
+    assert!(setup.vault.segments.lock().unwrap().contains_key(&id), "one second, then two");
+    setup.run(3).await;
+    assert!(!setup.vault.segments.lock().unwrap().contains_key(&id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_that_always_fails_is_given_up() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let outcomes = Arc::new(FakeOutbox::default());
+    let executor = EffectExecutor { outbox: outcomes.clone(), ..setup.executor() };
+    let session = setup.read(id).await;
+    for attempt in [1, 19, 20] {
+        setup.vault.failures.push(());
+        let claim = OutboxClaim { effect: Effect::ForgetRecording, ..claim(&session, lease, attempt) };
+        executor.execute(&claim).await;
+    }
+    let now = setup.world.engine.clock.now();
+    assert_eq!(
+        *outcomes.outcomes.lock().unwrap(),
+        [
+            ClaimOutcome::RetryAt(now + TimeDelta::seconds(1)),
+            ClaimOutcome::RetryAt(now + TimeDelta::seconds(19)),
+            ClaimOutcome::Buried,
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn effects_that_the_store_carried_out_and_those_of_unknown_sessions_are_done() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let outbox = Arc::new(FakeOutbox::default());
+    let executor = EffectExecutor { outbox: outbox.clone(), ..setup.executor() };
+    let mut session = setup.read(id).await;
+    let done = [Effect::NotifyPartner, Effect::SendLink, Effect::EraseCopies, Effect::KeepRecording];
+    for effect in done {
+        executor.execute(&OutboxClaim { effect, ..claim(&session, lease, 1) }).await;
+    }
+    session.id = SessionId::from_uuid(uuid::Uuid::nil());
+    outbox.failures.push(());
+    executor.execute(&claim(&session, lease, 1)).await;
+    assert_eq!(*outbox.outcomes.lock().unwrap(), [ClaimOutcome::Done; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_claim_is_retried() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let outbox = Arc::new(FakeOutbox::default());
+    outbox.failures.push(());
+    outbox.claims.push(claim(&setup.read(id).await, lease, 1));
+    let effects = Effects { outbox: outbox.clone(), ..setup.effects() };
+    run_for(&effects, seconds(1)).await;
+    assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
+    assert_eq!(effects.name(), "effects");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_key_is_unknown_is_left_alone() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let keys = Arc::new(memory_store::MemoryStore::new());
+    assert!(keys.key(setup.world.key.id).await.unwrap().is_none());
+    let browsers = BrowserStarter { keys, ..setup.starter() };
+    let claim = claim(&setup.read(id).await, lease, 1);
+    assert!(browsers.start(&claim, lease).await.is_err());
+    assert!(setup.pool.started.lock().unwrap().is_empty());
+}
+
+/// A worker of effects, with room for so many browsers.
+struct Setup {
+    world: World,
+    pool: Arc<FakePool>,
+    vault: Arc<FakeVault>,
+    turns: Arc<BrowserTurns>,
+}
+
+impl Setup {
+    async fn new(browsers: usize) -> Self {
+        let quotas = Quotas {
+            total: browsers,
+            per_team: browsers,
+            development: browsers,
+            waiting_per_team: 1,
+        };
+        Self {
+            world: World::new().await,
+            pool: Arc::default(),
+            vault: Arc::default(),
+            turns: Arc::new(BrowserTurns::new(quotas)),
+        }
+    }
+
+    async fn requested(&self) -> (SessionId, Lease) {
+        let (id, lease) = (self.world.session().await, testkit::sample::lease());
+        self.world.apply(id, [Event::BrowserRequested { lease }]).await;
+        (id, lease)
+    }
+
+    async fn read(&self, id: SessionId) -> Session {
+        self.world.store.find_unscoped(id).await.unwrap().unwrap()
+    }
+
+    fn starter(&self) -> BrowserStarter {
+        BrowserStarter {
+            engine: self.world.engine.clone(),
+            catalogue: self.world.store.clone(),
+            keys: self.world.store.clone(),
+            places: Arc::new(FakePlaces),
+            pool: self.pool.clone(),
+            turns: self.turns.clone(),
+            attestations: self.world.attestations(),
+            vault: self.vault.clone(),
+            frames: Arc::new(NamingRedactor),
+            queue_timeout: TimeDelta::minutes(1),
+            tasks: self.world.tasks.clone(),
+        }
+    }
+
+    fn executor(&self) -> EffectExecutor {
+        EffectExecutor {
+            outbox: self.world.store.clone(),
+            clock: self.world.clock.clone(),
+            pool: self.pool.clone(),
+            turns: self.turns.clone(),
+            vault: self.vault.clone(),
+            browsers: self.starter(),
+        }
+    }
+
+    fn effects(&self) -> Effects {
+        Effects {
+            node: NODE,
+            outbox: self.world.store.clone(),
+            clock: self.world.clock.clone(),
+            wakeup: Arc::new(Notify::new()),
+            executor: Arc::new(self.executor()),
+            tasks: self.world.tasks.clone(),
+        }
+    }
+
+    async fn run(&self, time: u64) {
+        run_for(&self.effects(), seconds(time)).await;
+    }
+}
+
+fn claim(session: &Session, lease: Lease, attempt: i32) -> OutboxClaim {
+    OutboxClaim { entry: 1, session: session.id, effect: Effect::StartBrowser { lease }, attempt }
+}
+
+fn code(session: &Session) -> Option<ErrorCode> {
+    match &session.state {
+        State::Closed { outcome, .. } => outcome.error_code(),
+        State::Created { .. } | State::Initializing { .. } | State::Live { .. } => None,
+    }
+}
+
+/// An outbox that fails as its script says, and keeps the outcomes.
+#[derive(Default)]
+struct FakeOutbox {
+    failures: Script<()>,
+    claims: Script<OutboxClaim>,
+    outcomes: Mutex<Vec<ClaimOutcome>>,
+}
+
+#[async_trait]
+impl Outbox for FakeOutbox {
+    async fn claim(
+        &self,
+        _: InstanceId,
+        _: DateTime<Utc>,
+        _: TimeDelta,
+        _: u16,
+    ) -> Result<Vec<OutboxClaim>, StoreError> {
+        match self.failures.next() {
+            Some(()) => Err(StoreError::new("claim effects", "broken")),
+            None => Ok(self.claims.next().into_iter().collect()),
+        }
+    }
+
+    async fn complete(&self, _: &OutboxClaim, outcome: ClaimOutcome) -> Result<bool, StoreError> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+        match self.failures.next() {
+            Some(()) => Err(StoreError::new("complete an effect", "broken")),
+            None => Ok(true),
+        }
+    }
+
+    async fn delete_orphans(&self, _: InstanceId, _: DateTime<Utc>) -> Result<usize, StoreError> {
+        Ok(0)
+    }
+}
