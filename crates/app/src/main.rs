@@ -15,7 +15,9 @@ fn main() -> ExitCode {
     if arguments.next_if(|first| first == app::JAIL).is_some() {
         return cdp::enter_jail(arguments);
     }
-    match arguments.next_if(|first| first == app::PROVER_ARGUMENT || first == app::EXAMINER_ARGUMENT) {
+    match arguments
+        .next_if(|first| first == app::PROVER_ARGUMENT || first == app::EXAMINER_ARGUMENT)
+    {
         Some(work) if work == app::PROVER_ARGUMENT => return prover::run_worker(),
         Some(_) => return attestor::run_worker(),
         None => (),

@@ -9,7 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use attestor::{
-    Attestor as Embedded, AttestorLimits, AllowedClients, LogError, Settings, StartError, new_key, now,
+    AllowedClients, Attestor as Embedded, AttestorLimits, LogError, Settings, StartError, new_key,
+    now,
 };
 use domain::{
     egress::Egress,
@@ -94,7 +95,10 @@ async fn embedded(
         // It listens on the loopback interface alone.
         clients: AllowedClients::Everyone,
         // As many as proofs are made at once.
-        limits: AttestorLimits { examinations: config.attesting.proofs, ..AttestorLimits::default() },
+        limits: AttestorLimits {
+            examinations: config.attesting.proofs,
+            ..AttestorLimits::default()
+        },
         program: program.to_owned(),
     };
     // Each process that shares the folder has a log of its own.

@@ -9,7 +9,10 @@ use attestation::{
     evidence::Evidence,
     full_reveal::{self, Findings},
     http::response::ResponseError,
-    protocol::{AttestorMessage, MAX_DATA_BYTES, OpenRequest, ConnectionLimits, ProverMessage, RevealMessage},
+    protocol::{
+        AttestorMessage, ConnectionLimits, MAX_DATA_BYTES, OpenRequest, ProverMessage,
+        RevealMessage,
+    },
     zk::Spartan,
     zktls::examine_unproved,
 };
@@ -111,7 +114,8 @@ impl Prover {
         };
         let (proof, values) =
             verify_attestation(&signed, &issuer, (&recording, &expected), (&findings, descriptor))?;
-        let attestation::protocol::SignedAttestation { attestation, disclosure, inclusion } = signed;
+        let attestation::protocol::SignedAttestation { attestation, disclosure, inclusion } =
+            signed;
         let inclusion = Some(inclusion);
         let package =
             Package { mode: planned, salt, attestation, disclosure, evidence, inclusion, issuer };
@@ -234,7 +238,10 @@ fn timeouts(opened: &ConnectionLimits) -> Result<(Duration, Duration), AttestErr
 }
 
 /// Checks that no more bytes were sent and received than the attestor accepts.
-fn check_limits(opened: &ConnectionLimits, connection: &PlatformConnection) -> Result<(), AttestError> {
+fn check_limits(
+    opened: &ConnectionLimits,
+    connection: &PlatformConnection,
+) -> Result<(), AttestError> {
     let capture = connection.capture();
     let fits = |bytes: &[u8], max: u32| u32::try_from(bytes.len()).is_ok_and(|it| it <= max);
     if fits(capture.client, opened.up) && fits(capture.server, opened.down) {

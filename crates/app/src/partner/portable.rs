@@ -1,6 +1,6 @@
 //! Hands an attestation out as a file that can be verified without this service.
 
-use attestation::portable::{PortableError, PortableAttestation, Subject};
+use attestation::portable::{AttestationBundle, PortableError, Subject};
 use domain::id::SessionId;
 use ports::{
     attestor::Package,
@@ -32,7 +32,8 @@ impl Partners {
             salt: package.salt,
         };
         let Package { attestation, disclosure, evidence, inclusion, .. } = package;
-        let portable = PortableAttestation::from_parts(subject, attestation, &disclosure, evidence, inclusion);
+        let portable =
+            AttestationBundle::from_parts(subject, attestation, &disclosure, evidence, inclusion);
         match portable.and_then(|portable| portable.write()) {
             Ok(file) => Ok(Some(PortableAttestation { proof: proof.clone(), file })),
             Err(PortableError::Malformed(error)) if is_outdated(&error) => {

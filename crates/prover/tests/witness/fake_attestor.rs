@@ -12,8 +12,8 @@ use attestation::{
     attest::capture_hash,
     full_reveal::Capture,
     protocol::{
-        ALPN, AttestorMessage, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES, ConnectionLimits, ProverMessage,
-        Receipt, SignedReceipt, Welcome,
+        ALPN, AttestorMessage, ConnectionLimits, EXPORTER_LABEL, MAX_PROVER_MESSAGE_BYTES,
+        ProverMessage, Receipt, SignedReceipt, Welcome,
     },
 };
 use ed25519_dalek::SigningKey;

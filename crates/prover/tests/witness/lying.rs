@@ -8,8 +8,8 @@ use attestation::{
     body::{AttestationTimes, AttestorBuild, Body, LogPosition},
     full_reveal::{Capture, Findings, examine},
     protocol::{
-        SignedAttestation, AttestorMessage, EXPORTER_LABEL, OpenRequest, ConnectionLimits, ProverMessage, Receipt,
-        RevealMessage, SignedReceipt, Welcome,
+        AttestorMessage, ConnectionLimits, EXPORTER_LABEL, OpenRequest, ProverMessage, Receipt,
+        RevealMessage, SignedAttestation, SignedReceipt, Welcome,
     },
     signed::{self, key_id},
     tlog::{Checkpoint, LogProof, RightEdge, SignedCheckpoint, entry, leaf_hash},
@@ -205,7 +205,7 @@ impl AttestorTask {
             },
             attestor: AttestorBuild { version: "0".into(), sha256: [0; 32] },
             log: LogPosition { index: 0, previous_hash: [0; 32] },
-            blind: [0; 32],
+            blinding: [0; 32],
         };
         let salt = || [9; 16];
         let (mut body, mut disclosure) =

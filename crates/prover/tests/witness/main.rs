@@ -10,6 +10,7 @@ mod dishonest;
 mod fake_attestor;
 mod limits;
 mod lying;
+mod programs;
 mod raw;
 mod secrets;
 mod setup;
@@ -47,7 +48,13 @@ async fn a_response_is_attested_without_the_cookie() {
     let evidence = package.evidence.clone().unwrap();
     let all = [&package.attestation, &package.disclosure, &evidence].map(Vec::as_slice).concat();
     assert!(!all.windows(COOKIE.len()).any(|part| part == COOKIE.as_bytes()));
-    assert!(Evidence::read(&evidence).unwrap().reveal.request_bytes.starts_with(b"GET /api/me HTTP/1.1"));
+    assert!(
+        Evidence::read(&evidence)
+            .unwrap()
+            .reveal
+            .request_bytes
+            .starts_with(b"GET /api/me HTTP/1.1")
+    );
     // A second session follows the first in the log, with the running processes.
     let again = setup.prover().attest(setup.order(), &ignore_progress).await.unwrap();
     let log =

@@ -101,7 +101,7 @@ fn circumstances() -> AttestationContext {
         time: AttestationTimes { opened: now - 20, closed: now - 10, signed: now - 1000 },
         attestor: AttestorBuild { version: "0.1.0".into(), sha256: [5; 32] },
         log: LogPosition { index: 9, previous_hash: [6; 32] },
-        blind: [8; 32],
+        blinding: [8; 32],
     }
 }
 
