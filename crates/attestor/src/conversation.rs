@@ -1,7 +1,7 @@
 //! One conversation with a prover, from its open message to its attestation.
 
 mod channel;
-mod refused;
+mod error;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,8 +14,8 @@ use attestation::{
     body::{AttestationTimes, MAX_CHALLENGE_BYTES},
     descriptor::{Descriptor, RevealMode},
     protocol::{
-        SignedAttestation, AttestorMessage, EXPORTER_LABEL, OpenRequest, ConnectionLimits, ProverMessage, Receipt,
-        RevealMessage, SignedReceipt, Welcome,
+        AttestorMessage, ConnectionLimits, EXPORTER_LABEL, OpenRequest, ProverMessage, Receipt,
+        RevealMessage, SignedAttestation, SignedReceipt, Welcome,
     },
     signed::key_id,
 };
@@ -24,7 +24,7 @@ use tokio::{io::split, net::TcpStream, time::timeout};
 
 use self::{
     channel::{ProverChannel, WRITE_TIMEOUT},
-    refused::ConversationError,
+    error::ConversationError,
 };
 use crate::{
     Attestor, AttestorLimits, KeyError,
