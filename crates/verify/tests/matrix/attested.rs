@@ -93,7 +93,7 @@ fn circumstances() -> AttestationContext {
         session: session_hash(&SALT, &[3; 16]),
         partner: partner_hash(&SALT, &[4; 16]),
         attempt: 2,
-        challenge: b"arguments 4711 of 24 November".to_vec(),
+        challenge: b"order 4711 of 24 November".to_vec(),
         server_address: vec![192, 0, 2, 1],
         egress: 0,
         resolver: 0,
