@@ -162,7 +162,7 @@ impl AttestationContext {
             time: body.time.clone(),
             attestor: body.attestor.clone(),
             log: body.log.clone(),
-            blind: body.blinding,
+            blinding: body.blinding,
         }
     }
 }

@@ -66,7 +66,7 @@ impl Strict {
             .remaining_depth
             .checked_sub(1)
             .ok_or_else(|| E::custom("it is nested too deeply"))?;
-        Ok(Self { remaining_depth: remaining_depth })
+        Ok(Self { remaining_depth })
     }
 }
 

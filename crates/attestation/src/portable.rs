@@ -57,7 +57,7 @@ const NEUTRAL_HEADERS: &[&str] = &[
 /// An attestation with its disclosure and, if that reveals declared data only, its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub struct PortableAttestation {
+pub struct AttestationBundle {
     #[n(0)]
     format: String,
     #[n(1)]
@@ -105,7 +105,7 @@ pub enum PortableError {
     Inclusion(#[from] TlogError),
 }
 
-impl PortableAttestation {
+impl AttestationBundle {
     /// Creates a portable attestation from its parts, without data that the applicant did not agree
     /// to share: of the disclosure only the claims stay, and the evidence stays only if it reveals
     /// nothing else ([`shows_declared_only`]). Does not verify signature and proof.

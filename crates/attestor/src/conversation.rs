@@ -1,7 +1,7 @@
 //! One conversation with a prover, from its open message to its attestation.
 
 mod channel;
-mod refused;
+mod error;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -24,7 +24,7 @@ use tokio::{io::split, net::TcpStream, time::timeout};
 
 use self::{
     channel::{ProverChannel, WRITE_TIMEOUT},
-    refused::ConversationError,
+    error::ConversationError,
 };
 use crate::{
     Attestor, AttestorLimits, KeyError,

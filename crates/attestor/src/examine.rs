@@ -162,7 +162,7 @@ impl ExaminationJob {
             time: self.time,
             attestor: self.build,
             log: LogPosition { index: 0, previous_hash: [0; 32] },
-            blind: random_bytes(),
+            blinding: random_bytes(),
         };
         let (body, disclosure) =
             attest(&findings, capture, &descriptor, circumstances, random_bytes);

@@ -3,6 +3,8 @@
 //! attestation. All components are real; the server runs on this machine.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
+#[path = "../tests/witness/programs.rs"]
+mod programs;
 #[expect(dead_code, reason = "the tests use the other items")]
 #[path = "../tests/witness/secrets.rs"]
 mod secrets;

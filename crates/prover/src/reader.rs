@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use attestation::{
     attest::Disclosure,
     json::same_value,
-    portable::{PortableAttestation, PortableError, Subject},
+    portable::{AttestationBundle, PortableError, Subject},
     signed::{AttestationError, decode_unverified},
 };
 use domain::id::{SessionId, TeamId};
@@ -48,7 +48,7 @@ impl AttestationReader for PackageReader {
         };
         let AttestationPackage { attestation, disclosure, evidence, inclusion, .. } = package;
         let portable =
-            PortableAttestation::from_parts(subject, attestation, &disclosure, evidence, inclusion);
+            AttestationBundle::from_parts(subject, attestation, &disclosure, evidence, inclusion);
         portable.and_then(|portable| portable.write()).map_err(|error| match error {
             PortableError::Malformed(error) => read_error(error),
             other => ReadError::Damaged(other.into()),

@@ -6,7 +6,7 @@ use attestation::{
     attest::{MAX_DISCLOSURE_BYTES, partner_hash, session_hash},
     body::Body,
     evidence,
-    portable::{MAX_PORTABLE_BYTES, PortableAttestation, Subject},
+    portable::{AttestationBundle, MAX_PORTABLE_BYTES, Subject},
     tlog::MAX_PROOF_BYTES,
 };
 
@@ -33,10 +33,9 @@ impl VerificationInput {
         inclusion: Option<&Path>,
     ) -> Result<Self, VerifyError> {
         let bytes = read(file, MAX_PORTABLE_BYTES)?;
-        let mut input = if PortableAttestation::has_format_prefix(&bytes) {
-            let PortableAttestation {
-                attestation, disclosure, evidence, inclusion, subject, ..
-            } = PortableAttestation::read(&bytes)?;
+        let mut input = if AttestationBundle::has_format_prefix(&bytes) {
+            let AttestationBundle { attestation, disclosure, evidence, inclusion, subject, .. } =
+                AttestationBundle::read(&bytes)?;
             let (disclosure, subject) = (Some(disclosure), Some(subject));
             Self { attestation, disclosure, evidence, inclusion, subject }
         } else {

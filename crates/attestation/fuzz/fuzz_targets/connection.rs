@@ -3,8 +3,8 @@
 #![no_main]
 
 use attestation::{
-    Trust,
-    descriptor::{Claim, Descriptor, Mode},
+    CertificateTrust,
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     full_reveal::{Capture, examine},
 };
 use libfuzzer_sys::fuzz_target;
@@ -21,10 +21,11 @@ fuzz_target!(|input: (&[u8], &[u8], [u8; 32])| {
         hidden: vec![],
         values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
-        modes: vec![Mode::FullReveal],
-        claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+        modes: vec![RevealMode::FullReveal],
+        claims: vec![ClaimDescriptor { field: "id".into(), pointer: "/id".into() }],
     };
-    let trust = Trust { roots: &[], now: UnixTime::since_unix_epoch(std::time::Duration::ZERO) };
+    let trust =
+        CertificateTrust { roots: &[], now: UnixTime::since_unix_epoch(std::time::Duration::ZERO) };
     let capture = Capture { client, server };
     assert!(examine(capture, &secret, &descriptor, &trust).is_err());
 });

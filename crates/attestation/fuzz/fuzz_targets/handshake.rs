@@ -18,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 
 use crate::{
     forge::Inner,
-    setup::{Setup, Session},
+    setup::{Session, Setup},
 };
 
 static HONEST: LazyLock<(Session, Findings)> = LazyLock::new(|| {

@@ -3,10 +3,10 @@
 #![no_main]
 
 use attestation::{
-    descriptor::{Claim, Descriptor, Mode},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     http::{
-        Seen,
-        selective::{read, to_hide},
+        RedactedBytes,
+        selective::{hidden_parts, read},
     },
     json,
 };
@@ -16,7 +16,7 @@ use std::ops::Range;
 fuzz_target!(|input: (Vec<String>, &[u8])| {
     let (pointers, body) = input;
     let claims = pointers.into_iter().take(8).enumerate();
-    let claim = |(at, pointer): (usize, String)| Claim { field: at.to_string(), pointer };
+    let claim = |(at, pointer): (usize, String)| ClaimDescriptor { field: at.to_string(), pointer };
     let descriptor = Descriptor {
         platform: 1,
         version: 1,
@@ -26,7 +26,7 @@ fuzz_target!(|input: (Vec<String>, &[u8])| {
         values: std::collections::BTreeMap::new(),
         hidden: vec![],
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsFull],
+        modes: vec![RevealMode::ZktlsFull],
         claims: claims.map(claim).collect(),
     };
     if descriptor.check().is_err() {
@@ -34,14 +34,15 @@ fuzz_target!(|input: (Vec<String>, &[u8])| {
     }
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ";
     let bytes = [format!("{head}{}\r\n\r\n", body.len()).as_bytes(), body].concat();
-    let Ok(hidden) = to_hide(&bytes, &descriptor) else { return };
+    let Ok(hidden) = hidden_parts(&bytes, &descriptor) else { return };
     let ranges: Vec<Range<usize>> = hidden.iter().map(|part| part.range.clone()).collect();
     let mut seen = bytes.clone();
     for part in &hidden {
-        assert!(bytes[part.range.clone()].iter().all(|byte| part.class.has(*byte)));
+        assert!(bytes[part.range.clone()].iter().all(|byte| part.class.contains(*byte)));
         seen[part.range.clone()].fill(0);
     }
-    let found = read(Seen { bytes: &seen, hidden: &ranges }, &descriptor).expect("it is the only disclosure");
+    let found = read(RedactedBytes { bytes: &seen, hidden: &ranges }, &descriptor)
+        .expect("it is the only disclosure");
     assert_eq!(found.hidden, hidden);
     // If all of the body can be parsed, each claim is the value at its pointer.
     let Ok(whole) = json::read(body) else { return };

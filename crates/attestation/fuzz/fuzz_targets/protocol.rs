@@ -4,15 +4,15 @@
 
 use attestation::{
     evidence::Evidence,
-    protocol::{FromAttestor, FromProver},
+    protocol::{AttestorMessage, ProverMessage},
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(message) = FromProver::read(bytes) {
+    if let Ok(message) = ProverMessage::read(bytes) {
         assert_eq!(message.write().as_deref(), Ok(bytes));
     }
-    if let Ok(message) = FromAttestor::read(bytes) {
+    if let Ok(message) = AttestorMessage::read(bytes) {
         assert_eq!(message.write().as_deref(), Ok(bytes));
     }
     if let Ok(evidence) = Evidence::read(bytes) {

@@ -2,8 +2,8 @@
 #![no_main]
 
 use attestation::{
-    descriptor::{Claim, Descriptor, Mode},
-    http::{Seen, request::read},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
+    http::{RedactedBytes, request::read},
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -18,12 +18,12 @@ fuzz_target!(|input: (&[u8], Vec<(u16, u16)>)| {
         hidden: vec!["cookie".into()],
         values: std::collections::BTreeMap::new(),
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsRequest],
-        claims: vec![Claim { field: "id".into(), pointer: "/id".into() }],
+        modes: vec![RevealMode::ZktlsRequest],
+        claims: vec![ClaimDescriptor { field: "id".into(), pointer: "/id".into() }],
     };
-    let beginning = b"GET /me HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\
+    let prefix = b"GET /me HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\
         Accept-Encoding: identity\r\n";
-    let mut bytes = [beginning.as_slice(), rest].concat();
+    let mut bytes = [prefix.as_slice(), rest].concat();
     let mut hidden = vec![];
     for (start, length) in parts {
         let (start, length) = (usize::from(start), usize::from(length) + 1);
@@ -33,7 +33,9 @@ fuzz_target!(|input: (&[u8], Vec<(u16, u16)>)| {
             hidden.push(start..start + length);
         }
     }
-    let Ok(request) = read(Seen { bytes: &bytes, hidden: &hidden }, &descriptor) else { return };
+    let Ok(request) = read(RedactedBytes { bytes: &bytes, hidden: &hidden }, &descriptor) else {
+        return;
+    };
     assert!(bytes.ends_with(b"\r\n\r\n"));
     assert_eq!(request.hidden.len(), hidden.len());
     assert!(request.hidden.iter().all(|part| part.header == "cookie"));

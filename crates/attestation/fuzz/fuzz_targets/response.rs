@@ -2,11 +2,11 @@
 //! written again has the same value.
 #![no_main]
 
-use attestation::{descriptor::Mode, http::response::read, json};
+use attestation::{descriptor::RevealMode, http::response::read, json};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(response) = read(bytes, "application/json", Mode::ZktlsFull) {
+    if let Ok(response) = read(bytes, "application/json", RevealMode::ZktlsFull) {
         assert!(response.body.len() <= bytes.len() && response.head_length <= bytes.len());
     }
     let Ok(value) = json::read(bytes) else { return };

@@ -17,26 +17,26 @@ use std::{
 };
 
 use attestation::{
-    Refusal, Trust,
-    descriptor::{Descriptor, Mode},
+    CertificateTrust, ExaminationError,
+    descriptor::{Descriptor, RevealMode},
     full_reveal::{Capture, Findings},
     signed,
     zk::{Statement, ZkBackend, ZkError},
-    zktls::{Answered, Hide, Reveal, Told, examine, reveal},
+    zktls::{HidePolicy, PartialResponse, Reveal, RevealedServerData, examine, reveal},
 };
 use libfuzzer_sys::fuzz_target;
 use rustls_pki_types::UnixTime;
 
 use crate::{
     forge::Inner,
-    setup::{HOST, Setup, Session, descriptor},
+    setup::{HOST, Session, Setup, descriptor},
 };
 
 /// Accepts every proof, and records the statement.
 #[derive(Default)]
-struct Believing(Mutex<Option<Statement>>);
+struct AcceptingBackend(Mutex<Option<Statement>>);
 
-impl ZkBackend for Believing {
+impl ZkBackend for AcceptingBackend {
     fn name(&self) -> &'static str {
         "none"
     }
@@ -59,13 +59,13 @@ impl ZkBackend for Believing {
 struct Honest {
     session: Session,
     descriptor: Descriptor,
-    told: Reveal,
+    revealed: Reveal,
     found: Findings,
     statement: Statement,
 }
 
 impl Honest {
-    fn of(mode: Mode) -> Self {
+    fn of(mode: RevealMode) -> Self {
         let session = Setup::default().play().with(|parts| {
             let data = parts.server.iter().position(|inner| inner.kind == 23);
             let whole = parts.server.remove(data.expect("a response")).content;
@@ -77,28 +77,28 @@ impl Honest {
         let descriptor = Descriptor { modes: vec![mode], ..descriptor() };
         let secret = session.secret.as_slice().try_into().expect("32 bytes");
         let capture = Capture { client: &session.client, server: &session.server };
-        let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-        let hide = Hide::of(&descriptor);
-        let told = reveal(capture, secret, &hide, &Believing::default(), HOST, &trust);
-        let told = told.expect("an honest connection");
-        let (found, statement) = examined(&session, &descriptor, &told).expect("it is honest");
+        let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+        let hide = HidePolicy::of(&descriptor);
+        let revealed = reveal(capture, secret, &hide, &AcceptingBackend::default(), HOST, &trust);
+        let revealed = revealed.expect("an honest connection");
+        let (found, statement) = examined(&session, &descriptor, &revealed).expect("it is honest");
         drop(hide);
-        Self { session, descriptor, told, found, statement }
+        Self { session, descriptor, revealed, found, statement }
     }
 }
 
 static HONEST: LazyLock<[Honest; 2]> =
-    LazyLock::new(|| [Honest::of(Mode::ZktlsRequest), Honest::of(Mode::ZktlsFull)]);
+    LazyLock::new(|| [Honest::of(RevealMode::ZktlsRequest), Honest::of(RevealMode::ZktlsFull)]);
 
 fn examined(
     session: &Session,
     descriptor: &Descriptor,
-    told: &Reveal,
-) -> Result<(Findings, Statement), Refusal> {
+    revealed: &Reveal,
+) -> Result<(Findings, Statement), ExaminationError> {
     let capture = Capture { client: &session.client, server: &session.server };
-    let trust = Trust { roots: &session.roots, now: UnixTime::now() };
-    let backend = Believing::default();
-    let found = examine(capture, told, &backend, descriptor, &trust)?;
+    let trust = CertificateTrust { roots: &session.roots, now: UnixTime::now() };
+    let backend = AcceptingBackend::default();
+    let found = examine(capture, revealed, &backend, descriptor, &trust)?;
     let statement = backend.0.into_inner().expect("no panic before");
     // The proof itself is not compared here.
     Ok((Findings { proof: None, ..found }, statement.expect("findings need a proof")))
@@ -129,53 +129,53 @@ fn change_ranges(ranges: &mut Vec<Range<usize>>, (how, at, by): Change) {
     }
 }
 
-fn change_answered(told: &mut Answered, (how, at, by): Change) {
-    let which = usize::from(at).checked_rem(told.records.len()).unwrap_or_default();
-    match (how % 8, told.records.get_mut(which)) {
-        (0, _) => told.iv[usize::from(at) % 12] ^= by,
+fn change_answered(revealed: &mut PartialResponse, (how, at, by): Change) {
+    let which = usize::from(at).checked_rem(revealed.records.len()).unwrap_or_default();
+    match (how % 8, revealed.records.get_mut(which)) {
+        (0, _) => revealed.iv[usize::from(at) % 12] ^= by,
         (1, Some(record)) => record.kind = by,
         (2, Some(record)) => record.padding = u16::from(by),
         (3, Some(record)) => record.tag_key[usize::from(by) % 32] ^= 1,
-        (4, Some(_)) => drop(told.records.remove(which)),
+        (4, Some(_)) => drop(revealed.records.remove(which)),
         (5, Some(record)) => {
             let again = record.clone();
-            told.records.insert(which, again);
+            revealed.records.insert(which, again);
         }
-        (6, _) => change_bytes(&mut told.said, (by, at, how)),
-        _ => change_ranges(&mut told.hidden, (by, at, how)),
+        (6, _) => change_bytes(&mut revealed.response_bytes, (by, at, how)),
+        _ => change_ranges(&mut revealed.hidden, (by, at, how)),
     }
 }
 
-fn change(told: &mut Reveal, (how, at, by): Change) {
+fn change(revealed: &mut Reveal, (how, at, by): Change) {
     let place = usize::from(at);
     let next = (how / 8, at, by);
     match how % 8 {
-        0 => told.client_iv[place % 12] ^= by,
-        1 => told.server_handshake[place % 32] ^= by,
-        2 => told.client_handshake[place % 32] ^= by,
-        3 => change_bytes(&mut told.said, next),
-        4 => change_ranges(&mut told.hidden, next),
-        5 if by % 2 == 0 => drop(told.tag_keys.pop()),
-        5 => told.tag_keys.extend(told.tag_keys.first().copied()),
-        _ => match &mut told.server {
-            Told::Opened(secret) => secret[place % 32] ^= by,
-            Told::Proved(answered) => change_answered(answered, next),
+        0 => revealed.client_iv[place % 12] ^= by,
+        1 => revealed.server_handshake[place % 32] ^= by,
+        2 => revealed.client_handshake[place % 32] ^= by,
+        3 => change_bytes(&mut revealed.request_bytes, next),
+        4 => change_ranges(&mut revealed.hidden, next),
+        5 if by % 2 == 0 => drop(revealed.tag_keys.pop()),
+        5 => revealed.tag_keys.extend(revealed.tag_keys.first().copied()),
+        _ => match &mut revealed.server {
+            RevealedServerData::TrafficSecret(secret) => secret[place % 32] ^= by,
+            RevealedServerData::Proved(answered) => change_answered(answered, next),
         },
     }
 }
 
 fuzz_target!(init: LazyLock::force(&HONEST), |input: (bool, Vec<Change>, &[u8])| {
     let (full, changes, bytes) = input;
-    let Honest { session, descriptor, told, found, statement } = &HONEST[usize::from(full)];
+    let Honest { session, descriptor, revealed, found, statement } = &HONEST[usize::from(full)];
     // Modifies the honest reveal or, without modifications, decodes arbitrary bytes as one.
-    let mut told = told.clone();
+    let mut revealed = revealed.clone();
     for one in changes.iter().take(8) {
-        change(&mut told, *one);
+        change(&mut revealed, *one);
     }
     if changes.is_empty() && !bytes.is_empty() {
         let Ok(read) = signed::read::<Reveal>(bytes) else { return };
-        told = read;
+        revealed = read;
     }
-    let Ok((other, asked)) = examined(session, descriptor, &told) else { return };
-    assert!(asked != *statement || other == *found, "one statement has two findings");
+    let Ok((other, proved)) = examined(session, descriptor, &revealed) else { return };
+    assert!(proved != *statement || other == *found, "one statement has two findings");
 });

@@ -5,17 +5,20 @@
 use std::ops::Range;
 
 use attestation::{
-    descriptor::{Claim, Descriptor, Mode},
+    descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     http::{
-        Seen,
-        selective::{Hidden, read, to_hide},
+        RedactedBytes,
+        selective::{HiddenBytes, hidden_parts, read},
     },
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, Vec<(u8, u8, u8)>, Vec<u8>, &[u8])| {
     let (framing, edits, headers, body) = input;
-    let claim = |field: &str, pointer: &str| Claim { field: field.into(), pointer: pointer.into() };
+    let claim = |field: &str, pointer: &str| ClaimDescriptor {
+        field: field.into(),
+        pointer: pointer.into(),
+    };
     let descriptor = Descriptor {
         platform: 1,
         version: 1,
@@ -25,11 +28,11 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, u8)>, Vec<u8>, &[u8])| {
         values: std::collections::BTreeMap::new(),
         hidden: vec![],
         content_type: "application/json".into(),
-        modes: vec![Mode::ZktlsFull],
+        modes: vec![RevealMode::ZktlsFull],
         claims: vec![claim("a", "/a"), claim("b", "/b/0")],
     };
     let bytes = framed(framing, &headers, body);
-    let own = to_hide(&bytes, &descriptor);
+    let own = hidden_parts(&bytes, &descriptor);
     let own: Result<Vec<Range<usize>>, _> =
         own.map(|own| own.into_iter().map(|part| part.range).collect());
     let mut hidden = own.clone().unwrap_or_default();
@@ -41,12 +44,14 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, u8)>, Vec<u8>, &[u8])| {
     if hidden.windows(2).any(|pair| pair[0].end >= pair[1].start) {
         return;
     }
-    let Ok(found) = read(Seen { bytes: &bytes, hidden: &hidden }, &descriptor) else {
+    let Ok(found) = read(RedactedBytes { bytes: &bytes, hidden: &hidden }, &descriptor) else {
         assert_ne!(own, Ok(hidden), "the only disclosure is accepted");
         return;
     };
     assert!(found.hidden.iter().map(|part| &part.range).eq(&hidden));
-    let fits = |part: &Hidden| bytes[part.range.clone()].iter().all(|byte| part.class.has(*byte));
+    let fits = |part: &HiddenBytes| {
+        bytes[part.range.clone()].iter().all(|byte| part.class.contains(*byte))
+    };
     // Some responses are refused as a whole for a reason that may be hidden: a DEL in a header, an
     // invalid code of an escape.
     if let (true, Ok(own)) = (found.hidden.iter().all(fits), own) {

@@ -4,7 +4,7 @@
 
 use attestation::{
     attest::Disclosure,
-    portable::Portable,
+    portable::AttestationBundle,
     signed::{Issuer, hex, verify},
 };
 use libfuzzer_sys::fuzz_target;
@@ -21,8 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(disclosure) = Disclosure::read(bytes) {
         assert_eq!(disclosure.write().as_deref(), Ok(bytes));
     }
-    if let Ok(portable) = Portable::read(bytes) {
+    if let Ok(portable) = AttestationBundle::read(bytes) {
         assert_eq!(portable.write().as_deref(), Ok(bytes));
-        assert!(Portable::is_meant_by(bytes));
+        assert!(AttestationBundle::has_format_prefix(bytes));
     }
 });

@@ -47,19 +47,11 @@ fn signatures_by_other_keys_or_over_other_words_are_refused() {
     let borrowed = session.with(|parts| parts.flight[2] = another.parts().flight[2].clone());
     assert_eq!(borrowed.examine(), Err(ExaminationError::Signature));
     let twisted = session.with(|parts| parts.client_hello[10] ^= 1);
-    assert_eq!(
-        twisted.examine(),
-        Err(ExaminationError::Signature),
-        "the signature covers the hello"
-    );
+    assert_eq!(twisted.examine(), Err(ExaminationError::Signature), "the hello is covered");
     let scheme = session.with(|parts| parts.flight[2][4..6].copy_from_slice(&[2, 1]));
     assert_eq!(scheme.examine(), Err(ExaminationError::SignatureScheme(0x0201)));
     let scheme = session.with(|parts| parts.flight[2][4..6].copy_from_slice(&[8, 7]));
-    assert_eq!(
-        scheme.examine(),
-        Err(ExaminationError::Signature),
-        "a scheme for another kind of key"
-    );
+    assert_eq!(scheme.examine(), Err(ExaminationError::Signature), "another kind of key");
 }
 
 /// Attack 14.
@@ -77,11 +69,7 @@ fn a_finished_that_does_not_fit_is_refused() {
     let rest = without.iter().skip(1).flat_map(|(kind, body)| sealed(*kind, body));
     let client = first(&hello).into_iter().chain(rest).collect();
     let refused = Session { client, ..session }.examine().unwrap_err();
-    assert_eq!(
-        refused,
-        ExaminationError::Tag(0),
-        "the first record is not encrypted with the handshake key"
-    );
+    assert_eq!(refused, ExaminationError::Tag(0), "not the handshake key");
 }
 
 /// Flights of other messages than the four.
@@ -164,11 +152,7 @@ fn other_versions_and_suites_are_refused() {
             parts.server_hello[at..at + 2].copy_from_slice(&number);
         })
     };
-    assert_eq!(
-        suite([0x13, 0x01]).examine(),
-        Err(ExaminationError::CipherSuite),
-        "it was not offered"
-    );
+    assert_eq!(suite([0x13, 0x01]).examine(), Err(ExaminationError::CipherSuite), "not offered");
     assert_eq!(suite([0xc0, 0x2f]).examine(), Err(ExaminationError::CipherSuite));
     let version = session.with(|parts| {
         let at = parts.server_hello.windows(6).position(|w| w == [0, 43, 0, 2, 3, 4]).unwrap();
@@ -231,27 +215,30 @@ fn records_in_plain_are_refused() {
 #[test]
 fn records_with_other_content_than_data_are_refused() {
     let session = Setup::default().play();
-    let plaintext = |at: usize, inner: Inner| {
+    let client_sent = |at: usize, inner: Inner| {
         session.with(|parts| parts.client.insert(at, inner)).examine().unwrap_err()
     };
-    let heard = |at: usize, inner: Inner| {
+    let server_sent = |at: usize, inner: Inner| {
         session.with(|parts| parts.server.insert(at, inner)).examine().unwrap_err()
     };
     let update = Inner::new(22, &[24, 0, 0, 1, 0]);
-    assert_eq!(plaintext(0, update.clone()), ExaminationError::InnerType(22));
-    assert_eq!(heard(0, update), ExaminationError::UnexpectedHandshake(24));
-    assert_eq!(heard(0, Inner::new(22, &[4, 0])), ExaminationError::FragmentedHandshake);
-    assert_eq!(plaintext(0, Inner::new(23, &[])), ExaminationError::EmptyData);
+    assert_eq!(client_sent(0, update.clone()), ExaminationError::InnerType(22));
+    assert_eq!(server_sent(0, update), ExaminationError::UnexpectedHandshake(24));
+    assert_eq!(server_sent(0, Inner::new(22, &[4, 0])), ExaminationError::FragmentedHandshake);
+    assert_eq!(client_sent(0, Inner::new(23, &[])), ExaminationError::EmptyData);
     assert_eq!(
-        plaintext(0, Inner { padding: 1, ..Inner::new(23, b"x") }),
+        client_sent(0, Inner { padding: 1, ..Inner::new(23, b"x") }),
         ExaminationError::Padding
     );
-    assert_eq!(plaintext(0, Inner::new(21, &[2, 40])), ExaminationError::InnerType(21));
-    assert_eq!(plaintext(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
-    assert_eq!(plaintext(0, Inner::new(24, b"x")), ExaminationError::InnerType(24));
-    assert_eq!(heard(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
-    assert_eq!(heard(0, Inner::new(21, &[2, 80])), ExaminationError::InnerType(21));
-    assert_eq!(heard(0, Inner { padding: 9, ..Inner::new(0, &[]) }), ExaminationError::NoInnerType);
+    assert_eq!(client_sent(0, Inner::new(21, &[2, 40])), ExaminationError::InnerType(21));
+    assert_eq!(client_sent(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
+    assert_eq!(client_sent(0, Inner::new(24, b"x")), ExaminationError::InnerType(24));
+    assert_eq!(server_sent(0, Inner::new(21, &[1, 0])), ExaminationError::AfterClose);
+    assert_eq!(server_sent(0, Inner::new(21, &[2, 80])), ExaminationError::InnerType(21));
+    assert_eq!(
+        server_sent(0, Inner { padding: 9, ..Inner::new(0, &[]) }),
+        ExaminationError::NoInnerType
+    );
     let mut twice = records(&session.server);
     let last = twice.pop().unwrap();
     twice.extend([last.clone(), last]);
@@ -265,7 +252,7 @@ fn sealed(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind, 3, 3], length.as_slice(), body].concat()
 }
 
-/// Appends an extension to a ClientHello.
+/// Appends an extension to a `ClientHello`.
 fn with_extension(hello: &[u8], kind: u16, value: &[u8]) -> Vec<u8> {
     extended(hello, extensions_at(hello), kind, value)
 }
@@ -284,7 +271,7 @@ fn without_extension(hello: &[u8], kind: u16) -> Vec<u8> {
     kept
 }
 
-/// Returns the position of the length of a ClientHello's extensions.
+/// Returns the position of the length of a `ClientHello`'s extensions.
 fn extensions_at(hello: &[u8]) -> usize {
     let mut at = 4 + 2 + 32;
     at += 1 + usize::from(hello[at]);

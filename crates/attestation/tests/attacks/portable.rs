@@ -7,7 +7,7 @@ use attestation::{
     descriptor::{ClaimDescriptor, Descriptor, RevealMode},
     evidence::Evidence,
     full_reveal::Capture,
-    portable::{PortableAttestation, PortableError, Subject},
+    portable::{AttestationBundle, PortableError, Subject},
     signed::sign,
     zktls::{HidePolicy, RevealedServerData, examine, reveal},
 };
@@ -89,7 +89,7 @@ impl<'a> Case<'a> {
         let (attestation, disclosure, mut evidence) = self.parts();
         change(&mut evidence);
         let (disclosure, bytes) = (disclosure.write().unwrap(), evidence.write().unwrap());
-        let portable = PortableAttestation::from_parts(
+        let portable = AttestationBundle::from_parts(
             subject(),
             attestation,
             &disclosure,
@@ -110,10 +110,10 @@ fn parts(head: &str, body: &str, claims: &[&str]) -> (Vec<u8>, Disclosure) {
     (attestation, disclosure)
 }
 
-fn portable(head: &str, body: &str, claims: &[&str]) -> PortableAttestation {
+fn portable(head: &str, body: &str, claims: &[&str]) -> AttestationBundle {
     let (attestation, disclosure, evidence) = Case::of(head, body, claims).parts();
     let (disclosure, evidence) = (disclosure.write().unwrap(), evidence.write().unwrap());
-    PortableAttestation::from_parts(subject(), attestation, &disclosure, Some(evidence), None)
+    AttestationBundle::from_parts(subject(), attestation, &disclosure, Some(evidence), None)
         .unwrap()
 }
 
@@ -184,7 +184,7 @@ fn evidence_that_tells_something_in_the_place_of_what_is_hidden_is_left_out() {
     let (attestation, disclosure, _) = case.parts();
     let (disclosure, none) = (disclosure.write().unwrap(), Some(b"canary".to_vec()));
     let portable =
-        PortableAttestation::from_parts(subject(), attestation, &disclosure, none, None).unwrap();
+        AttestationBundle::from_parts(subject(), attestation, &disclosure, none, None).unwrap();
     assert_eq!(portable.evidence, None);
 }
 
@@ -209,7 +209,7 @@ fn a_response_that_is_not_opened_in_full_leaves_the_evidence_out() {
         let at = some.openings.iter().position(|opening| opening.kind == kind).unwrap();
         some.openings.remove(at);
         let some = some.write().unwrap();
-        let made = PortableAttestation::from_parts(
+        let made = AttestationBundle::from_parts(
             subject(),
             attestation.clone(),
             &some,
@@ -229,39 +229,33 @@ fn a_portable_attestation_has_one_form() {
         let mut other = portable.clone();
         (other.evidence, other.inclusion) = (evidence, inclusion);
         let bytes = other.write().unwrap();
-        assert!(PortableAttestation::has_format_prefix(&bytes));
-        assert_eq!(PortableAttestation::read(&bytes).unwrap(), other);
+        assert!(AttestationBundle::has_format_prefix(&bytes));
+        assert_eq!(AttestationBundle::read(&bytes).unwrap(), other);
     }
     let bytes = portable.write().unwrap();
-    assert!(PortableAttestation::has_format_prefix(&bytes));
-    assert!(!PortableAttestation::has_format_prefix(&portable.attestation));
-    assert_eq!(PortableAttestation::read(&bytes).unwrap(), portable);
+    assert!(AttestationBundle::has_format_prefix(&bytes));
+    assert!(!AttestationBundle::has_format_prefix(&portable.attestation));
+    assert_eq!(AttestationBundle::read(&bytes).unwrap(), portable);
     let longer = [bytes.as_slice(), &[0]].concat();
-    assert!(matches!(PortableAttestation::read(&longer), Err(PortableError::Malformed(_))));
+    assert!(matches!(AttestationBundle::read(&longer), Err(PortableError::Malformed(_))));
     for end in 0..bytes.len() {
-        assert!(PortableAttestation::read(&bytes[..end]).is_err(), "cut at {end}");
+        assert!(AttestationBundle::read(&bytes[..end]).is_err(), "cut at {end}");
     }
     // Another version of the format, of the same length.
     let mut other = bytes.clone();
     let at = bytes.windows(2).position(|window| window == b"v1").unwrap();
     other[at + 1] = b'2';
-    assert_eq!(PortableAttestation::read(&other), Err(PortableError::UnknownFormat));
+    assert_eq!(AttestationBundle::read(&other), Err(PortableError::UnknownFormat));
     // Parts of two attestations do not belong together.
     let (attestation, _) = parts("", r#"{"id":"4712"}"#, &["/id"]);
     let other = parts("", r#"{"id":"4711"}"#, &["/id"]).1.write().unwrap();
-    let mixed = PortableAttestation::from_parts(subject(), attestation, &other, None, None);
+    let mixed = AttestationBundle::from_parts(subject(), attestation, &other, None, None);
     assert!(matches!(mixed, Err(PortableError::Disclosure(_))), "{mixed:?}");
     let (attestation, disclosure) = parts("", r#"{"id":"4711"}"#, &["/id"]);
     let disclosure = disclosure.write().unwrap();
     let with = |inclusion: &str| {
         let inclusion = Some(inclusion.as_bytes().to_vec());
-        PortableAttestation::from_parts(
-            subject(),
-            attestation.clone(),
-            &disclosure,
-            None,
-            inclusion,
-        )
+        AttestationBundle::from_parts(subject(), attestation.clone(), &disclosure, None, inclusion)
     };
     assert!(with(INCLUSION).is_ok());
     assert!(matches!(with("no proof"), Err(PortableError::Inclusion(_))));

@@ -48,7 +48,7 @@ pub(crate) fn context() -> AttestationContext {
         time: AttestationTimes { opened: NOON - 20, closed: NOON - 10, signed: NOON },
         attestor: AttestorBuild { version: "0.1.0".into(), sha256: [5; 32] },
         log: LogPosition { index: 9, previous_hash: [6; 32] },
-        blind: [8; 32],
+        blinding: [8; 32],
     }
 }
 

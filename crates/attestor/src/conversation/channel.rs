@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-use super::refused::ConversationError;
+use super::error::ConversationError;
 use crate::relay::Relay;
 
 /// Time limit for writing one message.

@@ -290,6 +290,6 @@ async fn a_log_is_read_from_a_web_server() {
         let finding = watched.monitor_of(&address).check(false).await.unwrap_err();
         assert!(matches!(finding, MonitorError::Unreachable(_)), "{status}: {finding}");
     }
-    let nobody = watched.monitor_of("http://127.0.0.1:1").check(false).await;
-    assert!(matches!(nobody, Err(MonitorError::Unreachable(_))));
+    let unreachable = watched.monitor_of("http://127.0.0.1:1").check(false).await;
+    assert!(matches!(unreachable, Err(MonitorError::Unreachable(_))));
 }

@@ -205,7 +205,7 @@ impl AttestorTask {
             },
             attestor: AttestorBuild { version: "0".into(), sha256: [0; 32] },
             log: LogPosition { index: 0, previous_hash: [0; 32] },
-            blind: [0; 32],
+            blinding: [0; 32],
         };
         let salt = || [9; 16];
         let (mut body, mut disclosure) =

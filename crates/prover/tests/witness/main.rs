@@ -10,6 +10,7 @@ mod dishonest;
 mod fake_attestor;
 mod limits;
 mod lying;
+mod programs;
 mod raw;
 mod secrets;
 mod setup;

@@ -1,12 +1,6 @@
 //! A platform's server, and an attestor that allows it.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use attestation::{descriptor::Descriptor, protocol::OpenRequest};
 use attestor::{
@@ -37,7 +31,10 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::secrets::Secrets;
+use crate::{
+    programs::{hanging, workers},
+    secrets::Secrets,
+};
 
 /// The server's name, and its address for tests without a fixed address, so that no DNS lookup is
 /// needed.
@@ -210,15 +207,6 @@ impl Setup {
     }
 }
 
-/// Creates a program that does nothing.
-fn hanging(folder: &Path) -> PathBuf {
-    let program = folder.join("hanging");
-    std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&program, mode).unwrap();
-    program
-}
-
 fn hash(bytes: &[u8]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};
     Sha256::digest(bytes).into()
@@ -243,14 +231,6 @@ fn definition(modes: Vec<AttestMode>, host: &str, fields: &[(&str, &str)]) -> De
         fields: fields.iter().map(|(name, at)| ((*name).into(), (*at).into())).collect(),
     });
     definition
-}
-
-/// Returns the path of the example program next to this test.
-fn workers() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let workers = test.ancestors().nth(2).unwrap().join("examples/workers");
-    assert!(workers.exists(), "build it first: cargo build -p prover --example workers");
-    workers
 }
 
 /// Starts a server that sends the same response to each request. Returns its address and its root

@@ -93,7 +93,7 @@ fn circumstances() -> AttestationContext {
         session: session_hash(&SALT, &[3; 16]),
         partner: partner_hash(&SALT, &[4; 16]),
         attempt: 2,
-        challenge: b"arguments 4711 of 24 November".to_vec(),
+        challenge: b"order 4711 of 24 November".to_vec(),
         server_address: vec![192, 0, 2, 1],
         egress: 0,
         resolver: 0,
@@ -101,7 +101,7 @@ fn circumstances() -> AttestationContext {
         time: AttestationTimes { opened: now - 20, closed: now - 10, signed: now - 1000 },
         attestor: AttestorBuild { version: "0.1.0".into(), sha256: [5; 32] },
         log: LogPosition { index: 9, previous_hash: [6; 32] },
-        blind: [8; 32],
+        blinding: [8; 32],
     }
 }
 

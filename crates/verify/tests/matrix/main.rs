@@ -17,7 +17,7 @@ use std::{fs, path::Path, process::Command};
 
 use attestation::{
     body::Body,
-    portable::{PortableAttestation, Subject},
+    portable::{AttestationBundle, Subject},
     signed::{hex, sign},
 };
 use ed25519_dalek::SigningKey;
@@ -220,7 +220,7 @@ fn a_portable_attestation_is_checked_for_session_and_partner() {
     let of = |subject: Subject| {
         let signed = sign(&ATTESTED.body, &key()).unwrap();
         let opened = ATTESTED.disclosure.write().unwrap();
-        PortableAttestation::from_parts(subject, signed, &opened, None, None)
+        AttestationBundle::from_parts(subject, signed, &opened, None, None)
             .unwrap()
             .write()
             .unwrap()

@@ -175,7 +175,7 @@ fn context() -> AttestationContext {
         time: AttestationTimes { opened: now, closed: now, signed: now },
         attestor: AttestorBuild { version: "0.1.0".into(), sha256: [6; 32] },
         log: LogPosition { index: 0, previous_hash: [7; 32] },
-        blind: [8; 32],
+        blinding: [8; 32],
     }
 }
 
