@@ -30,7 +30,7 @@ use hyper_util::{
 use ports::delivery::{ClaimRequest, DeliveryQueue as _};
 use serde_json::{Value, json};
 use store::Store;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 
 use self::common::isolation::isolation;
 
@@ -254,11 +254,11 @@ impl Bench {
     }
 
     /// The key with which the deployment encrypts its secrets.
-    fn seal(&self) -> Arc<Seal> {
+    fn seal(&self) -> Arc<XChaChaCipher> {
         let key = fs::read(self.deployment.data().join("secret.key")).expect("the key");
         let named = [key.as_slice(), b":avouch:seal"].concat();
         let digest = ring::digest::digest(&ring::digest::SHA256, &named);
-        Arc::new(Seal::new(digest.as_ref().try_into().expect("32 bytes")))
+        Arc::new(XChaChaCipher::new(digest.as_ref().try_into().expect("32 bytes")))
     }
 }
 

@@ -7,9 +7,9 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::net::TcpListener;
 
 use crate::{
-    config::{Browsers, Config, FleetAddress},
-    jail::jail,
-    kept::Failure,
+    browser_sandbox::jail,
+    config::{BrowserConfig, Config, FleetAddress},
+    storage::StartupError,
 };
 
 /// A pool of them; `routes` are the hosts that the service serves itself.
@@ -18,10 +18,10 @@ pub(crate) async fn browser_pool(
     program: &Path,
     folder: &Path,
     routes: HashMap<String, SocketAddr>,
-) -> Result<Arc<ChromiumPool>, Failure> {
+) -> Result<Arc<ChromiumPool>, StartupError> {
     let source = match &config.browser {
-        Browsers::Elsewhere(address) => Source::Elsewhere(fleet(address).await?),
-        Browsers::Here { program: executable, memory, jail: shut_in } => {
+        BrowserConfig::Elsewhere(address) => Source::Elsewhere(fleet(address).await?),
+        BrowserConfig::Here { program: executable, memory, jail: shut_in } => {
             if !shut_in {
                 tracing::warn!(
                     "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
@@ -48,7 +48,7 @@ pub(crate) async fn browser_pool(
     }))
 }
 
-async fn fleet(address: &FleetAddress) -> Result<Fleet, Failure> {
+async fn fleet(address: &FleetAddress) -> Result<Fleet, StartupError> {
     let listener = TcpListener::bind(address.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", address.listen))?;

@@ -14,8 +14,8 @@ use crate::{
     admin::{Admin, read_definition},
     check,
     config::Config,
-    service::{Parts, Service},
-    trial,
+    service::{Overrides, Service},
+    workflow_run,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -100,7 +100,7 @@ pub fn run() -> Result<(), Failure> {
         }
         Command::Workflow(Workflow::Run { file }) => {
             start_log(&config)?;
-            let result = runtime.block_on(trial::run(config, &file))?;
+            let result = runtime.block_on(workflow_run::run(config, &file))?;
             println!("{result}");
             Ok(())
         }
@@ -143,7 +143,7 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     let files = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let service = Service::start(config, Parts::default()).await?;
+    let service = Service::start(config, Overrides::default()).await?;
     tokio::select! {
         _ = tokio::signal::ctrl_c() => (),
         _ = terminate.recv() => (),

@@ -25,7 +25,7 @@ use cdp::ChromiumPool;
 use cdp::JpegRedactor;
 use domain::{fairness::BrowserQueue, id::InstanceId};
 use http_api::{Metrics, Services, TrustedProxies};
-use objects::{Ffmpeg, Films};
+use objects::{Ffmpeg, RecordingFiles};
 use ports::{
     attestor::Attestor,
     clock::{Clock, RandomSource},
@@ -33,34 +33,34 @@ use ports::{
 };
 use prover::PackageReader;
 use store::Store;
-use system::clock::{KeyedTokens, SystemChance, SystemClock};
+use system::clock::{HmacTokenIssuer, SystemClock, SystemRandom};
 use system::refusals::ProcessRefusals;
 use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
+    attestor_setup::attestor,
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    folders::browsers_folder,
-    kept::{Failure, Kept, explain, open_store, recordings},
+    data_dir::browsers_folder,
     limiters::limiters,
-    partners_portal::{pages, partners as wire_partners, people as wire_people},
     site::SandboxSite,
-    witness::attestor,
+    storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
+    wiring::{pages, partners as wire_partners, people as wire_people},
 };
 
-const DRAIN: Duration = Duration::from_secs(8);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What an embedder may put in the place of the real thing.
-pub struct Parts {
+pub struct Overrides {
     pub clock: Arc<dyn Clock>,
     /// A program that is `avouch`: it becomes each browser's jail.
     pub program: PathBuf,
 }
 
-impl Default for Parts {
+impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
         Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into() }
@@ -80,7 +80,7 @@ pub struct Service {
 
 /// What every worker's services are made of.
 #[derive(Clone)]
-struct Shared {
+struct WorkerServices {
     core: Arc<Core>,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
@@ -89,10 +89,10 @@ struct Shared {
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
-    films: Films,
+    films: RecordingFiles,
 }
 
-impl Shared {
+impl WorkerServices {
     /// What one worker's handlers call. Single reads go over a connection of the worker's own.
     fn services(&self) -> Services {
         let store = Arc::new(self.store.with_lane());
@@ -140,9 +140,9 @@ impl Shared {
 
 fn core(
     config: &Config,
-    parts: Parts,
+    parts: Overrides,
     node: InstanceId,
-    tokens: KeyedTokens,
+    tokens: HmacTokenIssuer,
     store: Arc<Store>,
     attestor: Arc<dyn Attestor>,
 ) -> Core {
@@ -160,7 +160,7 @@ fn core(
         },
         catalogue: store,
         clock: parts.clock,
-        random: Arc::new(SystemChance),
+        random: Arc::new(SystemRandom),
         tokens: Arc::new(tokens),
         frames: Arc::new(JpegRedactor),
         refusals: Arc::new(ProcessRefusals),
@@ -176,7 +176,7 @@ fn dispatcher(
     core: Arc<Core>,
     store: &Store,
     tasks: TaskTracker,
-) -> Result<WebhookDispatcher, Failure> {
+) -> Result<WebhookDispatcher, StartupError> {
     let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
     Ok(WebhookDispatcher {
         core,
@@ -188,13 +188,17 @@ fn dispatcher(
     })
 }
 
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
 /// Everything that listens.
-fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
+fn servers(
+    site: SandboxSite,
+    socket: TcpListener,
+    shared: WorkerServices,
+) -> Result<Vec<Server>, StartupError> {
     let (for_browsers, over_tls, identity) = site.into_parts();
     let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
     let mut servers = vec![
@@ -209,14 +213,14 @@ fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec
 
 impl Service {
     /// Starts everything; answers once requests are served.
-    pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
-        let Kept { store, keys, lasting } = open_store(config).await?;
+    pub async fn start(config: &Config, parts: Overrides) -> Result<Self, StartupError> {
+        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
         let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = InstanceId::from_uuid(Uuid::from_u128(SystemChance.new_id()));
+        let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
-        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);
+        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
         let address = socket.local_addr()?;
         let laned = Arc::new(store.with_lane());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -256,7 +260,7 @@ impl Service {
             tasks,
         };
         workers.start();
-        let shared = Shared {
+        let shared = WorkerServices {
             core,
             store,
             partners: partners.clone(),
@@ -285,7 +289,7 @@ impl Service {
         self.stop.cancel();
         self.pool.end_all().await;
         self.tasks.close();
-        if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(DRAIN_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
         // What cannot be removed now is removed at the next start.

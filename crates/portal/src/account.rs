@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    confirm::{Confirmed, ConfirmedPage, Credentials},
-    failure::{Failure, see},
-    page::{Moment, Page},
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::CsrfForm,
+    page::{Page, PageTime},
     passkeys,
-    sent::Sent,
-    signed::Signed,
+    reauthentication::{Confirmed, ConfirmedPage, Credentials},
 };
 
 const HERE: &str = "/portal/account";
@@ -38,8 +38,8 @@ struct Row {
     own: bool,
     address: String,
     agent: String,
-    since: Moment,
-    seen: Moment,
+    since: PageTime,
+    seen: PageTime,
 }
 
 impl Row {
@@ -64,18 +64,18 @@ async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalErr
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
         .with("has_codes", visitor.has_codes)
-        .with("password_until", visitor.password_until.map(Moment::from))
+        .with("password_until", visitor.password_until.map(PageTime::from))
         .with("done", ""))
 }
 
-async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0).await?.shown())
 }
 
 async fn change_password(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let (mut visitor, new) = (sent.visitor, sent.fields.secret("new"));
     let shown = match portal.accounts.change_password(&visitor, new).await {
         Ok(()) => {
@@ -91,7 +91,7 @@ async fn change_password(
 async fn drop_factor(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     portal.accounts.disable_totp(&sent.visitor).await?;
     Ok(see(HERE))
 }
@@ -138,7 +138,7 @@ fn factor_page(visitor: &SignedInUser, offer: &TotpSetup) -> Page {
 async fn keep(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let kept = portal.accounts.enable_totp(&visitor, fields.text("offer"), fields.text("code"));
     match kept.await {
@@ -159,8 +159,8 @@ async fn keep(
 async fn end(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let id = id.parse().map_err(|_| PortalError::NotFound("sign-in"))?;
     portal.accounts.end_sign_in(&sent.visitor, id).await?;
     Ok(see(HERE))

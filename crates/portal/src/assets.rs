@@ -11,7 +11,7 @@ use actix_web::{
     web,
 };
 
-use crate::failure::Failure;
+use crate::error::PageError;
 
 const STYLE: &str = include_str!("../web/style.css");
 const SCRIPT: &str = include_str!("../web/portal.js");
@@ -31,14 +31,14 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route("/portal/assets/{build}/{name}", web::get().to(asset));
 }
 
-async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, Failure> {
+async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, PageError> {
     let (content, kind) = match path.1.as_str() {
         "style.css" => (STYLE, "text/css; charset=utf-8"),
         "portal.js" => (SCRIPT, "text/javascript; charset=utf-8"),
-        _ => return Err(Failure::NotThere),
+        _ => return Err(PageError::NotThere),
     };
     if path.0 != build() {
-        return Err(Failure::NotThere);
+        return Err(PageError::NotThere);
     }
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, kind))

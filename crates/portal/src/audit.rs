@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Portal,
-    failure::Failure,
-    page::{Moment, Page},
-    sent::Sent,
-    signed::Signed,
+    authenticated::Authenticated,
+    error::PageError,
+    forms::CsrfForm,
+    page::{Page, PageTime},
 };
 
 /// Entries on one page.
@@ -41,7 +41,7 @@ struct Before {
 #[derive(Serialize)]
 struct Row {
     number: i64,
-    at: Moment,
+    at: PageTime,
     actor: String,
     address: Option<String>,
     action: String,
@@ -83,12 +83,12 @@ async fn page(
 async fn list(
     portal: web::Data<Portal>,
     before: web::Query<Before>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0, before.before).await?.shown())
 }
 
-async fn verify(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn verify(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     let check = portal.audit.verify_audit(&sent.visitor).await?;
     let last = check.last.as_ref().map(AuditEntry::hash_text);
     let page = page(&portal, &sent.visitor, None).await?;
@@ -122,8 +122,8 @@ struct Exported<'a> {
 async fn export(
     portal: web::Data<Portal>,
     before: web::Query<Before>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let (mut from, mut lines) = (before.before, Vec::new());
     for _ in 0..FILE / BATCH {
         let entries = portal.audit.audit(&signed.0, from, BATCH).await?;

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    failure::{Failure, see},
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::{CsrfForm, CsrfUpload, Fields},
     page::Page,
-    sent::{Fields, Sent, SentFile},
-    signed::Signed,
 };
 
 const HERE: &str = "/portal/branding";
@@ -66,12 +66,12 @@ fn invalid(error: InvalidBrand) -> PortalError {
     PortalError::Invalid(error.to_string())
 }
 
-async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let brand = portal.branding.brand(&signed.0).await?;
     Ok(page(&signed.0, &brand, &Form::of(&brand)).shown())
 }
 
-async fn save(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     let form = Form::sent(&sent.fields);
     match form.read() {
         Ok((name, colour)) => {
@@ -85,7 +85,7 @@ async fn save(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fai
     }
 }
 
-async fn keep_logo(portal: web::Data<Portal>, sent: SentFile) -> Result<HttpResponse, Failure> {
+async fn keep_logo(portal: web::Data<Portal>, sent: CsrfUpload) -> Result<HttpResponse, PageError> {
     match Logo::read(&sent.content) {
         Ok(logo) => {
             portal.branding.set_logo(&sent.visitor, Some(logo)).await?;
@@ -98,14 +98,14 @@ async fn keep_logo(portal: web::Data<Portal>, sent: SentFile) -> Result<HttpResp
     }
 }
 
-async fn drop_logo(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn drop_logo(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     portal.branding.set_logo(&sent.visitor, None).await?;
     Ok(see(HERE))
 }
 
 /// The team's logo, as its page shows it.
-async fn logo(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
-    let logo = portal.branding.brand(&signed.0).await?.logo.ok_or(Failure::NotThere)?;
+async fn logo(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+    let logo = portal.branding.brand(&signed.0).await?.logo.ok_or(PageError::NotThere)?;
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "image/png"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::Sent,
-    signed::Signed,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::CsrfForm,
+    page::{Page, PageTime},
     webhooks,
 };
 
@@ -36,8 +36,8 @@ pub(crate) struct Row {
     session: String,
     test: bool,
     state: &'static str,
-    created: Moment,
-    due: Option<Moment>,
+    created: PageTime,
+    due: Option<PageTime>,
 }
 
 impl From<&StoredDelivery> for Row {
@@ -49,7 +49,7 @@ impl From<&StoredDelivery> for Row {
             test: kept.test,
             state: kept.state.as_str(),
             created: kept.created_at.into(),
-            due: kept.due.map(Moment::from),
+            due: kept.due.map(PageTime::from),
         }
     }
 }
@@ -57,7 +57,7 @@ impl From<&StoredDelivery> for Row {
 #[derive(Serialize)]
 struct Attempt {
     number: i32,
-    at: Moment,
+    at: PageTime,
     took_ms: i32,
     status: Option<i32>,
     error: Option<String>,
@@ -75,8 +75,8 @@ impl From<StoredAttempt> for Attempt {
 async fn show(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, read(&id)?).await?;
     let attempts: Vec<_> = attempts.into_iter().map(Attempt::from).collect();
     Ok(Page::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
@@ -89,8 +89,8 @@ async fn show(
 async fn again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     portal.webhooks.send_delivery_again(&sent.visitor, id).await?;
     Ok(see(&format!("{HERE}/{id}")))
@@ -99,8 +99,8 @@ async fn again(
 async fn all_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let (visitor, fields, id) = (sent.visitor, sent.fields, webhooks::read(&id)?);
     let span = match (form_moment(fields.text("from")), form_moment(fields.text("to"))) {
         (Some(from), Some(to)) => Ok(TimeRange { from, to }),

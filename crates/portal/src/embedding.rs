@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use domain::frame_ancestors::FrameAncestor;
 use ports::driving::{PortalError, SignedInUser};
 
-use crate::{Portal, failure::Failure, page::Page, sent::Sent, signed::Signed};
+use crate::{Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, page::Page};
 
 const HERE: &str = "/portal/embedding";
 /// More than all origins that a team may have take.
@@ -20,13 +20,13 @@ fn page(visitor: &SignedInUser, origins: &str) -> Page {
         .with("done", "")
 }
 
-async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let origins = portal.embedding.embed_origins(&signed.0).await?;
     let lines: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(page(&signed.0, &lines.join("\n")).shown())
 }
 
-async fn save(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     let text: String = sent.fields.text("origins").chars().take(LONGEST).collect();
     let read: Result<Vec<FrameAncestor>, _> = text.split_whitespace().map(str::parse).collect();
     let saved = match read {

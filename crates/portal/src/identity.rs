@@ -10,10 +10,13 @@ use ports::{
 use serde::Deserialize;
 
 use crate::{
-    Portal, confirm,
-    failure::{Failure, see},
+    Portal,
+    authenticated::{
+        AuthenticatedBeforeDuty, browsers, cookie, request_origin, visitor, with_cookie,
+    },
+    error::{PageError, see},
+    reauthentication,
     sign_in::{form, inside, signed_in},
-    signed::{SignedFirst, browsers, cookie, hand, visitor, whence},
 };
 
 /// Kept while somebody is away.
@@ -47,50 +50,50 @@ async fn depart(
     portal: web::Data<Portal>,
     request: HttpRequest,
     next: web::Query<Next>,
-) -> Result<HttpResponse, Failure> {
-    match portal.identities.begin_sign_in(inside(&next.next), whence(&request)).await {
-        Ok((url, kept)) => Ok(hand(see(&url), COOKIE, kept.expose(), AWAY)),
+) -> Result<HttpResponse, PageError> {
+    match portal.identities.begin_sign_in(inside(&next.next), request_origin(&request)).await {
+        Ok((url, kept)) => Ok(with_cookie(see(&url), COOKIE, kept.expose(), AWAY)),
         Err(error) => refused(&portal, &next.next, error),
     }
 }
 
 async fn depart_to_confirm(
     portal: web::Data<Portal>,
-    signed: SignedFirst,
-) -> Result<HttpResponse, Failure> {
+    signed: AuthenticatedBeforeDuty,
+) -> Result<HttpResponse, PageError> {
     let (url, kept) = portal.identities.depart_to_confirm(&signed.0).await?;
-    Ok(hand(see(&url), COOKIE, kept.expose(), AWAY))
+    Ok(with_cookie(see(&url), COOKIE, kept.expose(), AWAY))
 }
 
 async fn arrive(
     portal: web::Data<Portal>,
     request: HttpRequest,
     back: web::Query<Back>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let kept = cookie(&request, COOKIE, LONGEST_COOKIE);
     let kept = kept.unwrap_or_else(|| Secret::new(String::new()));
     let Back { state, code } = back.into_inner();
     if state.len() > LONGEST || code.len() > LONGEST {
-        return Err(Failure::Forged);
+        return Err(PageError::Forged);
     }
     let arrival = AuthorizationCallback { state, code: Secret::new(code) };
     let own = visitor(&request).await?.filter(|visitor| visitor.passed);
     let browser = (own.clone(), browsers(&request));
     let arrived =
-        portal.identities.complete_sign_in(kept, arrival, whence(&request), browser).await;
+        portal.identities.complete_sign_in(kept, arrival, request_origin(&request), browser).await;
     let answer = match (arrived, own) {
         (Ok(SignInOutcome::SignedIn(answer, next)), _) => signed_in(&answer, &next),
         (Ok(SignInOutcome::Asked(asked)), Some(visitor)) => {
-            confirm::asked_there(&portal, &visitor, &request, asked).await?
+            reauthentication::asked_there(&portal, &visitor, &request, asked).await?
         }
         (Ok(SignInOutcome::Asked(_)), None) => see("/portal/sign-in"),
         (Err(error), None) => refused(&portal, "", error)?,
         (Err(error), Some(_)) => return Err(error.into()),
     };
-    Ok(hand(answer, COOKIE, "", Duration::ZERO))
+    Ok(with_cookie(answer, COOKIE, "", Duration::ZERO))
 }
 
-fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpResponse, Failure> {
+fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpResponse, PageError> {
     match error {
         PortalError::Invalid(_) | PortalError::TooMany { .. } => {
             Ok(form(portal, next, "").refused(&error))

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    confirm::{Confirmed, Team},
-    failure::{Failure, see},
-    page::{Moment, Page},
-    signed::Signed,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    page::{Page, PageTime},
+    reauthentication::{Confirmed, Team},
 };
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -32,9 +32,9 @@ struct Row {
     environment: &'static str,
     state: &'static str,
     live: bool,
-    created: Moment,
-    expires: Option<Moment>,
-    used: Option<Moment>,
+    created: PageTime,
+    expires: Option<PageTime>,
+    used: Option<PageTime>,
 }
 
 impl Row {
@@ -52,8 +52,8 @@ impl Row {
             state,
             live: key.revoked_at.is_none(),
             created: kept.created_at.into(),
-            expires: key.expires_at.map(Moment::from),
-            used: kept.used_at.map(Moment::from),
+            expires: key.expires_at.map(PageTime::from),
+            used: kept.used_at.map(PageTime::from),
         }
     }
 }
@@ -65,11 +65,11 @@ async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalErr
     Ok(Page::of_team("keys.html", "API keys", "keys", visitor).with("keys", rows))
 }
 
-async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0).await?.shown())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
+async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, PageError> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let made = match order(&portal, &fields) {
         Ok(order) => portal.keys.make_key(&visitor, order).await,
@@ -82,7 +82,7 @@ async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpRe
     }
 }
 
-fn order(portal: &Portal, fields: &crate::sent::Fields) -> Result<NewKey, PortalError> {
+fn order(portal: &Portal, fields: &crate::forms::Fields) -> Result<NewKey, PortalError> {
     let invalid = |what: &str| PortalError::Invalid(what.to_owned());
     let environment = fields.text("environment").parse::<Environment>();
     let days = match fields.text("expiry") {
@@ -103,7 +103,7 @@ async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let key = portal.keys.rotate_key(&sent.visitor, read(&id)?).await?;
     Ok(secret(&sent.visitor, "The key was rotated", key.expose()))
 }
@@ -112,7 +112,7 @@ async fn revoke(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     portal.keys.revoke_key(&sent.visitor, read(&id)?).await?;
     Ok(see("/portal/keys"))
 }

@@ -7,11 +7,13 @@
 mod account;
 mod assets;
 mod audit;
+mod authenticated;
 mod branding;
-mod confirm;
+mod contacts;
 mod deliveries;
 mod embedding;
-mod failure;
+mod error;
+mod forms;
 mod identity;
 mod keys;
 mod members;
@@ -19,11 +21,9 @@ mod overview;
 mod page;
 mod passkeys;
 mod password;
-mod receivers;
-mod sent;
+mod reauthentication;
 mod sessions;
 mod sign_in;
-mod signed;
 mod templates;
 mod webhook_form;
 mod webhooks;
@@ -70,7 +70,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
     move |config| {
         config
             .app_data(web::Data::new(portal))
-            .app_data(web::Data::new(signed::Finder(address)))
+            .app_data(web::Data::new(authenticated::ClientAddress(address)))
             .configure(sign_in::routes)
             .configure(overview::routes)
             .configure(sessions::routes)
@@ -79,16 +79,16 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(deliveries::routes)
             .configure(embedding::routes)
             .configure(branding::routes)
-            .configure(receivers::routes)
+            .configure(contacts::routes)
             .configure(templates::routes)
             .configure(members::routes)
             .configure(password::routes)
             .configure(account::routes)
             .configure(passkeys::routes)
             .configure(identity::routes)
-            .configure(confirm::routes)
+            .configure(reauthentication::routes)
             .configure(audit::routes)
             .configure(assets::routes)
-            .route("/portal/{rest:.*}", web::route().to(failure::nothing_here));
+            .route("/portal/{rest:.*}", web::route().to(error::nothing_here));
     }
 }

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    confirm::{Confirmed, Team},
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::Fields,
-    signed::Signed,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::Fields,
+    page::{Page, PageTime},
+    reauthentication::{Confirmed, Team},
 };
 
 const HERE: &str = "/portal/members";
@@ -40,9 +40,9 @@ struct Row {
     below: bool,
     joined: bool,
     codes: &'static str,
-    since: Moment,
+    since: PageTime,
     mail: Option<String>,
-    until: Option<Moment>,
+    until: Option<PageTime>,
 }
 
 impl Row {
@@ -63,7 +63,7 @@ impl Row {
                 Mailed::Sent => "sent".to_owned(),
                 Mailed::Failed(why) => format!("not sent: {}", why.replace('_', " ")),
             }),
-            until: until.map(Moment::from),
+            until: until.map(PageTime::from),
         }
     }
 }
@@ -80,11 +80,14 @@ async fn page(portal: &Portal, visitor: &SignedInUser, email: &str) -> Result<Pa
         .with("email", email.chars().take(300).collect::<String>()))
 }
 
-async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
-async fn invite(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
+async fn invite(
+    portal: web::Data<Portal>,
+    sent: Confirmed<Team>,
+) -> Result<HttpResponse, PageError> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let email = fields.text("email");
     let invited = match role(&fields) {
@@ -101,7 +104,7 @@ async fn invite_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let invited = portal.team.invite_again(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", invited).await
 }
@@ -110,7 +113,7 @@ async fn appoint(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     let appointed = match role(&sent.fields) {
         Ok(role) => portal.team.appoint(&sent.visitor, id, role).await,
@@ -123,7 +126,7 @@ async fn sign_out(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let done = portal.team.sign_out_member(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", done).await
 }
@@ -131,7 +134,7 @@ async fn sign_out(
 async fn require(
     portal: web::Data<Portal>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let required = sent.fields.text("required") == "on";
     portal.team.require_second_factor(&sent.visitor, required).await?;
     Ok(see(HERE))
@@ -141,7 +144,7 @@ async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let removed = portal.team.remove(&sent.visitor, read(&id)?).await;
     answer(&portal, &sent.visitor, "", removed).await
 }
@@ -152,7 +155,7 @@ async fn answer(
     visitor: &SignedInUser,
     email: &str,
     done: Result<(), PortalError>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     match done {
         Ok(()) => Ok(see(HERE)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {

@@ -5,7 +5,7 @@ use domain::{rate::RateLimit, session::Status};
 use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
 use serde::Serialize;
 
-use crate::{Portal, failure::Failure, page::Page, signed::Signed};
+use crate::{Portal, authenticated::Authenticated, error::PageError, page::Page};
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route("/portal/overview", web::get().to(show));
@@ -145,7 +145,7 @@ fn bars(lines: &[Line]) -> Vec<Bar> {
     bars
 }
 
-async fn show(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let overview = portal.sessions.overview(&signed.0).await?;
     let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
     let lines: Vec<_> = days.iter().map(Line::from).collect();

@@ -21,7 +21,7 @@ use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 use url::Url;
 
-use crate::{assets, failure::answer};
+use crate::{assets, error::answer};
 
 /// Nothing but our own, nowhere but here, and in nobody's frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -94,7 +94,7 @@ pub(crate) struct Page {
 
 /// Who looks, as templates see them.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShownSignIn<'a> {
     email: &'a str,
     role: &'a str,
     team: &'a str,
@@ -136,7 +136,7 @@ impl Page {
         here: &str,
         visitor: &SignedInUser,
     ) -> Self {
-        let shown = Shown {
+        let shown = ShownSignIn {
             email: &visitor.email,
             role: visitor.role.as_str(),
             team: &visitor.team_name,
@@ -193,18 +193,18 @@ impl Page {
 
 /// A moment as a page shows it, and as machines read it.
 #[derive(Serialize)]
-pub(crate) struct Moment {
+pub(crate) struct PageTime {
     iso: String,
     text: String,
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for PageTime {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.text)
     }
 }
 
-impl From<DateTime<Utc>> for Moment {
+impl From<DateTime<Utc>> for PageTime {
     fn from(at: DateTime<Utc>) -> Self {
         Self {
             iso: at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),

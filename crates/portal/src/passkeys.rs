@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    confirm::{Confirmed, ConfirmedPage, Credentials},
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::SentByAnybody,
+    authenticated::{browsers, token, visitor, with_sign_in},
+    error::{PageError, see},
+    forms::PublicForm,
+    page::{Page, PageTime},
+    reauthentication::{Confirmed, ConfirmedPage, Credentials},
     sign_in::{code_form, inside},
-    signed::{browsers, let_in, token, visitor},
 };
 
 const NEW: &str = "/portal/account/passkeys/new";
@@ -34,8 +34,8 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 pub(crate) struct Row {
     id: String,
     name: String,
-    since: Moment,
-    used: Option<Moment>,
+    since: PageTime,
+    used: Option<PageTime>,
 }
 
 impl Row {
@@ -44,7 +44,7 @@ impl Row {
             id: passkey.id.to_string(),
             name: passkey.name.clone(),
             since: passkey.created_at.into(),
-            used: passkey.used_at.map(Moment::from),
+            used: passkey.used_at.map(PageTime::from),
         }
     }
 }
@@ -60,14 +60,14 @@ async fn page(portal: &Portal, visitor: &SignedInUser, name: &str) -> Result<Pag
 async fn offer(
     portal: web::Data<Portal>,
     signed: ConfirmedPage<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0, "").await?.shown())
 }
 
 async fn keep(
     portal: web::Data<Portal>,
     sent: Confirmed<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let (name, answer) = (fields.text("name").to_owned(), fields.text("answer").to_owned());
     let kept = portal.passkeys.keep_passkey(&visitor, name, fields.secret("asked"), answer);
@@ -89,7 +89,7 @@ async fn drop_one(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let id: PasskeyId = id.parse().map_err(|_| PortalError::NotFound("passkey"))?;
     portal.passkeys.drop_passkey(&sent.visitor, id).await?;
     Ok(see("/portal/account"))
@@ -98,8 +98,8 @@ async fn drop_one(
 async fn show(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentByAnybody,
-) -> Result<HttpResponse, Failure> {
+    sent: PublicForm,
+) -> Result<HttpResponse, PageError> {
     let found = visitor(&request).await?.filter(|visitor| !visitor.passed);
     let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
@@ -111,7 +111,7 @@ async fn show(
     };
     let next = fields.text("next");
     match portal.passkeys.show_passkey(&visitor, token, answered).await {
-        Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
+        Ok(signed_in) => Ok(with_sign_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
             Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }

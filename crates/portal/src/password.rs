@@ -8,7 +8,9 @@ use domain::{account::LinkPurpose, secret::Secret};
 use ports::driving::{MailedLink, PortalError};
 use serde::Deserialize;
 
-use crate::{Portal, failure::Failure, page::Page, sent::SentByAnybody, sign_in, signed::whence};
+use crate::{
+    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, page::Page, sign_in,
+};
 
 const LONGEST_TOKEN: usize = 120;
 
@@ -32,10 +34,10 @@ fn forgot(email: &str, done: bool) -> Page {
 async fn asked(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentByAnybody,
-) -> Result<HttpResponse, Failure> {
+    sent: PublicForm,
+) -> Result<HttpResponse, PageError> {
     let email: String = sent.0.text("email").chars().take(300).collect();
-    match portal.links.forgot_password(email.clone(), whence(&request)).await {
+    match portal.links.forgot_password(email.clone(), request_origin(&request)).await {
         Ok(()) => Ok(forgot(&email, true).shown()),
         Err(error @ PortalError::TooMany { .. }) => Ok(forgot(&email, false).refused(&error)),
         Err(error) => Err(error.into()),
@@ -54,7 +56,10 @@ fn token(text: &str) -> Result<Secret, PortalError> {
     if sane { Ok(Secret::new(text.to_owned())) } else { Err(absent) }
 }
 
-async fn show(portal: web::Data<Portal>, link: web::Query<Link>) -> Result<HttpResponse, Failure> {
+async fn show(
+    portal: web::Data<Portal>,
+    link: web::Query<Link>,
+) -> Result<HttpResponse, PageError> {
     let token = token(&link.link)?;
     let whose = portal.links.mailed_link(&token).await?;
     Ok(form(&whose, &token).shown())
@@ -71,11 +76,12 @@ fn form(whose: &MailedLink, token: &Secret) -> Page {
 async fn choose(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentByAnybody,
-) -> Result<HttpResponse, Failure> {
+    sent: PublicForm,
+) -> Result<HttpResponse, PageError> {
     let token = token(sent.0.text("link"))?;
     let whose = portal.links.mailed_link(&token).await?;
-    match portal.links.choose_password(&token, sent.0.secret("new"), whence(&request)).await {
+    match portal.links.choose_password(&token, sent.0.secret("new"), request_origin(&request)).await
+    {
         Ok(()) => Ok(sign_in::form(&portal, "", &whose.email)
             .with("done", "Your password was chosen: sign in with it.")
             .shown()),

@@ -18,11 +18,12 @@ use ports::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Portal, deliveries,
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::Sent,
-    signed::Signed,
+    Portal,
+    authenticated::Authenticated,
+    deliveries,
+    error::{PageError, see},
+    forms::CsrfForm,
+    page::{Page, PageTime},
 };
 
 /// Sessions on one page.
@@ -57,8 +58,8 @@ struct Row {
     status: &'static str,
     platform: String,
     key: String,
-    created: Moment,
-    closed: Option<Moment>,
+    created: PageTime,
+    closed: Option<PageTime>,
 }
 
 impl From<TeamSession> for Row {
@@ -69,7 +70,7 @@ impl From<TeamSession> for Row {
             platform: one.platform,
             key: one.key,
             created: one.summary.created_at.into(),
-            closed: one.summary.closed_at.map(Moment::from),
+            closed: one.summary.closed_at.map(PageTime::from),
         }
     }
 }
@@ -77,8 +78,8 @@ impl From<TeamSession> for Row {
 async fn list(
     portal: web::Data<Portal>,
     asked: web::Query<Asked>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let find = asked.find.trim();
     if let Ok(id) = find.parse::<SessionId>() {
         return Ok(see(&format!("/portal/sessions/{id}")));
@@ -126,9 +127,9 @@ struct Face {
     reference: Option<String>,
     receiver: Option<String>,
     country: String,
-    created: Moment,
-    expires: Moment,
-    closed: Option<Moment>,
+    created: PageTime,
+    expires: PageTime,
+    closed: Option<PageTime>,
     erased: bool,
     attestation: Option<Attested>,
 }
@@ -153,7 +154,7 @@ impl From<&IssuedAttestation> for Attested {
 
 #[derive(Serialize)]
 struct Line {
-    at: Moment,
+    at: PageTime,
     event: String,
     status: &'static str,
     error: Option<String>,
@@ -197,8 +198,8 @@ impl From<RecordingStatus> for Film {
 async fn show(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     let whole = portal.sessions.team_session(&signed.0, id).await?;
     let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
@@ -217,7 +218,7 @@ async fn show(
         country: session.terms.location.country.clone(),
         created: session.created_at.into(),
         expires: session.expires_at.into(),
-        closed: session.closed_at.map(Moment::from),
+        closed: session.closed_at.map(PageTime::from),
         erased: session.erased_at.is_some(),
         attestation: attestation.map(Attested::from),
     };
@@ -242,8 +243,8 @@ async fn show(
 async fn attestation(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     let found = portal.sessions.team_attestation(&signed.0, id).await?;
     let name = format!("attachment; filename=\"attestation-{id}.cbor\"");
@@ -257,8 +258,8 @@ async fn attestation(
 async fn end(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     portal.sessions.end_session(&sent.visitor, id).await?;
     Ok(see(&format!("/portal/sessions/{id}")))

@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use crate::{
     Portal,
-    failure::{Failure, see},
+    authenticated::{browsers, request_origin, token, visitor, with_sign_in, without_token},
+    error::{PageError, see},
+    forms::{CsrfFormBeforeDuty, PublicForm},
     identity,
     page::Page,
-    sent::{SentByAnybody, SentFirst},
-    signed::{browsers, forget, let_in, token, visitor, whence},
 };
 
 /// Where somebody is who has signed in and wanted nothing in particular.
@@ -58,14 +58,14 @@ pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> Page {
 async fn sign_in(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentByAnybody,
-) -> Result<HttpResponse, Failure> {
+    sent: PublicForm,
+) -> Result<HttpResponse, PageError> {
     let fields = sent.0;
     let (email, next) = (fields.text("email"), fields.text("next"));
     let attempt = SignInAttempt {
         email: email.chars().take(300).collect(),
         password: fields.secret("password"),
-        from: whence(&request),
+        from: request_origin(&request),
         browsers: browsers(&request),
     };
     match portal.accounts.sign_in(attempt).await {
@@ -83,9 +83,9 @@ async fn sign_in(
 pub(crate) fn signed_in(answer: &SignedIn, next: &str) -> HttpResponse {
     let next = inside(next);
     if !answer.needs_code {
-        return let_in(see(&next), answer);
+        return with_sign_in(see(&next), answer);
     }
-    let_in(see(&on_to("/portal/sign-in/code", &next)), answer)
+    with_sign_in(see(&on_to("/portal/sign-in/code", &next)), answer)
 }
 
 /// A page that leads on to another.
@@ -99,7 +99,7 @@ async fn code_page(
     portal: web::Data<Portal>,
     next: web::Query<Next>,
     request: HttpRequest,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     match visitor(&request).await? {
         Some(visitor) if visitor.passed => Ok(see(HOME)),
         Some(visitor) => Ok(code_form(&portal, &visitor, &next.next).await?.shown()),
@@ -127,16 +127,17 @@ pub(crate) async fn code_form(
 async fn show_code(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentByAnybody,
-) -> Result<HttpResponse, Failure> {
+    sent: PublicForm,
+) -> Result<HttpResponse, PageError> {
     let found = visitor(&request).await?.filter(|visitor| !visitor.passed);
     let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
         return Ok(see("/portal/sign-in"));
     };
     let (code, next) = (fields.text("code"), fields.text("next"));
-    let shown = portal.accounts.verify_totp(&token, code, whence(&request), browsers(&request));
+    let shown =
+        portal.accounts.verify_totp(&token, code, request_origin(&request), browsers(&request));
     match shown.await {
-        Ok(signed_in) => Ok(let_in(see(&inside(next)), &signed_in)),
+        Ok(signed_in) => Ok(with_sign_in(see(&inside(next)), &signed_in)),
         Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {
             Ok(code_form(&portal, &visitor, next).await?.refused(&error))
         }
@@ -146,9 +147,12 @@ async fn show_code(
     }
 }
 
-async fn sign_out(portal: web::Data<Portal>, sent: SentFirst) -> Result<HttpResponse, Failure> {
+async fn sign_out(
+    portal: web::Data<Portal>,
+    sent: CsrfFormBeforeDuty,
+) -> Result<HttpResponse, PageError> {
     portal.accounts.sign_out(&sent.0.visitor).await?;
-    let mut response = forget(see("/portal/sign-in"));
+    let mut response = without_token(see("/portal/sign-in"));
     response.headers_mut().insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\""));
     Ok(response)
 }

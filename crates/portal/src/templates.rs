@@ -18,10 +18,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::{Fields, Sent},
-    signed::Signed,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::{CsrfForm, Fields},
+    page::{Page, PageTime},
 };
 
 const HERE: &str = "/portal/templates";
@@ -99,7 +99,7 @@ struct Row {
     subject: String,
     status: &'static str,
     is_default: bool,
-    updated: Moment,
+    updated: PageTime,
     /// Whose it is, where that is not plain.
     team: String,
 }
@@ -136,11 +136,11 @@ async fn list_page(
         .with("form", form))
 }
 
-async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(list_page(&portal, &signed.0, &Form::empty()).await?.shown())
 }
 
-async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     let form = Form::sent(&sent.fields);
     let added = match form.read() {
         Ok(draft) => portal.templates.add_template(&sent.visitor, draft).await,
@@ -189,8 +189,8 @@ async fn one_page(
 async fn one(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let kept = portal.templates.one_template(&signed.0, read(&id)?).await?;
     Ok(one_page(&portal, &signed.0, kept, None).await?.shown())
 }
@@ -198,8 +198,8 @@ async fn one(
 async fn write(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let (id, form) = (read(&id)?, Form::sent(&sent.fields));
     let written = match form.read() {
         Ok(draft) => portal.templates.write_template(&sent.visitor, id, draft).await,
@@ -218,7 +218,7 @@ async fn refused(
     id: TemplateId,
     error: PortalError,
     form: Option<&Form>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     if !matches!(error, PortalError::Invalid(_)) {
         return Err(error.into());
     }
@@ -230,8 +230,8 @@ async fn refused(
 async fn preview(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let kept = portal.templates.one_template(&signed.0, read(&id)?).await?;
     let written = portal.templates.preview(&signed.0, kept).await?;
     let html = written.map_or_else(|_| String::new(), |written| written.html);
@@ -246,11 +246,11 @@ async fn preview(
 async fn step(
     portal: web::Data<Portal>,
     path: web::Path<(String, String)>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let (id, step) = path.into_inner();
     let all = [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject];
-    let step = all.into_iter().find(|known| known.as_str() == step).ok_or(Failure::NotThere)?;
+    let step = all.into_iter().find(|known| known.as_str() == step).ok_or(PageError::NotThere)?;
     let id = read(&id)?;
     let revision = TemplateRevision(sent.fields.text("revision").parse().unwrap_or_default());
     let reason = sent.fields.text("reason").to_owned();
@@ -267,8 +267,8 @@ async fn step(
 async fn prefer(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     match portal.templates.prefer_template(&sent.visitor, id, sent.fields.has("on")).await {
         Ok(()) => Ok(see(&format!("{HERE}/{id}"))),
@@ -279,13 +279,16 @@ async fn prefer(
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     portal.templates.remove_template(&sent.visitor, read(&id)?).await?;
     Ok(see(HERE))
 }
 
-async fn approvals(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn approvals(
+    portal: web::Data<Portal>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let waiting = portal.templates.submitted_templates(&signed.0).await?.into_iter();
     let rows: Vec<_> = waiting.map(|(kept, team)| Row::of(kept, team)).collect();
     let page = Page::of_team("approvals.html", "To be approved", "approvals", &signed.0);

@@ -13,7 +13,7 @@ use ports::{
 };
 use serde::Serialize;
 
-use crate::sent::Fields;
+use crate::forms::Fields;
 
 /// What the names of the boxes begin with that choose keys.
 const KEY: &str = "key-";

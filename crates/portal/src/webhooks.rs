@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Portal,
-    confirm::{Confirmed, Team},
+    authenticated::Authenticated,
     deliveries,
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::Sent,
-    signed::Signed,
+    error::{PageError, see},
+    forms::CsrfForm,
+    page::{Page, PageTime},
+    reauthentication::{Confirmed, Team},
     webhook_form::{Entered, change, order},
 };
 
@@ -47,11 +47,11 @@ struct Row {
     keys: usize,
     timeout: u64,
     retries: u8,
-    created: Moment,
+    created: PageTime,
     failures: u32,
-    failing_since: Option<Moment>,
-    paused_until: Option<Moment>,
-    old_secret_until: Option<Moment>,
+    failing_since: Option<PageTime>,
+    paused_until: Option<PageTime>,
+    old_secret_until: Option<PageTime>,
 }
 
 impl Row {
@@ -74,9 +74,9 @@ impl Row {
             retries: webhook.retries,
             created: kept.created_at.into(),
             failures: health.failures,
-            failing_since: health.failing_since.map(Moment::from),
-            paused_until: health.paused_until.filter(|until| now < *until).map(Moment::from),
-            old_secret_until: old.map(Moment::from),
+            failing_since: health.failing_since.map(PageTime::from),
+            paused_until: health.paused_until.filter(|until| now < *until).map(PageTime::from),
+            old_secret_until: old.map(PageTime::from),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Row {
 async fn all(
     portal: &Portal,
     visitor: &SignedInUser,
-    fields: Option<&crate::sent::Fields>,
+    fields: Option<&crate::forms::Fields>,
 ) -> Result<Page, PortalError> {
     let now = portal.clock.now();
     let webhooks = portal.webhooks.webhooks(visitor).await?;
@@ -97,11 +97,11 @@ async fn all(
         .with("entered", entered))
 }
 
-async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(all(&portal, &signed.0, None).await?.shown())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, Failure> {
+async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, PageError> {
     let (visitor, fields) = (sent.visitor, sent.fields);
     let made = match order(&visitor, &fields) {
         Ok(order) => portal.webhooks.make_webhook(&visitor, order).await,
@@ -154,8 +154,8 @@ async fn show(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     asked: web::Query<Asked>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let state = STATES.into_iter().find(|state| state.as_str() == asked.state);
     Ok(one(&portal, &signed.0, read(&id)?, state).await?.shown())
 }
@@ -173,7 +173,7 @@ async fn alter(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let (visitor, fields, id) = (sent.visitor, sent.fields, read(&id)?);
     let kept = portal.webhooks.webhook(&visitor, id).await?;
     let changed = match change(&kept, &fields) {
@@ -197,8 +197,8 @@ async fn alter(
 async fn switch(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let (id, active) = (read(&id)?, sent.fields.text("active") == "true");
     portal.webhooks.switch_webhook(&sent.visitor, id, active).await?;
     Ok(see(&format!("{HERE}/{id}")))
@@ -208,7 +208,7 @@ async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
     sent: Confirmed<Team>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     let hours = match sent.fields.text("overlap") {
         "0" => 0,
@@ -228,8 +228,8 @@ async fn rotate(
 async fn test(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
     match portal.webhooks.test_webhook(&sent.visitor, id).await {
         Ok(delivery) => Ok(see(&format!("{}/{delivery}", deliveries::HERE))),
@@ -253,7 +253,7 @@ fn shown_once(
     until: Option<DateTime<Utc>>,
 ) -> HttpResponse {
     let note = until.map(|until| {
-        format!("Until {}, deliveries are signed with the old one too.", Moment::from(until))
+        format!("Until {}, deliveries are signed with the old one too.", PageTime::from(until))
     });
     Page::of_team("secret.html", title, "webhooks", visitor)
         .with("secret", secret)

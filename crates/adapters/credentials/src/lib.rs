@@ -19,7 +19,7 @@ use totp_rs::{Builder, Totp};
 use zxcvbn::{Score, zxcvbn};
 
 /// Each takes 19 MiB while it is made.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_HASHES: usize = 4;
 /// Who sets up codes for us sees this name.
 const ISSUER: &str = "Avouch";
 
@@ -38,7 +38,7 @@ impl Argon2Passwords {
         getrandom::fill(&mut salt)
             .map_err(|error| StoreError::new("make a salt", error.to_string()))?;
         let nobodys = hash(&Secret::new(format!("{salt:?}")))?;
-        Ok(Self { room: Arc::new(Semaphore::new(AT_ONCE)), nobodys })
+        Ok(Self { room: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)), nobodys })
     }
 
     /// Runs what takes long beside everything else.

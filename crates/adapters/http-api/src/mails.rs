@@ -28,7 +28,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Deserialize)]
-struct Reader {
+struct PreferenceQuery {
     /// BCP 47.
     lang: Option<String>,
 }
@@ -36,7 +36,7 @@ struct Reader {
 async fn page(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.mails(&token).await?;
     let shown = if choice.as_ref().is_some_and(|choice| choice.wanted) {
@@ -51,7 +51,7 @@ async fn page(
 async fn unsubscribe(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.choose_mails(&token, false).await?;
     Ok(answer(&token, &reader, choice.as_ref(), Mails::Stopped))
@@ -60,7 +60,7 @@ async fn unsubscribe(
 async fn undo(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.choose_mails(&token, true).await?;
     Ok(answer(&token, &reader, choice.as_ref(), Mails::Resumed))
@@ -68,7 +68,7 @@ async fn undo(
 
 fn answer(
     token: &str,
-    reader: &Reader,
+    reader: &PreferenceQuery,
     choice: Option<&MailPreference>,
     shown: Mails,
 ) -> HttpResponse {

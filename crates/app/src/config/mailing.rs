@@ -7,27 +7,27 @@ use notify::Server;
 use url::{Host, Url};
 
 use super::{
-    messages::{Messages, messages},
+    messages::{MessageConfig, messages},
     values::certificates,
 };
 
 /// Where mails go, and how often one is tried.
 #[derive(Debug, Clone)]
-pub struct Mailing {
+pub struct MailConfig {
     /// None: mails become files in the data folder.
     pub(crate) smtp: Option<Server>,
     /// The address that mails are from.
     pub(crate) from: String,
     pub(crate) backoff: Backoff,
     /// What goes out beside mails.
-    pub(crate) messages: Messages,
+    pub(crate) messages: MessageConfig,
 }
 
 pub(super) fn mailing(
     values: &BTreeMap<String, String>,
     public_url: &str,
     faults: &mut Vec<String>,
-) -> Mailing {
+) -> MailConfig {
     let roots = certificates(values.get("smtp_roots"), "smtp_roots", faults);
     let smtp = values.get("smtp_url").map(|url| Server::new(url, &roots)).transpose();
     let smtp = smtp.map_err(|error| faults.push(format!("smtp_url {error}"))).ok().flatten();
@@ -40,7 +40,7 @@ pub(super) fn mailing(
     let backoff = backoff.parse::<Backoff>();
     let backoff = backoff.map_err(|error| faults.push(format!("notification_backoff: {error}")));
     let messages = messages(values, faults);
-    Mailing { smtp, from, backoff: backoff.unwrap_or_default(), messages }
+    MailConfig { smtp, from, backoff: backoff.unwrap_or_default(), messages }
 }
 
 /// The domain of an address; an address of numbers has none.

@@ -13,20 +13,20 @@ use ports::{
 
 use super::{Workers, links::word, log_error};
 
-const PACE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Mails that are sent at once: they are claimed when the ones before are settled.
 const BATCH: u16 = 8;
 /// How long one mail may take.
-const PATIENCE: Duration = Duration::from_secs(90);
+const SEND_TIMEOUT: Duration = Duration::from_secs(90);
 /// Longer than that: a mail is not sent by two at a time.
-const LEASE: TimeDelta = TimeDelta::seconds(150);
+const LEASE_TTL: TimeDelta = TimeDelta::seconds(150);
 
 impl Workers {
     pub(crate) async fn send_mails(&self) {
         loop {
             let now = self.core.clock.now();
-            match self.account_links.claim_mails(now, LEASE, BATCH).await {
-                Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
+            match self.account_links.claim_mails(now, LEASE_TTL, BATCH).await {
+                Ok(claims) if claims.is_empty() => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(claims) => {
                     let sent = join_all(claims.iter().map(|claim| self.send_mail(claim))).await;
                     for error in sent.into_iter().filter_map(Result::err) {
@@ -38,7 +38,7 @@ impl Workers {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim portal mails, retrying");
-                    tokio::time::sleep(PACE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
@@ -61,7 +61,7 @@ impl Workers {
             is_taken: claim.is_taken,
             expires_at: claim.link.expires_at,
         };
-        let sent = tokio::time::timeout(PATIENCE, self.mailer.mail(&mail)).await;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.mailer.mail(&mail)).await;
         let sent = sent.unwrap_or(Err(SendError::Transient("it took too long".into())));
         if let Err(error) = &sent {
             tracing::warn!(mail.id = %id, %error, "try {} to send a mail failed", claim.attempt);

@@ -11,22 +11,22 @@ use ports::{
 
 use super::{Workers, log_error};
 
-const PACE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A process that ends is followed by another after so long.
-const LEASE: TimeDelta = TimeDelta::seconds(60);
-const RENEW_EVERY: Duration = Duration::from_secs(15);
-const ATTEMPTS: i32 = 3;
-const PAUSE: TimeDelta = TimeDelta::seconds(10);
+const LEASE_TTL: TimeDelta = TimeDelta::seconds(60);
+const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
+const MAX_ATTEMPTS: i32 = 3;
+const RETRY_DELAY: TimeDelta = TimeDelta::seconds(10);
 /// How often what crashes left behind is looked for.
-const TIDY_EVERY: TimeDelta = TimeDelta::minutes(10);
-const TIDY_AT_ONCE: usize = 1000;
+const CLEANUP_INTERVAL: TimeDelta = TimeDelta::minutes(10);
+const CLEANUP_BATCH: usize = 1000;
 
 impl Workers {
     pub(crate) async fn make_films(&self) {
         let mut tidied = DateTime::<Utc>::MIN_UTC;
         loop {
             let now = self.core.clock.now();
-            if now - tidied >= TIDY_EVERY {
+            if now - tidied >= CLEANUP_INTERVAL {
                 tidied = now;
                 if let Err(error) = self.tidy().await {
                     log_error(
@@ -35,8 +35,8 @@ impl Workers {
                     );
                 }
             }
-            match self.recordings.claim_recordings(now, LEASE, 1).await {
-                Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
+            match self.recordings.claim_recordings(now, LEASE_TTL, 1).await {
+                Ok(claims) if claims.is_empty() => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(claims) => {
                     for claim in claims {
                         if let Err(error) = self.make_film(&claim).await {
@@ -49,7 +49,7 @@ impl Workers {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim recordings, retrying");
-                    tokio::time::sleep(PACE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
@@ -63,9 +63,9 @@ impl Workers {
         };
         let verdict = match made {
             Ok(()) => RecordingOutcome::Kept,
-            Err(EncodeError::Failed(why)) if claim.attempt < ATTEMPTS => {
+            Err(EncodeError::Failed(why)) if claim.attempt < MAX_ATTEMPTS => {
                 tracing::warn!(session.id = %session, "no film of session {session} yet: {why}");
-                RecordingOutcome::RetryAt(self.core.clock.now() + PAUSE)
+                RecordingOutcome::RetryAt(self.core.clock.now() + RETRY_DELAY)
             }
             Err(error) => {
                 tracing::error!(session.id = %session, %error, "no film of session {session}");
@@ -110,8 +110,8 @@ impl Workers {
     /// Comes back when the claim was lost.
     async fn keep_claim(&self, claim: &RecordingClaim) {
         loop {
-            tokio::time::sleep(RENEW_EVERY).await;
-            let until = self.core.clock.now() + LEASE;
+            tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
+            let until = self.core.clock.now() + LEASE_TTL;
             match self.recordings.renew_recording(claim, until).await {
                 Ok(true) => (),
                 Ok(false) => return,
@@ -122,7 +122,7 @@ impl Workers {
 
     /// Deletes what is left of sessions that need no film, or have one.
     async fn tidy(&self) -> Result<(), StoreError> {
-        for session in self.vault.unfinished(TIDY_AT_ONCE).await? {
+        for session in self.vault.unfinished(CLEANUP_BATCH).await? {
             let open = self.core.sessions.find_unscoped(session).await?;
             let open = open.is_some_and(|session| !session.state.is_closed());
             let waited_for = matches!(

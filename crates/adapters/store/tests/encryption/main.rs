@@ -20,7 +20,7 @@ use ports::{
 };
 use store::{Encryption, Store, Table};
 use system::clock::SystemClock;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 use testkit::sample::noon;
 
 use self::home::{CANARY, Home, Place, REFERENCE, claim, data, sqlite};
@@ -278,11 +278,11 @@ const KEY_EIGHT: &str = "8=CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=";
 
 /// The cipher that also has key eight.
 fn seal_with(byte: u8) -> Arc<dyn Cipher> {
-    Arc::new(Seal::with(&[byte; 32], &KEY_EIGHT.parse().unwrap()))
+    Arc::new(XChaChaCipher::with(&[byte; 32], &KEY_EIGHT.parse().unwrap()))
 }
 
 fn seal(byte: u8) -> Arc<dyn Cipher> {
-    Arc::new(Seal::new(&[byte; 32]))
+    Arc::new(XChaChaCipher::new(&[byte; 32]))
 }
 
 async fn encrypt(store: &Store) -> usize {

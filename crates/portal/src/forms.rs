@@ -16,16 +16,16 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{
     Portal,
-    failure::Failure,
-    signed::{Signed, SignedFirst},
+    authenticated::{Authenticated, AuthenticatedBeforeDuty},
+    error::PageError,
 };
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// More than a file may have of anything that is taken.
-const LARGEST: usize = 64 * 1024;
+const MAX_UPLOAD_BYTES: usize = 64 * 1024;
 /// Of parts of a form with a file.
-const MOST_PARTS: usize = 4;
+const MAX_FORM_PARTS: usize = 4;
 /// The field that carries the token.
 const TOKEN: &str = "form_token";
 
@@ -64,24 +64,24 @@ impl Fields {
 }
 
 /// A form of somebody who is signed in.
-pub(crate) struct Sent {
+pub(crate) struct CsrfForm {
     pub(crate) visitor: SignedInUser,
     pub(crate) fields: Fields,
 }
 
 /// A form of somebody who is signed in, with a file.
-pub(crate) struct SentFile {
+pub(crate) struct CsrfUpload {
     pub(crate) visitor: SignedInUser,
     /// No longer than [`LARGEST`]; what was is cut there.
     pub(crate) content: Vec<u8>,
 }
 
 /// A form of somebody who is not signed in yet.
-pub(crate) struct SentByAnybody(pub(crate) Fields);
+pub(crate) struct PublicForm(pub(crate) Fields);
 
-impl FromRequest for SentByAnybody {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+impl FromRequest for PublicForm {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
@@ -92,56 +92,58 @@ impl FromRequest for SentByAnybody {
     }
 }
 
-impl FromRequest for Sent {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+impl FromRequest for CsrfForm {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let SentFirst(sent) = SentFirst::from_request(&request, &mut { payload }).await?;
-            if sent.visitor.duty.is_some() { Err(Failure::Duty) } else { Ok(sent) }
+            let CsrfFormBeforeDuty(sent) =
+                CsrfFormBeforeDuty::from_request(&request, &mut { payload }).await?;
+            if sent.visitor.duty.is_some() { Err(PageError::Duty) } else { Ok(sent) }
         })
     }
 }
 
 /// A form of somebody who is signed in, whatever they have to do first.
-pub(crate) struct SentFirst(pub(crate) Sent);
+pub(crate) struct CsrfFormBeforeDuty(pub(crate) CsrfForm);
 
-impl FromRequest for SentFirst {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+impl FromRequest for CsrfFormBeforeDuty {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let SignedFirst(visitor) = SignedFirst::extract(&request).await?;
-            let SentByAnybody(fields) = SentByAnybody::from_request(&request, &mut payload).await?;
+            let AuthenticatedBeforeDuty(visitor) =
+                AuthenticatedBeforeDuty::extract(&request).await?;
+            let PublicForm(fields) = PublicForm::from_request(&request, &mut payload).await?;
             if !fits(fields.text(TOKEN).as_bytes(), &visitor) {
-                return Err(Failure::Forged);
+                return Err(PageError::Forged);
             }
-            Ok(Self(Sent { visitor, fields }))
+            Ok(Self(CsrfForm { visitor, fields }))
         })
     }
 }
 
-impl FromRequest for SentFile {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+impl FromRequest for CsrfUpload {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let Signed(visitor) = Signed::extract(&request).await?;
+            let Authenticated(visitor) = Authenticated::extract(&request).await?;
             must_be_ours(&request)?;
             let parts = parts(Multipart::new(request.headers(), payload));
-            let parts = arrived(parts).await.ok_or(Failure::Forged)?;
+            let parts = arrived(parts).await.ok_or(PageError::Forged)?;
             let part = |wanted: fn(&str) -> bool| {
                 parts.iter().find(|(name, _)| wanted(name)).map(|(_, content)| content.clone())
             };
             let token = part(|name| name == TOKEN).unwrap_or_default();
             if !fits(&token, &visitor) {
-                return Err(Failure::Forged);
+                return Err(PageError::Forged);
             }
             Ok(Self { visitor, content: part(|name| name != TOKEN).unwrap_or_default() })
         })
@@ -154,15 +156,15 @@ async fn parts(mut form: Multipart) -> Result<Vec<(String, Vec<u8>)>, actix_web:
     while let Some(mut part) = form.try_next().await? {
         let (name, mut content) = (part.name().unwrap_or_default().to_owned(), vec![]);
         while let Some(piece) = part.try_next().await? {
-            let room = LARGEST.saturating_sub(content.len());
+            let room = MAX_UPLOAD_BYTES.saturating_sub(content.len());
             content.extend(piece.iter().take(room));
             if room == 0 {
                 break;
             }
         }
-        let whole = content.len() < LARGEST;
+        let whole = content.len() < MAX_UPLOAD_BYTES;
         parts.push((name, content));
-        if parts.len() == MOST_PARTS || !whole {
+        if parts.len() == MAX_FORM_PARTS || !whole {
             break;
         }
     }
@@ -189,18 +191,18 @@ fn is_ours(request: &HttpRequest, origin: &str) -> bool {
     from == origin || (host.is_some() && host == header(HOST))
 }
 
-fn must_be_ours(request: &HttpRequest) -> Result<(), Failure> {
-    let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
-    if is_ours(request, &portal.origin) { Ok(()) } else { Err(Failure::Forged) }
+fn must_be_ours(request: &HttpRequest) -> Result<(), PageError> {
+    let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
+    if is_ours(request, &portal.origin) { Ok(()) } else { Err(PageError::Forged) }
 }
 
-async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, Failure> {
+async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, PageError> {
     let body = Bytes::from_request(request, &mut payload);
-    let body = arrived(body).await.ok_or(Failure::Forged)?;
+    let body = arrived(body).await.ok_or(PageError::Forged)?;
     Ok(Fields::read(&body))
 }
 
 /// A body that does not arrive, or is too large, is none.
 async fn arrived<T>(body: impl Future<Output = Result<T, actix_web::Error>>) -> Option<T> {
-    actix_web::rt::time::timeout(PATIENCE, body).await.ok()?.ok()
+    actix_web::rt::time::timeout(BODY_TIMEOUT, body).await.ok()?.ok()
 }

@@ -11,14 +11,14 @@ use tracing::field::display;
 use super::{caller::address, measure::route};
 
 /// The key of a request that was refused.
-pub(super) struct KeyShown {
+pub(super) struct ShownKey {
     /// The record of a key that is known, if it opens nothing any more too.
     id: Option<ApiKeyId>,
     /// What every key of its environment begins with.
     prefix: Option<&'static str>,
 }
 
-impl KeyShown {
+impl ShownKey {
     pub(super) fn new(text: Option<&str>, id: Option<ApiKeyId>) -> Self {
         let known =
             [Environment::Development, Environment::Production].map(Environment::key_prefix);
@@ -47,7 +47,7 @@ pub(super) fn note(response: &ServiceResponse<BoxBody>) {
     }
     let (method, route, client) = (request.method(), route(request.path()), client(request));
     let extensions = request.extensions();
-    let key = extensions.get::<KeyShown>();
+    let key = extensions.get::<ShownKey>();
     let id = key.and_then(|key| key.id).map(display);
     let prefix = key.and_then(|key| key.prefix);
     let (class, status) = (class.as_str(), status.as_u16());

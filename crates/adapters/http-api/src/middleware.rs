@@ -27,7 +27,7 @@ use uuid::Uuid;
 use super::{
     error::{ApiError, in_our_words},
     measure::measure,
-    refused,
+    refusals,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -42,7 +42,7 @@ const DEFAULTS: [(HeaderName, &str); 3] = [
     (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     (REFERRER_POLICY, "no-referrer"),
 ];
-const LONGEST_ID: usize = 128;
+const MAX_REQUEST_ID_BYTES: usize = 128;
 
 // New ids are unlike any other process's and follow one another: they are no secret, and this asks
 // the kernel for nothing.
@@ -73,7 +73,7 @@ pub(super) async fn frame(
         return Err(InternalError::from_response("panicked", response).into());
     };
     let response = answered?;
-    span.in_scope(|| refused::note(&response));
+    span.in_scope(|| refusals::note(&response));
     let mut response = in_our_words(response);
     let window = response.request().extensions().get::<RateWindow>().copied();
     let headers = response.headers_mut();
@@ -106,7 +106,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     let sane = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
-        (1..=LONGEST_ID).contains(&bytes.len()) && bytes.iter().all(plain)
+        (1..=MAX_REQUEST_ID_BYTES).contains(&bytes.len()) && bytes.iter().all(plain)
     };
     if let Some(own) = headers.get(REQUEST_ID).filter(sane) {
         return own.clone();

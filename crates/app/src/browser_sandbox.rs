@@ -4,10 +4,10 @@ use std::path::Path;
 
 use cdp::{Installation, Jail, write_roots};
 
-use crate::{config::Config, kept::explain};
+use crate::{config::Config, storage::error_chain};
 
 /// The first argument of `avouch` where it is the helper of a browser's sandbox.
-pub const JAIL: &str = "jail";
+pub const SANDBOX_ARGUMENT: &str = "jail";
 /// Cores that one browser may use at once: a page that mines must not stop the others.
 const CORES: usize = 3;
 /// What an operator can do about a step that is refused, by the beginning of the error.
@@ -48,8 +48,8 @@ pub(crate) fn jail(
     }
     let jail = Jail {
         helper: program.to_owned(),
-        arguments: vec![JAIL.to_owned()],
-        installation: Installation::find(browser).map_err(explain)?,
+        arguments: vec![SANDBOX_ARGUMENT.to_owned()],
+        installation: Installation::find(browser).map_err(error_chain)?,
         policies,
         cores: CORES,
     };
@@ -62,7 +62,7 @@ pub(crate) fn jail(
             Ok(jail)
         }
         Err(error) => {
-            let error = explain(error).to_string();
+            let error = error_chain(error).to_string();
             let hint = HINTS.iter().find(|(step, _)| error.starts_with(step));
             let hint = hint.map_or(HINT, |(_, hint)| hint);
             Err(format!(

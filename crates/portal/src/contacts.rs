@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    failure::{Failure, see},
-    page::{Moment, Page},
-    sent::{Fields, Sent},
-    signed::Signed,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::{CsrfForm, Fields},
+    page::{Page, PageTime},
 };
 
 const HERE: &str = "/portal/receivers";
@@ -68,7 +68,7 @@ impl Form {
 struct Row {
     id: String,
     contact: Form,
-    since: Moment,
+    since: PageTime,
 }
 
 impl From<StoredContact> for Row {
@@ -92,11 +92,11 @@ fn page_of(visitor: &SignedInUser, id: ContactId, form: &Form) -> Page {
         .with("form", form)
 }
 
-async fn list(portal: web::Data<Portal>, signed: Signed) -> Result<HttpResponse, Failure> {
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     Ok(page(&portal, &signed.0, &Form::default()).await?.shown())
 }
 
-async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Failure> {
+async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
     let form = Form::sent(&sent.fields);
     let added = match form.read() {
         Ok(contact) => portal.receivers.register(&sent.visitor, contact).await,
@@ -114,8 +114,8 @@ async fn add(portal: web::Data<Portal>, sent: Sent) -> Result<HttpResponse, Fail
 async fn one(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    signed: Signed,
-) -> Result<HttpResponse, Failure> {
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let kept = portal.receivers.receiver(&signed.0, read(&id)?).await?;
     Ok(page_of(&signed.0, kept.id, &Form::of(kept.contact)).shown())
 }
@@ -123,8 +123,8 @@ async fn one(
 async fn change(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     let (id, form) = (read(&id)?, Form::sent(&sent.fields));
     let changed = match form.read() {
         Ok(contact) => portal.receivers.change_receiver(&sent.visitor, id, contact).await,
@@ -142,8 +142,8 @@ async fn change(
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Sent,
-) -> Result<HttpResponse, Failure> {
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
     portal.receivers.remove_receiver(&sent.visitor, read(&id)?).await?;
     Ok(see(HERE))
 }

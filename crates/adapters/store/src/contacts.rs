@@ -13,35 +13,35 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     data_key::{EMAIL, NAME, PHONE},
     database::{Store, failed, with_conn},
-    keyring::Writer,
+    keyring::WriteKey,
     schema::receivers,
 };
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = receivers)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct ReceiverRow {
+struct ContactRow {
     id: Id,
     team: Id,
     name: Option<String>,
     email: Option<String>,
     phone: Option<String>,
     locale: Option<String>,
-    created_at: Moment,
+    created_at: Timestamp,
 }
 
 /// A person's name, address and number, encrypted.
-struct Closed {
+struct EncryptedContact {
     name: Option<String>,
     email: Option<String>,
     phone: Option<String>,
 }
 
-impl Closed {
-    fn of(writer: &Writer, id: Id, contact: &Contact) -> Result<Self, StoreError> {
+impl EncryptedContact {
+    fn of(writer: &WriteKey, id: Id, contact: &Contact) -> Result<Self, StoreError> {
         Ok(Self {
             name: writer.close_some(NAME, id, contact.name.as_deref())?,
             email: writer.close_some(EMAIL, id, contact.email.as_deref())?,
@@ -51,8 +51,8 @@ impl Closed {
 }
 
 impl Store {
-    async fn read_receiver(&self, row: ReceiverRow) -> Result<StoredContact, StoreError> {
-        let ReceiverRow { id, team, name, email, phone, locale, created_at } = row;
+    async fn read_receiver(&self, row: ContactRow) -> Result<StoredContact, StoreError> {
+        let ContactRow { id, team, name, email, phone, locale, created_at } = row;
         let name = self.opened_some(team, NAME, id, name).await?;
         let email = self.opened_some(team, EMAIL, id, email).await?;
         let phone = self.opened_some(team, PHONE, id, phone).await?;
@@ -69,16 +69,16 @@ impl Store {
 impl ContactStore for Store {
     async fn add_contact(&self, receiver: &StoredContact) -> Result<(), StoreError> {
         let (id, team) = (Id(*receiver.id.as_uuid()), Id(*receiver.team.as_uuid()));
-        let Closed { name, email, phone } =
-            Closed::of(&self.writer(team).await?, id, &receiver.contact)?;
-        let row = ReceiverRow {
+        let EncryptedContact { name, email, phone } =
+            EncryptedContact::of(&self.writer(team).await?, id, &receiver.contact)?;
+        let row = ContactRow {
             id,
             team,
             name,
             email,
             phone,
             locale: receiver.contact.locale.clone(),
-            created_at: Moment(receiver.created_at),
+            created_at: Timestamp(receiver.created_at),
         };
         let added = with_conn!(self, |conn| {
             ::diesel::insert_into(receivers::table).values(&row).execute(conn).await
@@ -90,8 +90,8 @@ impl ContactStore for Store {
         let theirs = receivers::table
             .filter(receivers::team.eq(Id(*team.as_uuid())))
             .order((receivers::created_at.desc(), receivers::id));
-        let rows: QueryResult<Vec<ReceiverRow>> =
-            with_conn!(self, |conn| theirs.select(ReceiverRow::as_select()).load(conn).await);
+        let rows: QueryResult<Vec<ContactRow>> =
+            with_conn!(self, |conn| theirs.select(ContactRow::as_select()).load(conn).await);
         let rows = rows.map_err(failed("read a team's receivers"))?;
         let mut read = Vec::with_capacity(rows.len());
         for row in rows {
@@ -108,8 +108,8 @@ impl ContactStore for Store {
         let this = receivers::table
             .filter(receivers::id.eq(Id(*id.as_uuid())))
             .filter(receivers::team.eq(Id(*team.as_uuid())));
-        let row: QueryResult<Option<ReceiverRow>> = with_conn!(self, |conn| {
-            this.select(ReceiverRow::as_select()).first(conn).await.optional()
+        let row: QueryResult<Option<ContactRow>> = with_conn!(self, |conn| {
+            this.select(ContactRow::as_select()).first(conn).await.optional()
         });
         match row.map_err(failed("find a receiver"))? {
             Some(row) => self.read_receiver(row).await.map(Some),
@@ -124,7 +124,7 @@ impl ContactStore for Store {
         contact: &Contact,
     ) -> Result<bool, StoreError> {
         let (id, team) = (Id(*id.as_uuid()), Id(*team.as_uuid()));
-        let closed = Closed::of(&self.writer(team).await?, id, contact)?;
+        let closed = EncryptedContact::of(&self.writer(team).await?, id, contact)?;
         let this = receivers::table.filter(receivers::id.eq(id)).filter(receivers::team.eq(team));
         let change = (
             receivers::name.eq(&closed.name),

@@ -15,26 +15,26 @@ use ports::{
     recording::{RecordingFile, SharedRecordings},
 };
 
-use super::{LocalLinks, ObjectVault, failed};
+use super::{LinkSigner, ObjectVault, failed};
 use ports::encryption::{Cipher, CipherError};
 
-const MARK: &[u8; 8] = b"avfilm1\n";
-const HEAD: u64 = 16;
-const CHUNK: u64 = 64 * 1024;
+const MAGIC: &[u8; 8] = b"avfilm1\n";
+const HEADER_BYTES: u64 = 16;
+const CHUNK_BYTES: u64 = 64 * 1024;
 /// What sealing adds to a chunk: the number of the key, nonce and tag.
-const GROWTH: u64 = 1 + 24 + 16;
+const CHUNK_OVERHEAD_BYTES: u64 = 1 + 24 + 16;
 /// So much of a film is in memory for one reader.
-const STRIDE: u64 = 16 * CHUNK;
+const MAX_READ_BYTES: u64 = 16 * CHUNK_BYTES;
 
 /// Films, for those who have a link.
 #[derive(Clone)]
-pub struct Films {
+pub struct RecordingFiles {
     pub vault: Arc<ObjectVault>,
-    pub links: LocalLinks,
+    pub links: LinkSigner,
 }
 
 /// A film that is there.
-struct OpenFilm {
+struct OpenRecording {
     vault: Arc<ObjectVault>,
     session: SessionId,
     length: u64,
@@ -47,7 +47,7 @@ fn place(session: SessionId, chunk: u64, length: u64) -> String {
 
 /// How long the object of a film is.
 fn object_size(length: u64) -> u64 {
-    HEAD + length + length.div_ceil(CHUNK) * GROWTH
+    HEADER_BYTES + length + length.div_ceil(CHUNK_BYTES) * CHUNK_OVERHEAD_BYTES
 }
 
 /// The object of a film.
@@ -57,8 +57,8 @@ pub(super) fn encrypt(
     mp4: &[u8],
 ) -> Result<Vec<u8>, CipherError> {
     let length = u64::try_from(mp4.len()).unwrap_or(u64::MAX);
-    let size = usize::try_from(CHUNK).unwrap_or(usize::MAX);
-    let mut object = [MARK.as_slice(), &length.to_le_bytes()].concat();
+    let size = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
+    let mut object = [MAGIC.as_slice(), &length.to_le_bytes()].concat();
     for (number, chunk) in (0..).zip(mp4.chunks(size)) {
         object.extend(cipher.encrypt(&place(session, number, length), chunk)?);
     }
@@ -66,7 +66,7 @@ pub(super) fn encrypt(
 }
 
 #[async_trait]
-impl SharedRecordings for Films {
+impl SharedRecordings for RecordingFiles {
     async fn open(
         &self,
         name: &str,
@@ -80,27 +80,28 @@ impl SharedRecordings for Films {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(failed("look for a film")(error)),
         };
-        let head = vault.objects.get_range(&path, 0..HEAD.min(size)).await;
+        let head = vault.objects.get_range(&path, 0..HEADER_BYTES.min(size)).await;
         let head = head.map_err(failed("read a film"))?;
-        let sealed = head.strip_prefix(MARK).and_then(|length| length.try_into().ok());
+        let sealed = head.strip_prefix(MAGIC).and_then(|length| length.try_into().ok());
         let length = sealed.map_or(size, u64::from_le_bytes);
         if sealed.is_some() && (length > size || object_size(length) != size) {
             return Err(StoreError::new("read a film", "its length is wrong"));
         }
-        Ok(Some(Box::new(OpenFilm { vault, session, length, sealed: sealed.is_some() })))
+        Ok(Some(Box::new(OpenRecording { vault, session, length, sealed: sealed.is_some() })))
     }
 }
 
-impl OpenFilm {
+impl OpenRecording {
     async fn read_exactly(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let path = self.vault.film(self.session);
         if !self.sealed {
             let read = self.vault.objects.get_range(&path, range).await;
             return read.map_err(failed("read a film"));
         }
-        let (first, last) = (range.start / CHUNK, range.end.div_ceil(CHUNK));
+        let (first, last) = (range.start / CHUNK_BYTES, range.end.div_ceil(CHUNK_BYTES));
         let size = object_size(self.length);
-        let at = |chunk: u64| (HEAD + chunk * (CHUNK + GROWTH)).min(size);
+        let at =
+            |chunk: u64| (HEADER_BYTES + chunk * (CHUNK_BYTES + CHUNK_OVERHEAD_BYTES)).min(size);
         let read = self.vault.objects.get_range(&path, at(first)..at(last)).await;
         let mut sealed = read.map_err(failed("read a film"))?;
         let mut plain = BytesMut::new();
@@ -110,7 +111,7 @@ impl OpenFilm {
             let opened = self.vault.cipher.decrypt(&place(self.session, chunk, self.length), &part);
             plain.extend_from_slice(&opened.map_err(failed("decrypt a film"))?);
         }
-        let skipped = usize::try_from(range.start - first * CHUNK).unwrap_or(usize::MAX);
+        let skipped = usize::try_from(range.start - first * CHUNK_BYTES).unwrap_or(usize::MAX);
         let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let plain = plain.freeze();
         let end = skipped.saturating_add(wanted).min(plain.len());
@@ -119,14 +120,14 @@ impl OpenFilm {
 }
 
 #[async_trait]
-impl RecordingFile for OpenFilm {
+impl RecordingFile for OpenRecording {
     fn length(&self) -> u64 {
         self.length
     }
 
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         // Up to the end of a chunk, so that none is read twice.
-        let end = ((range.start / CHUNK) * CHUNK + STRIDE).min(range.end);
+        let end = ((range.start / CHUNK_BYTES) * CHUNK_BYTES + MAX_READ_BYTES).min(range.end);
         Ok(self.read_exactly(range.start..end).await?.into())
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use domain::id::InstanceId;
 use ports::clock::RandomSource as _;
 use rustix::process::geteuid;
-use system::clock::SystemChance;
+use system::clock::SystemRandom;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -53,7 +53,7 @@ pub(crate) fn replace_key(path: &Path, earlier: &Path, key: &[u8; 32]) -> Result
 }
 
 fn write_beside(path: &Path, key: &[u8; 32]) -> Result<PathBuf, Failure> {
-    let whole = path.with_extension(format!("{:x}", SystemChance.new_id()));
+    let whole = path.with_extension(format!("{:x}", SystemRandom.new_id()));
     let failed = |error| format!("cannot make {}: {error}", whole.display());
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&whole);
     let mut file = made.map_err(failed)?;

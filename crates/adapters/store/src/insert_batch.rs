@@ -10,27 +10,30 @@ use diesel_async::RunQueryDsl;
 use ports::StoreError;
 
 use super::{
-    column::{Id, Moment, SqlId, SqlMoment},
-    database::{failed, with_lane},
-    lane::Lane,
+    batcher::{BatchQueue, BatchRequest},
+    column::{Id, SqlId, SqlTimestamp, Timestamp},
+    database::{failed, with_pipelined_connection},
+    pipelined::PipelinedConnection,
     session_row::SessionRow,
-    together::{Ask, Waiting},
 };
 
 /// A session that has just been created, and what its timeline calls that.
-pub(super) struct InsertAsk {
+pub(super) struct InsertRequest {
     pub(super) row: SessionRow,
     pub(super) event: String,
 }
 
-impl Ask for InsertAsk {
+impl BatchRequest for InsertRequest {
     type Answer = Result<(), StoreError>;
 
-    fn waiting(lane: &Lane) -> &Waiting<Self> {
+    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
         &lane.inserts
     }
 
-    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
+    async fn answer(
+        lane: &PipelinedConnection,
+        asks: &[Self],
+    ) -> Result<Vec<Self::Answer>, StoreError> {
         match write(lane, asks).await {
             Ok(()) => Ok(asks.iter().map(|_| Ok(())).collect()),
             // One that cannot be written does not take the others along.
@@ -48,13 +51,14 @@ impl Ask for InsertAsk {
 
 /// Writes all or none. Made once more on a new connection where the old one broke: what was
 /// written after all is refused then, since an identifier is inserted once.
-async fn write(lane: &Lane, asks: &[InsertAsk]) -> Result<(), StoreError> {
-    let written = with_lane!(lane, |conn| Inserts::of(asks).execute(conn).await);
+async fn write(lane: &PipelinedConnection, asks: &[InsertRequest]) -> Result<(), StoreError> {
+    let written =
+        with_pipelined_connection!(lane, |conn| InsertBatch::of(asks).execute(conn).await);
     written.map(drop).map_err(failed("insert a session"))
 }
 
 /// Each column of the new sessions as an array.
-struct Inserts<'a> {
+struct InsertBatch<'a> {
     ids: Vec<Id>,
     owners: Vec<Id>,
     terms: Vec<&'a str>,
@@ -62,16 +66,16 @@ struct Inserts<'a> {
     statuses: Vec<&'a str>,
     progress: Vec<i32>,
     versions: Vec<i32>,
-    created: Vec<Moment>,
-    expires: Vec<Moment>,
+    created: Vec<Timestamp>,
+    expires: Vec<Timestamp>,
     platforms: Vec<i32>,
     events: Vec<&'a str>,
     references: Vec<Option<&'a str>>,
 }
 
-impl<'a> Inserts<'a> {
-    fn of(asks: &'a [InsertAsk]) -> Self {
-        fn all<'a, T>(asks: &'a [InsertAsk], of: impl Fn(&'a SessionRow) -> T) -> Vec<T> {
+impl<'a> InsertBatch<'a> {
+    fn of(asks: &'a [InsertRequest]) -> Self {
+        fn all<'a, T>(asks: &'a [InsertRequest], of: impl Fn(&'a SessionRow) -> T) -> Vec<T> {
             asks.iter().map(|ask| of(&ask.row)).collect()
         }
         Self {
@@ -91,12 +95,12 @@ impl<'a> Inserts<'a> {
     }
 }
 
-impl QueryId for Inserts<'_> {
-    type QueryId = Inserts<'static>;
+impl QueryId for InsertBatch<'_> {
+    type QueryId = InsertBatch<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl QueryFragment<Pg> for Inserts<'_> {
+impl QueryFragment<Pg> for InsertBatch<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH asked AS (SELECT * FROM unnest(");
         out.push_bind_param::<Array<SqlId>, _>(&self.ids)?;
@@ -112,7 +116,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
         }
         for moments in [&self.created, &self.expires] {
             out.push_sql(", ");
-            out.push_bind_param::<Array<SqlMoment>, _>(moments)?;
+            out.push_bind_param::<Array<SqlTimestamp>, _>(moments)?;
         }
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.references)?;

@@ -16,10 +16,10 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    change_records::{ChangeRecords, write_change_records},
+    column::{Id, Timestamp},
     database::{Store, failed, with_transaction},
-    debts::{Debts, owe},
-    inserts::InsertAsk,
+    insert_batch::InsertRequest,
     schema::{idempotency_keys, sessions},
     session_row::SessionRow,
 };
@@ -27,12 +27,12 @@ use crate::hash::sha256;
 
 #[derive(Insertable)]
 #[diesel(table_name = idempotency_keys)]
-struct NewKey {
+struct NewIdempotencyKey {
     owner: Id,
     key: String,
     request: Vec<u8>,
     session: Id,
-    created_at: Moment,
+    created_at: Timestamp,
 }
 
 ::diesel::define_sql_function! {
@@ -43,13 +43,13 @@ struct NewKey {
 
 /// The number that stands for an owner's idempotency key; two keys may share one, and then one of
 /// two requests at the same moment is told to come again.
-fn lock_number(key: &NewKey) -> i64 {
+fn lock_number(key: &NewIdempotencyKey) -> i64 {
     let digest = sha256(&[key.owner.0.as_bytes(), key.key.as_bytes()].concat());
     digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
 /// What was found under an idempotency key.
-enum Found {
+enum FoundKey {
     Nothing,
     InFlight,
     Other,
@@ -73,9 +73,9 @@ macro_rules! look_up {
             .await
             .optional()?;
         match found {
-            None => Found::Nothing,
-            Some((request, _)) if request != $key.request => Found::Other,
-            Some((_, row)) => Found::Before(Box::new(row)),
+            None => FoundKey::Nothing,
+            Some((request, _)) if request != $key.request => FoundKey::Other,
+            Some((_, row)) => FoundKey::Before(Box::new(row)),
         }
     }};
 }
@@ -84,9 +84,9 @@ macro_rules! look_up {
 macro_rules! insert_unless_used {
     ($conn:expr, $row:expr, $debts:expr, $key:expr, $since:expr) => {{
         let found = look_up!($conn, $key, $since);
-        if matches!(found, Found::Nothing) {
+        if matches!(found, FoundKey::Nothing) {
             ::diesel::insert_into(sessions::table).values($row).execute($conn).await?;
-            owe!($conn, $row, $debts);
+            write_change_records!($conn, $row, $debts);
             ::diesel::insert_into(idempotency_keys::table).values($key).execute($conn).await?;
         }
         Ok(found)
@@ -100,19 +100,19 @@ impl Store {
         once: Option<&IdempotencyKey>,
     ) -> Result<InsertOutcome, StoreError> {
         let (row, debts) = self.written(opening).await?;
-        let key = once.map(|once| NewKey {
+        let key = once.map(|once| NewIdempotencyKey {
             owner: row.owner,
             key: once.key.clone(),
             request: once.request.to_vec(),
             session: row.id,
             created_at: row.created_at,
         });
-        let since = Moment(once.map_or(opening.at, |once| once.since));
-        let written: Result<Found, DieselError> = match &key {
+        let since = Timestamp(once.map_or(opening.at, |once| once.since));
+        let written: Result<FoundKey, DieselError> = match &key {
             None => match &self.lane {
                 Some(lane) if debts.none_but_the_event() => {
                     let event = opening.event.to_owned();
-                    lane.ask(InsertAsk { row, event }).await??;
+                    lane.ask(InsertRequest { row, event }).await??;
                     return Ok(InsertOutcome::Fresh);
                 }
                 Some(_) | None => self.insert_plainly(&row, &debts).await?,
@@ -120,29 +120,31 @@ impl Store {
             Some(key) => self.insert_once(&row, &debts, key, since).await?,
         };
         Ok(match written.map_err(failed("insert a session"))? {
-            Found::Nothing => InsertOutcome::Fresh,
-            Found::InFlight => InsertOutcome::InFlight,
-            Found::Other => InsertOutcome::OtherRequest,
-            Found::Before(row) => InsertOutcome::Before(Box::new(self.read_session(*row).await?)),
+            FoundKey::Nothing => InsertOutcome::Fresh,
+            FoundKey::InFlight => InsertOutcome::InFlight,
+            FoundKey::Other => InsertOutcome::OtherRequest,
+            FoundKey::Before(row) => {
+                InsertOutcome::Before(Box::new(self.read_session(*row).await?))
+            }
         })
     }
 
     /// What a change writes, encrypted with a key of the session's team.
-    async fn written(&self, change: &Change) -> Result<(SessionRow, Debts), StoreError> {
+    async fn written(&self, change: &Change) -> Result<(SessionRow, ChangeRecords), StoreError> {
         let team = self.team_of_key(Id(*change.session.owner.as_uuid())).await?;
         let writer = self.writer(team).await?;
-        Ok((SessionRow::of(&change.session, &writer)?, Debts::of(change, &writer)?))
+        Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, &writer)?))
     }
 
     async fn insert_plainly(
         &self,
         row: &SessionRow,
-        debts: &Debts,
-    ) -> Result<Result<Found, DieselError>, StoreError> {
+        debts: &ChangeRecords,
+    ) -> Result<Result<FoundKey, DieselError>, StoreError> {
         Ok(with_transaction!(self, |conn| {
             ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
-            owe!(conn, row, debts);
-            Ok(Found::Nothing)
+            write_change_records!(conn, row, debts);
+            Ok(FoundKey::Nothing)
         }))
     }
 
@@ -151,17 +153,17 @@ impl Store {
     async fn insert_once(
         &self,
         row: &SessionRow,
-        debts: &Debts,
-        key: &NewKey,
-        since: Moment,
-    ) -> Result<Result<Found, DieselError>, StoreError> {
+        debts: &ChangeRecords,
+        key: &NewIdempotencyKey,
+        since: Timestamp,
+    ) -> Result<Result<FoundKey, DieselError>, StoreError> {
         let lock = lock_number(key);
         Ok(with_transaction!(
             self,
             postgres | conn | {
                 let mine = ::diesel::select(try_lock(lock)).get_result::<bool>(conn).await?;
                 if !mine {
-                    return Ok(Found::InFlight);
+                    return Ok(FoundKey::InFlight);
                 }
                 insert_unless_used!(conn, row, debts, key, since)
             },
@@ -178,7 +180,7 @@ impl Store {
         let lease = change.session.state.lease();
         let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
         let starts = matches!(change.session.state, State::Initializing { .. });
-        let alive_until = Moment(alive_until);
+        let alive_until = Timestamp(alive_until);
         let written: Result<bool, DieselError> = with_transaction!(self, |conn| {
             let before = sessions::table
                 .filter(sessions::id.eq(row.id))
@@ -194,7 +196,7 @@ impl Store {
                 let free = sessions::browser.eq(None::<Id>);
                 ::diesel::update(this).set(free).execute(conn).await?;
             }
-            owe!(conn, row, debts);
+            write_change_records!(conn, row, debts);
             Ok(true)
         });
         match written {

@@ -9,62 +9,66 @@ use std::{
 use ports::StoreError;
 use tokio::sync::oneshot;
 
-use super::{database::failed, lane::Lane};
+use super::{database::failed, pipelined::PipelinedConnection};
 
 /// The most asks in one statement.
-const LARGEST: usize = 128;
+const MAX_BATCH: usize = 128;
 
 /// One of many reads that differ in what they look for alone.
-pub(super) trait Ask: Sized + Send + Sync + 'static {
+pub(super) trait BatchRequest: Sized + Send + Sync + 'static {
     type Answer: Send + 'static;
 
-    fn waiting(lane: &Lane) -> &Waiting<Self>;
+    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self>;
 
     /// The answers, one for each ask and in the order of the asks.
     fn answer(
-        lane: &Lane,
+        lane: &PipelinedConnection,
         asks: &[Self],
     ) -> impl Future<Output = Result<Vec<Self::Answer>, StoreError>> + Send;
 }
 
-type Reply<A> = oneshot::Sender<Result<<A as Ask>::Answer, StoreError>>;
+type ReplySender<A> = oneshot::Sender<Result<<A as BatchRequest>::Answer, StoreError>>;
 
 /// The asks that wait for the next statement.
-pub(super) struct Waiting<A: Ask>(Mutex<Queue<A>>);
+pub(super) struct BatchQueue<A: BatchRequest>(Mutex<PendingRequests<A>>);
 
-struct Queue<A: Ask> {
-    asks: Vec<(A, Reply<A>)>,
+struct PendingRequests<A: BatchRequest> {
+    asks: Vec<(A, ReplySender<A>)>,
     /// Whether a statement is on its way. One at a time: who just missed it waits for its way there
     /// and back, but then goes with all the others who did.
-    flying: bool,
+    running: bool,
 }
 
-impl<A: Ask> Default for Waiting<A> {
+impl<A: BatchRequest> Default for BatchQueue<A> {
     fn default() -> Self {
-        Self(Mutex::new(Queue { asks: vec![], flying: false }))
+        Self(Mutex::new(PendingRequests { asks: vec![], running: false }))
     }
 }
 
-impl<A: Ask> Waiting<A> {
-    fn queue(&self) -> MutexGuard<'_, Queue<A>> {
+impl<A: BatchRequest> BatchQueue<A> {
+    fn queue(&self) -> MutexGuard<'_, PendingRequests<A>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a flight has to start for it.
-    fn push(&self, ask: A, reply: Reply<A>) -> bool {
+    fn push(&self, ask: A, reply: ReplySender<A>) -> bool {
         let mut queue = self.queue();
         queue.asks.push((ask, reply));
-        !mem::replace(&mut queue.flying, true)
+        !mem::replace(&mut queue.running, true)
     }
 }
 
-impl Lane {
+impl PipelinedConnection {
     /// Asks, together with whoever else asks now. The answer is what the database has after this
     /// call began: an ask goes with the next statement, never with one that was sent before.
-    pub(super) async fn ask<A: Ask>(self: &Arc<Self>, ask: A) -> Result<A::Answer, StoreError> {
+    pub(super) async fn ask<A: BatchRequest>(
+        self: &Arc<Self>,
+        ask: A,
+    ) -> Result<A::Answer, StoreError> {
         let (reply, answer) = oneshot::channel();
         if A::waiting(self).push(ask, reply) {
-            let flight = Flight::<A> { lane: self.clone(), landed: false, asks: PhantomData };
+            let flight =
+                BatchRunner::<A> { lane: self.clone(), finished: false, asks: PhantomData };
             tokio::spawn(flight.run());
         }
         answer.await.unwrap_or_else(|gone| Err(failed("read with others")(gone)))
@@ -72,13 +76,13 @@ impl Lane {
 }
 
 /// Carries asks to the database until none waits.
-struct Flight<A: Ask> {
-    lane: Arc<Lane>,
-    landed: bool,
+struct BatchRunner<A: BatchRequest> {
+    lane: Arc<PipelinedConnection>,
+    finished: bool,
     asks: PhantomData<fn() -> A>,
 }
 
-impl<A: Ask> Flight<A> {
+impl<A: BatchRequest> BatchRunner<A> {
     async fn run(mut self) {
         loop {
             // First whoever else is ready to ask: without this a busy worker sends few at a time,
@@ -108,13 +112,13 @@ impl<A: Ask> Flight<A> {
     }
 
     /// Lands where nobody waits, under the same lock: who comes then starts another.
-    fn take(&mut self) -> Option<Vec<(A, Reply<A>)>> {
+    fn take(&mut self) -> Option<Vec<(A, ReplySender<A>)>> {
         let mut queue = A::waiting(&self.lane).queue();
-        let most = queue.asks.len().min(LARGEST);
+        let most = queue.asks.len().min(MAX_BATCH);
         let taken: Vec<_> = queue.asks.drain(..most).collect();
         if taken.is_empty() {
-            queue.flying = false;
-            self.landed = true;
+            queue.running = false;
+            self.finished = true;
             return None;
         }
         Some(taken)
@@ -122,12 +126,12 @@ impl<A: Ask> Flight<A> {
 }
 
 /// Lands also where the task ends half-way; those who wait are told by their closed channels.
-impl<A: Ask> Drop for Flight<A> {
+impl<A: BatchRequest> Drop for BatchRunner<A> {
     fn drop(&mut self) {
-        if !self.landed {
+        if !self.finished {
             let mut queue = A::waiting(&self.lane).queue();
             queue.asks.clear();
-            queue.flying = false;
+            queue.running = false;
         }
     }
 }

@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::{envelope, error::ApiError};
 
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct ResponseCache {
     development: RefCell<Option<(CatalogueRevision, Bytes)>>,
     production: RefCell<Option<(CatalogueRevision, Bytes)>>,
-    pub(super) countries: Fixed,
-    pub(super) error_codes: Fixed,
+    pub(super) countries: FixedResponse,
+    pub(super) error_codes: FixedResponse,
 }
 
-impl Kept {
+impl ResponseCache {
     /// The platforms of an environment, if they are those of this revision.
     pub(super) fn platforms(
         &self,
@@ -55,9 +55,9 @@ impl Kept {
 
 /// An answer that stays as long as the process.
 #[derive(Default)]
-pub(super) struct Fixed(OnceCell<Bytes>);
+pub(super) struct FixedResponse(OnceCell<Bytes>);
 
-impl Fixed {
+impl FixedResponse {
     pub(super) fn answer<T: Serialize>(
         &self,
         make: impl FnOnce() -> T,

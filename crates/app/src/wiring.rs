@@ -15,16 +15,16 @@ use ports::{
     recording::RecordingVault,
 };
 use store::Store;
-use system::encryption::SealKeys;
+use system::encryption::EncryptionKeys;
 use system::places::IsoPlaces;
 use url::Url;
 
 use crate::{
     channels,
     config::Config,
-    kept::{Failure, explain},
     limiters::Limiters,
     secret_key::Keys,
+    storage::{StartupError, error_chain},
 };
 
 pub(crate) fn partners(
@@ -56,7 +56,7 @@ fn party(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
 }
 
 /// The provider of identities, if there is one.
-fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Failure> {
+fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, StartupError> {
     let Some(account) = config.identity.clone() else { return Ok(None) };
     let back = format!("{}/portal/sign-in/back", config.addresses.public);
     Ok(Some(Arc::new(Provider::new(account, &back, Caller::new()?)?)))
@@ -69,7 +69,7 @@ pub(crate) fn people(
     store: &Arc<Store>,
     (limiter, attempts): &Limiters,
     partners: Arc<dyn SessionService>,
-) -> Result<People, Failure> {
+) -> Result<People, StartupError> {
     Ok(People {
         core: core.clone(),
         users: store.clone(),
@@ -94,7 +94,7 @@ pub(crate) fn people(
         templates: store.clone(),
         brands: store.clone(),
         stationery: Arc::new(Wordings),
-        passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
+        passwords: Arc::new(Argon2Passwords::new().map_err(error_chain)?),
         codes: Arc::new(TotpCodes),
         passkeys: store.clone(),
         party: party(&config.addresses.public),
@@ -105,7 +105,7 @@ pub(crate) fn people(
         rules: config.sign_ins,
         limits: config.limits,
         quotas: config.quotas,
-        cipher: Arc::new(keys.seal("portal", &SealKeys::default())),
+        cipher: Arc::new(keys.seal("portal", &EncryptionKeys::default())),
     })
 }
 

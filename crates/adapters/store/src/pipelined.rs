@@ -10,33 +10,33 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use ports::StoreError;
 
 use super::{
+    batcher::BatchQueue,
     database::failed,
-    inserts::InsertAsk,
-    polls::{KeyAsk, PollAsk},
-    server::{Purpose, Server},
-    together::Waiting,
+    insert_batch::InsertRequest,
+    poll_batch::{KeyRequest, PollRequest},
+    server::{ConnectionPurpose, Server},
 };
 
 /// What goes over a lane finds rows by their keys. The planner is told so, once: left to itself it
 /// plans a statement anew each time that an array is among its parameters, which costs more than
 /// carrying it out, prefers reading a whole table while that is small, and compiles what it takes
 /// for expensive.
-const KEYED: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+const KEYED_PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
                      SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
 
 /// A connection on which reads are pipelined; opened when needed, and again when it broke.
-pub(super) struct Lane {
+pub(super) struct PipelinedConnection {
     server: Arc<Server>,
     answer: Duration,
     open: Mutex<Option<Arc<AsyncPgConnection>>>,
     /// Held while opening, so that many who come at once open one.
     opening: tokio::sync::Mutex<()>,
-    pub(super) polls: Waiting<PollAsk>,
-    pub(super) keys: Waiting<KeyAsk>,
-    pub(super) inserts: Waiting<InsertAsk>,
+    pub(super) polls: BatchQueue<PollRequest>,
+    pub(super) keys: BatchQueue<KeyRequest>,
+    pub(super) inserts: BatchQueue<InsertRequest>,
 }
 
-impl Lane {
+impl PipelinedConnection {
     /// A connection to a server, on which each answer is waited for this long.
     pub(super) fn new(server: Arc<Server>, answer: Duration) -> Self {
         Self {
@@ -44,9 +44,9 @@ impl Lane {
             answer,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
-            polls: Waiting::default(),
-            keys: Waiting::default(),
-            inserts: Waiting::default(),
+            polls: BatchQueue::default(),
+            keys: BatchQueue::default(),
+            inserts: BatchQueue::default(),
         }
     }
 
@@ -67,8 +67,9 @@ impl Lane {
         if let Some(held) = self.held() {
             return Ok(held);
         }
-        let mut fresh = self.server.connect(Purpose::Work).await.map_err(failed("connect"))?;
-        fresh.batch_execute(KEYED).await.map_err(failed("set a connection up"))?;
+        let mut fresh =
+            self.server.connect(ConnectionPurpose::Work).await.map_err(failed("connect"))?;
+        fresh.batch_execute(KEYED_PLANS).await.map_err(failed("set a connection up"))?;
         let fresh = Arc::new(fresh);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
         Ok(fresh)

@@ -8,27 +8,27 @@ use domain::{
     webhook,
 };
 use ports::StoreError;
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{NoContext, Timestamp as UuidTimestamp, Uuid};
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     data_key::BODY,
     database::SqliteConn,
-    keyring::Writer,
+    keyring::WriteKey,
     outbox::NewEntry,
-    reads::EventRow,
+    reads::TimelineRow,
     schema::{deliveries, delivery_queue, notices},
 };
 
 /// What is recorded is written this soon.
-const LAST_SHOTS: TimeDelta = TimeDelta::seconds(3);
+const RECORDING_FLUSH_DELAY: TimeDelta = TimeDelta::seconds(3);
 
 /// Rows that one statement inserts; each has up to eight values, of which PostgreSQL takes 65,535.
-pub(super) const MOST_AT_ONCE: usize = 1000;
+pub(super) const MAX_ROWS_PER_STATEMENT: usize = 1000;
 
 #[derive(Insertable)]
 #[diesel(table_name = notices)]
-pub(super) struct NewNotice<'a> {
+pub(super) struct NewNotification<'a> {
     pub(super) id: Id,
     pub(super) test: bool,
     pub(super) body: &'a str,
@@ -41,72 +41,89 @@ pub(super) struct NewDelivery {
     webhook: Id,
     session: Id,
     notice: Id,
-    created_at: Moment,
+    created_at: Timestamp,
 }
 
 /// A delivery that is to be sent, at once.
 #[derive(Insertable)]
 #[diesel(table_name = delivery_queue)]
-pub(super) struct NewTask {
+pub(super) struct NewQueueEntry {
     pub(super) delivery: Id,
     pub(super) webhook: Id,
     pub(super) session: Id,
     pub(super) notice: Id,
-    pub(super) since: Moment,
-    pub(super) due: Moment,
+    pub(super) since: Timestamp,
+    pub(super) due: Timestamp,
     pub(super) single: bool,
     pub(super) attempts: i32,
 }
 
 /// What is told of a session at a moment.
-pub(super) struct Notice<'a> {
-    pub(super) row: NewNotice<'a>,
+pub(super) struct WebhookBody<'a> {
+    pub(super) row: NewNotification<'a>,
     session: Id,
-    at: Moment,
+    at: Timestamp,
 }
 
-impl<'a> Notice<'a> {
+impl<'a> WebhookBody<'a> {
     /// `body` is encrypted for the notice that is called `id`.
-    pub(super) fn of(id: Id, session: Id, body: &'a str, test: bool, at: Moment) -> Self {
-        Self { row: NewNotice { id, test, body }, session, at }
+    pub(super) fn of(id: Id, session: Id, body: &'a str, test: bool, at: Timestamp) -> Self {
+        Self { row: NewNotification { id, test, body }, session, at }
     }
 
     /// Owes it to a webhook.
-    pub(super) fn owed_to(&self, webhook: Id) -> (NewDelivery, NewTask) {
-        let Self { row: NewNotice { id: notice, test: single, .. }, session, at } = *self;
+    pub(super) fn owed_to(&self, webhook: Id) -> (NewDelivery, NewQueueEntry) {
+        let Self { row: NewNotification { id: notice, test: single, .. }, session, at } = *self;
         let id = id_at(at);
         let delivery = NewDelivery { id, webhook, session, notice, created_at: at };
         let (since, due) = (at, at);
-        let task =
-            NewTask { delivery: id, webhook, session, notice, since, due, single, attempts: 0 };
+        let task = NewQueueEntry {
+            delivery: id,
+            webhook,
+            session,
+            notice,
+            since,
+            due,
+            single,
+            attempts: 0,
+        };
         (delivery, task)
     }
 }
 
 /// A new identifier that sorts by the moment (RFC 9562, section 5.7): what is due at the same time
 /// lies side by side.
-pub(super) fn id_at(at: Moment) -> Id {
+pub(super) fn id_at(at: Timestamp) -> Id {
     let seconds = u64::try_from(at.0.timestamp()).unwrap_or(0);
-    let stamp = Timestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
+    let stamp = UuidTimestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
     Id(Uuid::new_v7(stamp))
 }
 
 /// Inserts deliveries, and what is to be done for them, each in as few statements as there can be:
 /// a team may have many webhooks.
-pub(super) trait InsertOwed {
-    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()>;
+pub(super) trait InsertDeliveries {
+    async fn insert_owed(
+        &mut self,
+        owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
+    ) -> QueryResult<()>;
 }
 
-impl InsertOwed for AsyncPgConnection {
-    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()> {
+impl InsertDeliveries for AsyncPgConnection {
+    async fn insert_owed(
+        &mut self,
+        owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
+    ) -> QueryResult<()> {
         ::diesel::insert_into(deliveries::table).values(owed.0).execute(self).await?;
         ::diesel::insert_into(delivery_queue::table).values(owed.1).execute(self).await?;
         Ok(())
     }
 }
 
-impl InsertOwed for SqliteConn {
-    async fn insert_owed(&mut self, owed: (Vec<NewDelivery>, Vec<NewTask>)) -> QueryResult<()> {
+impl InsertDeliveries for SqliteConn {
+    async fn insert_owed(
+        &mut self,
+        owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
+    ) -> QueryResult<()> {
         for delivery in owed.0 {
             ::diesel::insert_into(deliveries::table).values(delivery).execute(self).await?;
         }
@@ -118,39 +135,41 @@ impl InsertOwed for SqliteConn {
 }
 
 /// What a change writes besides the session itself.
-pub(super) struct Debts {
+pub(super) struct ChangeRecords {
     pub(super) entries: Vec<NewEntry>,
     /// The notice of the deliveries with its encrypted body, and from when on they are due.
-    pub(super) notice: Option<(Id, String, Moment)>,
+    pub(super) notice: Option<(Id, String, Timestamp)>,
     /// What is left for the bodies of deliveries once the session is erased, and what encrypts it.
-    pub(super) erased: Option<(String, Writer)>,
+    pub(super) erased: Option<(String, WriteKey)>,
     /// From when on the applicant is to be sent the link.
-    pub(super) link: Option<Moment>,
+    pub(super) link: Option<Timestamp>,
     /// From when on a film of the session is due.
-    pub(super) film: Option<Moment>,
-    pub(super) event: EventRow,
+    pub(super) film: Option<Timestamp>,
+    pub(super) event: TimelineRow,
 }
 
-impl Debts {
-    pub(super) fn of(change: &Change, writer: &Writer) -> Result<Self, StoreError> {
+impl ChangeRecords {
+    pub(super) fn of(change: &Change, writer: &WriteKey) -> Result<Self, StoreError> {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
-        let event = EventRow::of(change);
+        let event = TimelineRow::of(change);
         let mut debts =
             Self { entries: vec![], notice: None, erased: None, link: None, film: None, event };
         for effect in &change.effects {
             match effect {
                 Effect::NotifyPartner => {
                     if let Some(body) = body() {
-                        let id = id_at(Moment(change.at));
+                        let id = id_at(Timestamp(change.at));
                         let body = writer.close(BODY, id, &body)?;
-                        debts.notice = Some((id, body, Moment(change.at)));
+                        debts.notice = Some((id, body, Timestamp(change.at)));
                     }
                 }
-                Effect::SendLink => debts.link = Some(Moment(change.at)),
+                Effect::SendLink => debts.link = Some(Timestamp(change.at)),
                 Effect::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
                 // The last of what was recorded may be on its way still.
-                Effect::KeepRecording => debts.film = Some(Moment(change.at + LAST_SHOTS)),
+                Effect::KeepRecording => {
+                    debts.film = Some(Timestamp(change.at + RECORDING_FLUSH_DELAY))
+                }
                 Effect::StartBrowser { .. }
                 | Effect::ReleaseBrowser { .. }
                 | Effect::ForgetRecording => {
@@ -176,11 +195,13 @@ pub(super) fn unwritten(error: StoreError) -> ::diesel::result::Error {
 }
 
 /// Saves what is owed, within the transaction of `$conn`.
-macro_rules! owe {
+macro_rules! write_change_records {
     ($conn:expr, $row:expr, $debts:expr) => {{
         use $crate::{
+            change_records::{
+                InsertDeliveries as _, MAX_ROWS_PER_STATEMENT, WebhookBody, unwritten,
+            },
             data_key::BODY,
-            debts::{InsertOwed as _, MOST_AT_ONCE, Notice, unwritten},
             notifications::NewNotification,
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
@@ -207,11 +228,11 @@ macro_rules! owe {
                 .select(webhooks::id)
                 .load::<Id>($conn)
                 .await?;
-            let notice = Notice::of(*id, $row.id, body, false, *due);
+            let notice = WebhookBody::of(*id, $row.id, body, false, *due);
             if !told.is_empty() {
                 ::diesel::insert_into(notices::table).values(&notice.row).execute($conn).await?;
             }
-            for told in told.chunks(MOST_AT_ONCE) {
+            for told in told.chunks(MAX_ROWS_PER_STATEMENT) {
                 let owed = told.iter().map(|webhook| notice.owed_to(*webhook)).unzip();
                 $conn.insert_owed(owed).await?;
             }
@@ -249,4 +270,4 @@ macro_rules! owe {
         }
     }};
 }
-pub(super) use owe;
+pub(super) use write_change_records;

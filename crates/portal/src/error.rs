@@ -11,11 +11,11 @@ use actix_web::{
 };
 use ports::{driving::PortalError, refusals::RefusalClass};
 
-use crate::{account, confirm, page::Page};
+use crate::{account, page::Page, reauthentication};
 
 /// Why there is no page.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum PageError {
     /// They are to sign in first, and come back here.
     SignIn(String),
     /// They are to show their code first.
@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     Refused(PortalError),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for PageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SignIn(_) | Self::Code => out.write_str("sign in first"),
@@ -43,13 +43,13 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<PortalError> for Failure {
+impl From<PortalError> for PageError {
     fn from(error: PortalError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl ResponseError for Failure {
+impl ResponseError for PageError {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::SignIn(_) | Self::Code | Self::Duty | Self::Confirm => StatusCode::SEE_OTHER,
@@ -69,7 +69,7 @@ impl ResponseError for Failure {
             }
             Self::Code => see("/portal/sign-in/code"),
             Self::Duty => see(account::DUTY),
-            Self::Confirm => see(confirm::HERE),
+            Self::Confirm => see(reauthentication::HERE),
             Self::Forged => {
                 let mut response = self.shown();
                 response.extensions_mut().insert(RefusalClass::Form);
@@ -80,7 +80,7 @@ impl ResponseError for Failure {
     }
 }
 
-impl Failure {
+impl PageError {
     fn shown(&self) -> HttpResponse {
         if let Self::Refused(PortalError::Store(error)) = self {
             let error: &dyn std::error::Error = error;
@@ -131,6 +131,6 @@ pub(crate) fn see(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
 }
 
-pub(crate) async fn nothing_here() -> Result<HttpResponse, Failure> {
-    Err(Failure::NotThere)
+pub(crate) async fn nothing_here() -> Result<HttpResponse, PageError> {
+    Err(PageError::NotThere)
 }

@@ -15,22 +15,22 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    HELLO_PATIENCE, PING_EVERY, Peer, at, cast::Cast, client, close, next_text, same_origin, send,
-    split,
+    HELLO_TIMEOUT, PING_INTERVAL, Peer, at, client, close, frame_encoder::FrameEncoder, next_text,
+    same_origin, send, split,
 };
 
 /// Passes and receipts are short.
-const LONGEST_MESSAGE: usize = 1024;
+const MAX_MESSAGE_BYTES: usize = 1024;
 
 #[derive(Deserialize)]
-struct Hello {
+struct ObserverHello {
     pass: String,
 }
 
 /// All that an onlooker can say.
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
-enum FromPage {
+enum ObserverMessage {
     Ack { seq: u32 },
     Refresh,
 }
@@ -45,7 +45,7 @@ pub(crate) async fn open(
     if !same_origin(&request) {
         return Ok(HttpResponse::Forbidden().finish());
     }
-    let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
+    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let id = path.parse::<SessionId>().ok();
     let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
     actix_web::rt::spawn(converse(watchers.into_inner(), id, peer, session, messages));
@@ -59,8 +59,9 @@ async fn converse(
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
-    let hello = tokio::time::timeout(HELLO_PATIENCE, next_text(&mut messages)).await;
-    let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, next_text(&mut messages)).await;
+    let hello =
+        hello.ok().flatten().and_then(|text| serde_json::from_str::<ObserverHello>(&text).ok());
     let joined = match (id, hello) {
         (Some(id), Some(hello)) => watchers.watch(id, &hello.pass).await,
         _ => Err(ObserveError::NotFound),
@@ -90,8 +91,8 @@ async fn show(
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
-    let mut pings = tokio::time::interval(PING_EVERY);
-    let mut cast = Cast::default();
+    let mut pings = tokio::time::interval(PING_INTERVAL);
+    let mut cast = FrameEncoder::default();
     let mut answered = true;
     loop {
         let settling = cast.settles_at();
@@ -106,11 +107,11 @@ async fn show(
             }
             message = messages.next() => match message {
                 Some(Ok(AggregatedMessage::Text(text))) => match serde_json::from_str(&text) {
-                    Ok(FromPage::Ack { seq }) => {
+                    Ok(ObserverMessage::Ack { seq }) => {
                         cast.drawn(seq, Instant::now());
                         Ok(())
                     }
-                    Ok(FromPage::Refresh) => send(session, cast.refresh(Instant::now())).await,
+                    Ok(ObserverMessage::Refresh) => send(session, cast.refresh(Instant::now())).await,
                     Err(_) => return CloseCode::Unsupported,
                 },
                 Some(Ok(AggregatedMessage::Ping(bytes))) => session.pong(&bytes).await,

@@ -18,19 +18,19 @@ use domain::{
 use ports::{StoreError, catalogue::CatalogueRevision, session_store::PolledRecord};
 
 use super::{
+    batcher::{BatchQueue, BatchRequest},
     column::{Id, SqlId},
-    database::{Store, failed, with_conn, with_lane},
+    database::{Store, failed, with_conn, with_pipelined_connection},
     keys::KeyRow,
-    lane::Lane,
+    pipelined::PipelinedConnection,
     schema::{api_keys, catalogue, platforms, sessions},
     session_row::SessionRow,
-    together::{Ask, Waiting},
 };
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = platforms)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-pub(super) struct CardRow {
+pub(super) struct PolledPlatformRow {
     id: i32,
     name: String,
     display_name: String,
@@ -38,7 +38,7 @@ pub(super) struct CardRow {
     login_url: String,
 }
 
-impl CardRow {
+impl PolledPlatformRow {
     pub(super) fn read(self) -> PlatformSummary {
         PlatformSummary {
             id: PlatformId(self.id),
@@ -51,12 +51,15 @@ impl CardRow {
 }
 
 /// A key, its session as it is stored, and the session's platform.
-pub(super) type Found = (KeyRow, Option<SessionRow>, Option<CardRow>);
-type Columns =
-    (AsSelect<KeyRow, Pg>, AsSelect<Option<SessionRow>, Pg>, AsSelect<Option<CardRow>, Pg>);
+pub(super) type PollRow = (KeyRow, Option<SessionRow>, Option<PolledPlatformRow>);
+type Columns = (
+    AsSelect<KeyRow, Pg>,
+    AsSelect<Option<SessionRow>, Pg>,
+    AsSelect<Option<PolledPlatformRow>, Pg>,
+);
 
 /// A key with the catalogue's revision; none would mean that the migration did not run.
-type KeyFound = (KeyRow, Option<i64>);
+type KeyRowFound = (KeyRow, Option<i64>);
 
 macro_rules! key_columns {
     () => {
@@ -64,35 +67,35 @@ macro_rules! key_columns {
     };
 }
 
-fn read_key((key, revision): KeyFound) -> Result<(ApiKey, CatalogueRevision), StoreError> {
+fn read_key((key, revision): KeyRowFound) -> Result<(ApiKey, CatalogueRevision), StoreError> {
     let missing = || StoreError::new("find a key", "the catalogue has no revision");
     Ok((key.read()?, CatalogueRevision(revision.ok_or_else(missing)?)))
 }
 
 /// Asks whose a key is, and for one of its sessions.
-pub(super) struct PollAsk {
+pub(super) struct PollRequest {
     key: KeyHash,
     session: SessionId,
 }
 
 /// Asks whose a key is.
-pub(super) struct KeyAsk(KeyHash);
+pub(super) struct KeyRequest(KeyHash);
 
 /// Many polls in one statement. Each costs the database its index look-ups alone, since the
 /// statement's own cost, greater than those, is shared.
-struct Polls {
+struct PollBatch {
     columns: Columns,
     hashes: Vec<Vec<u8>>,
     ids: Vec<Id>,
 }
 
-impl Polls {
-    fn of(asks: &[PollAsk]) -> Self {
+impl PollBatch {
+    fn of(asks: &[PollRequest]) -> Self {
         Self {
             columns: (
                 KeyRow::as_select(),
                 Option::<SessionRow>::as_select(),
-                Option::<CardRow>::as_select(),
+                Option::<PolledPlatformRow>::as_select(),
             ),
             hashes: asks.iter().map(|ask| ask.key.0.to_vec()).collect(),
             ids: asks.iter().map(|ask| Id(*ask.session.as_uuid())).collect(),
@@ -100,16 +103,16 @@ impl Polls {
     }
 }
 
-impl QueryId for Polls {
+impl QueryId for PollBatch {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Query for Polls {
+impl Query for PollBatch {
     type SqlType = (BigInt, SqlTypeOf<Columns>);
 }
 
-impl QueryFragment<Pg> for Polls {
+impl QueryFragment<Pg> for PollBatch {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("SELECT asked.number, ");
         self.columns.walk_ast(out.reborrow())?;
@@ -127,16 +130,19 @@ impl QueryFragment<Pg> for Polls {
     }
 }
 
-impl Ask for PollAsk {
-    type Answer = Option<Found>;
+impl BatchRequest for PollRequest {
+    type Answer = Option<PollRow>;
 
-    fn waiting(lane: &Lane) -> &Waiting<Self> {
+    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
         &lane.polls
     }
 
-    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        let found: QueryResult<Vec<(i64, Found)>> =
-            with_lane!(lane, |conn| Polls::of(asks).load(conn).await);
+    async fn answer(
+        lane: &PipelinedConnection,
+        asks: &[Self],
+    ) -> Result<Vec<Self::Answer>, StoreError> {
+        let found: QueryResult<Vec<(i64, PollRow)>> =
+            with_pipelined_connection!(lane, |conn| PollBatch::of(asks).load(conn).await);
         let mut answers: Vec<_> = asks.iter().map(|_| None).collect();
         for (number, found) in found.map_err(failed("poll a session"))? {
             let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -148,19 +154,23 @@ impl Ask for PollAsk {
     }
 }
 
-impl Ask for KeyAsk {
+impl BatchRequest for KeyRequest {
     type Answer = Option<(ApiKey, CatalogueRevision)>;
 
-    fn waiting(lane: &Lane) -> &Waiting<Self> {
+    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
         &lane.keys
     }
 
     /// Requests of one key share its row.
-    async fn answer(lane: &Lane, asks: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        let mut hashes: Vec<&[u8]> = asks.iter().map(|KeyAsk(hash)| hash.0.as_slice()).collect();
+    async fn answer(
+        lane: &PipelinedConnection,
+        asks: &[Self],
+    ) -> Result<Vec<Self::Answer>, StoreError> {
+        let mut hashes: Vec<&[u8]> =
+            asks.iter().map(|KeyRequest(hash)| hash.0.as_slice()).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        let found: QueryResult<Vec<KeyFound>> = with_lane!(lane, |conn| {
+        let found: QueryResult<Vec<KeyRowFound>> = with_pipelined_connection!(lane, |conn| {
             let mine = api_keys::hash.eq_any(&hashes);
             api_keys::table.filter(mine).select(key_columns!()).load(conn).await
         });
@@ -170,7 +180,7 @@ impl Ask for KeyAsk {
             .map(|row| Ok((row.0.hash.clone(), read_key(row)?)))
             .collect();
         let found = found?;
-        Ok(asks.iter().map(|KeyAsk(hash)| found.get(hash.0.as_slice()).cloned()).collect())
+        Ok(asks.iter().map(|KeyRequest(hash)| found.get(hash.0.as_slice()).cloned()).collect())
     }
 }
 
@@ -181,11 +191,11 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<PolledRecord>, StoreError> {
         if let Some(lane) = &self.lane {
-            let found = lane.ask(PollAsk { key: key.clone(), session: id }).await?;
+            let found = lane.ask(PollRequest { key: key.clone(), session: id }).await?;
             return self.read_polled(found).await;
         }
         let id = Id(*id.as_uuid());
-        let found: QueryResult<Option<Found>> = with_conn!(self, |conn| {
+        let found: QueryResult<Option<PollRow>> = with_conn!(self, |conn| {
             let its = sessions::owner.eq(api_keys::id).and(sessions::id.eq(id));
             api_keys::table
                 .left_join(sessions::table.on(its))
@@ -196,7 +206,7 @@ impl Store {
                 .select((
                     KeyRow::as_select(),
                     Option::<SessionRow>::as_select(),
-                    Option::<CardRow>::as_select(),
+                    Option::<PolledPlatformRow>::as_select(),
                 ))
                 .first(conn)
                 .await
@@ -205,13 +215,16 @@ impl Store {
         self.read_polled(found.map_err(failed("poll a session"))?).await
     }
 
-    async fn read_polled(&self, found: Option<Found>) -> Result<Option<PolledRecord>, StoreError> {
+    async fn read_polled(
+        &self,
+        found: Option<PollRow>,
+    ) -> Result<Option<PolledRecord>, StoreError> {
         let Some((key, session, card)) = found else { return Ok(None) };
         let session = match session {
             Some(row) => Some(self.read_session_of(key.team, row).await?),
             None => None,
         };
-        Ok(Some((key.read()?, session.map(|session| (session, card.map(CardRow::read))))))
+        Ok(Some((key.read()?, session.map(|session| (session, card.map(PolledPlatformRow::read))))))
     }
 
     pub(super) async fn find_key(
@@ -219,9 +232,9 @@ impl Store {
         hash: &KeyHash,
     ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
         if let Some(lane) = &self.lane {
-            return lane.ask(KeyAsk(hash.clone())).await;
+            return lane.ask(KeyRequest(hash.clone())).await;
         }
-        let found: QueryResult<Option<KeyFound>> = with_conn!(self, |conn| {
+        let found: QueryResult<Option<KeyRowFound>> = with_conn!(self, |conn| {
             api_keys::table
                 .filter(api_keys::hash.eq(hash.0.as_slice()))
                 .select(key_columns!())

@@ -15,12 +15,12 @@ use ports::driving::{
 
 use crate::{
     Portal,
-    failure::{Failure, see},
+    authenticated::{AuthenticatedBeforeDuty, token, with_token},
+    error::{PageError, see},
+    forms::{CsrfForm, CsrfFormBeforeDuty, Fields},
     identity,
     page::Page,
-    sent::{Fields, Sent, SentFirst},
     sign_in::HOME,
-    signed::{SignedFirst, remember, token},
 };
 
 /// Where somebody confirms who they are.
@@ -63,21 +63,21 @@ pub(crate) struct Confirmed<A> {
 }
 
 impl<A: About + 'static> FromRequest for Confirmed<A> {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let sent = SentFirst::from_request(&request, &mut payload).await?;
-            let Sent { visitor, fields } = sent.0;
+            let sent = CsrfFormBeforeDuty::from_request(&request, &mut payload).await?;
+            let CsrfForm { visitor, fields } = sent.0;
             may_first::<A>(&visitor)?;
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
             let fields = if fields.has(RESUME) {
                 let id = fields.text(RESUME).to_owned();
                 let held = portal.confirmations.take_held_form(&visitor, id).await?;
                 let held = held.filter(|held| held.path == request.path());
-                let held = held.and_then(|held| held.fields).ok_or(Failure::Forged)?;
+                let held = held.and_then(|held| held.fields).ok_or(PageError::Forged)?;
                 Fields::read(held.as_bytes())
             } else {
                 fields
@@ -85,7 +85,7 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
             if !is_confirmed::<A>(portal, &visitor) {
                 let path = request.path().to_owned();
                 portal.confirmations.hold_form(&visitor, path, Some(fields.written())).await?;
-                return Err(Failure::Confirm);
+                return Err(PageError::Confirm);
             }
             Ok(Self { visitor, fields, about: PhantomData })
         })
@@ -96,18 +96,19 @@ impl<A: About + 'static> FromRequest for Confirmed<A> {
 pub(crate) struct ConfirmedPage<A>(pub(crate) SignedInUser, PhantomData<A>);
 
 impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let SignedFirst(visitor) = SignedFirst::extract(&request).await?;
+            let AuthenticatedBeforeDuty(visitor) =
+                AuthenticatedBeforeDuty::extract(&request).await?;
             may_first::<A>(&visitor)?;
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(Failure::NotThere)?;
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
             if !is_confirmed::<A>(portal, &visitor) {
                 portal.confirmations.hold_form(&visitor, request.path().to_owned(), None).await?;
-                return Err(Failure::Confirm);
+                return Err(PageError::Confirm);
             }
             Ok(Self(visitor, PhantomData))
         })
@@ -115,9 +116,9 @@ impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
 }
 
 /// Who has to set up a second factor first may change what they sign in with, and no more.
-fn may_first<A: About>(visitor: &SignedInUser) -> Result<(), Failure> {
+fn may_first<A: About>(visitor: &SignedInUser) -> Result<(), PageError> {
     let own = A::CHANGE == SensitiveAction::Credentials;
-    if own || visitor.duty.is_none() { Ok(()) } else { Err(Failure::Duty) }
+    if own || visitor.duty.is_none() { Ok(()) } else { Err(PageError::Duty) }
 }
 
 fn is_confirmed<A: About>(portal: &Portal, visitor: &SignedInUser) -> bool {
@@ -153,7 +154,10 @@ async fn form(portal: &Portal, visitor: &SignedInUser, asked: &str) -> Result<Pa
         .with("asked", challenge))
 }
 
-async fn show(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpResponse, Failure> {
+async fn show(
+    portal: web::Data<Portal>,
+    signed: AuthenticatedBeforeDuty,
+) -> Result<HttpResponse, PageError> {
     Ok(form(&portal, &signed.0, "").await?.shown())
 }
 
@@ -164,25 +168,25 @@ pub(crate) async fn asked_there(
     visitor: &SignedInUser,
     request: &HttpRequest,
     asked: Secret,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, PageError> {
     if visitor.has_second_factor() {
         return Ok(form(portal, visitor, asked.expose()).await?.shown());
     }
     let proof = ReauthenticationProof { first: FirstFactor::Provider(asked), second: None };
     let fresh = portal.confirmations.reauthenticate(visitor, own(request)?, proof).await?;
-    Ok(remember(see(CONTINUE), &fresh))
+    Ok(with_token(see(CONTINUE), &fresh))
 }
 
-fn own(request: &HttpRequest) -> Result<Secret, Failure> {
-    token(request).ok_or(Failure::Forged)
+fn own(request: &HttpRequest) -> Result<Secret, PageError> {
+    token(request).ok_or(PageError::Forged)
 }
 
 async fn confirm(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: SentFirst,
-) -> Result<HttpResponse, Failure> {
-    let Sent { visitor, fields } = sent.0;
+    sent: CsrfFormBeforeDuty,
+) -> Result<HttpResponse, PageError> {
+    let CsrfForm { visitor, fields } = sent.0;
     let first = if visitor.is_by_provider() {
         FirstFactor::Provider(fields.secret("asked_there"))
     } else {
@@ -196,7 +200,7 @@ async fn confirm(
     };
     let proof = ReauthenticationProof { first, second };
     match portal.confirmations.reauthenticate(&visitor, own(&request)?, proof).await {
-        Ok(fresh) => Ok(remember(see(CONTINUE), &fresh)),
+        Ok(fresh) => Ok(with_token(see(CONTINUE), &fresh)),
         Err(
             error @ (PortalError::WrongPassword
             | PortalError::PasswordRanOut
@@ -212,7 +216,10 @@ async fn confirm(
 }
 
 /// On to what was kept: a page at once, a form by one more press of a button, or by our script.
-async fn go_on(portal: web::Data<Portal>, signed: SignedFirst) -> Result<HttpResponse, Failure> {
+async fn go_on(
+    portal: web::Data<Portal>,
+    signed: AuthenticatedBeforeDuty,
+) -> Result<HttpResponse, PageError> {
     let visitor = signed.0;
     if !is_confirmed::<Credentials>(&portal, &visitor) {
         return Ok(see(HERE));

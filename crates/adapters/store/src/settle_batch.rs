@@ -10,17 +10,17 @@ use domain::webhook::DeliveryDecision;
 use ports::{delivery::AttemptResult, webhook_sender::WebhookResponse};
 
 use super::{
-    column::{Id, Moment, SqlId, SqlMoment},
+    column::{Id, SqlId, SqlTimestamp, Timestamp},
     schema::delivery_attempts,
 };
 
 /// An attempt, as it is kept.
 #[derive(Insertable)]
 #[diesel(table_name = delivery_attempts)]
-pub(super) struct AttemptRow<'a> {
+pub(super) struct NewAttemptRow<'a> {
     pub(super) delivery: Id,
     pub(super) attempt: i32,
-    started_at: Moment,
+    started_at: Timestamp,
     took_ms: i32,
     status: Option<i32>,
     error: Option<&'static str>,
@@ -28,7 +28,7 @@ pub(super) struct AttemptRow<'a> {
     sent: &'a str,
 }
 
-impl<'a> AttemptRow<'a> {
+impl<'a> NewAttemptRow<'a> {
     /// `answer` is encrypted. The number of the attempt is the store's to say.
     pub(super) fn of(settled: &'a AttemptResult, answer: Option<&'a str>) -> Self {
         let (status, error) = match &settled.attempt.call.answer {
@@ -38,7 +38,7 @@ impl<'a> AttemptRow<'a> {
         Self {
             delivery: Id(*settled.delivery.as_uuid()),
             attempt: 0,
-            started_at: Moment(settled.attempt.at),
+            started_at: Timestamp(settled.attempt.at),
             took_ms: i32::try_from(settled.attempt.took.as_millis()).unwrap_or(i32::MAX),
             status,
             error,
@@ -57,21 +57,21 @@ pub(super) fn answer(settled: &AttemptResult) -> Option<&str> {
 }
 
 /// When it is tried again; none: not at all.
-pub(super) const fn due(verdict: DeliveryDecision) -> Option<Moment> {
+pub(super) const fn due(verdict: DeliveryDecision) -> Option<Timestamp> {
     match verdict {
-        DeliveryDecision::RetryAt(due) => Some(Moment(due)),
+        DeliveryDecision::RetryAt(due) => Some(Timestamp(due)),
         DeliveryDecision::Delivered | DeliveryDecision::Exhausted => None,
     }
 }
 
 /// Settles on PostgreSQL: rows whose claim was lost, or settled already, are left alone, with all
 /// that hangs on them. So it may be carried out twice.
-pub(super) struct Settles<'a> {
+pub(super) struct SettleBatch<'a> {
     ids: Vec<Id>,
     claims: Vec<i32>,
-    dues: Vec<Option<Moment>>,
+    dues: Vec<Option<Timestamp>>,
     exhausted: Vec<bool>,
-    started: Vec<Moment>,
+    started: Vec<Timestamp>,
     took: Vec<i32>,
     statuses: Vec<Option<i32>>,
     errors: Vec<Option<&'a str>>,
@@ -79,12 +79,12 @@ pub(super) struct Settles<'a> {
     sent: Vec<&'a str>,
 }
 
-impl<'a> Settles<'a> {
+impl<'a> SettleBatch<'a> {
     /// `answers` are encrypted, one for each attempt.
     pub(super) fn of(settled: &'a [AttemptResult], answers: &'a [Option<String>]) -> Self {
         let rows = settled.iter().zip(answers);
         let rows: Vec<_> =
-            rows.map(|(one, answer)| AttemptRow::of(one, answer.as_deref())).collect();
+            rows.map(|(one, answer)| NewAttemptRow::of(one, answer.as_deref())).collect();
         let verdicts = || settled.iter().map(|one| one.verdict);
         Self {
             ids: rows.iter().map(|row| row.delivery).collect(),
@@ -101,28 +101,28 @@ impl<'a> Settles<'a> {
     }
 }
 
-impl QueryId for Settles<'_> {
-    type QueryId = Settles<'static>;
+impl QueryId for SettleBatch<'_> {
+    type QueryId = SettleBatch<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
 /// The deliveries whose claims were held.
-impl Query for Settles<'_> {
+impl Query for SettleBatch<'_> {
     type SqlType = SqlId;
 }
 
-impl QueryFragment<Pg> for Settles<'_> {
+impl QueryFragment<Pg> for SettleBatch<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH told AS (SELECT * FROM unnest(");
         out.push_bind_param::<Array<SqlId>, _>(&self.ids)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.claims)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<SqlMoment>>, _>(&self.dues)?;
+        out.push_bind_param::<Array<Nullable<SqlTimestamp>>, _>(&self.dues)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.exhausted)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<SqlMoment>, _>(&self.started)?;
+        out.push_bind_param::<Array<SqlTimestamp>, _>(&self.started)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.took)?;
         out.push_sql(", ");

@@ -22,14 +22,14 @@ use ports::{
 };
 use serde_json::{Value, json};
 use store::DatabaseUrl;
-use system::clock::{SystemChance, SystemClock};
+use system::clock::{SystemClock, SystemRandom};
 use uuid::Uuid;
 
 use crate::{
     admin::read_definition,
     config::Config,
-    kept::{explain, open_store},
-    service::{Parts, Service},
+    service::{Overrides, Service},
+    storage::{error_chain, open_store},
 };
 use application::{api_keys::ApiKeyText, settings::Addresses};
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
         ..config
     };
     let (caller, platform) = furnish(&config, file).await?;
-    let service = Service::start(&config, Parts::default()).await?;
+    let service = Service::start(&config, Overrides::default()).await?;
     let ended = tokio::select! {
         ended = one_session(&service, &caller, platform) => ended,
         _ = tokio::signal::ctrl_c() => Err("stopped".into()),
@@ -63,10 +63,10 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
 async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), Failure> {
     let definition = read_definition(file)?;
     let store = open_store(config).await?.store;
-    let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemChance.new_id()));
-    let (platform, _) = store.publish(&definition, now).await.map_err(explain)?;
+    let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemRandom.new_id()));
+    let (platform, _) = store.publish(&definition, now).await.map_err(error_chain)?;
     let team = TeamId::from_uuid(id());
-    store.add_team(team, "Author", now).await.map_err(explain)?;
+    store.add_team(team, "Author", now).await.map_err(error_chain)?;
     let environment = definition.environment;
     let key = ApiKey {
         id: ApiKeyId::from_uuid(id()),
@@ -75,8 +75,8 @@ async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), F
         expires_at: None,
         revoked_at: None,
     };
-    let hash = ApiKeyText::new(environment, SystemChance.random_bytes()).hash();
-    store.add_key(&key, &hash, "Trial", now).await.map_err(explain)?;
+    let hash = ApiKeyText::new(environment, SystemRandom.random_bytes()).hash();
+    store.add_key(&key, &hash, "Trial", now).await.map_err(error_chain)?;
     Ok((key, platform))
 }
 
@@ -86,12 +86,12 @@ async fn one_session(
     platform: PlatformId,
 ) -> Result<Value, Failure> {
     let body = json!({ "platformId": platform.0, "location": { "country": "US" } });
-    let request = NewSession::read(&body).map_err(explain)?;
-    let created = service.partners.create(caller, request, None).await.map_err(explain)?.face;
+    let request = NewSession::read(&body).map_err(error_chain)?;
+    let created = service.partners.create(caller, request, None).await.map_err(error_chain)?.face;
     eprintln!("open this and play the applicant: {}", created.embed_url);
     let mut status = created.session.status();
     loop {
-        let face = service.partners.read(caller, created.session.id).await.map_err(explain)?;
+        let face = service.partners.read(caller, created.session.id).await.map_err(error_chain)?;
         if face.session.status() != status {
             status = face.session.status();
             eprintln!("{} {status}", wire_time(SystemClock.now()));
@@ -109,7 +109,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Result<Self, Failure> {
-        let name = format!("avouch-trial-{:x}", SystemChance.new_id());
+        let name = format!("avouch-trial-{:x}", SystemRandom.new_id());
         let folder = std::env::temp_dir().join(name);
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self(folder))

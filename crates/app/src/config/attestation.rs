@@ -12,7 +12,7 @@ use super::values::{socket, within};
 
 /// Who attests, and how.
 #[derive(Debug, Clone)]
-pub struct Attesting {
+pub struct AttestationConfig {
     /// None: an attestor of our own, for the sandbox platform alone.
     pub attestor: Option<AttestorAddress>,
     /// How many proofs are made at once.
@@ -26,12 +26,15 @@ pub struct Attesting {
 /// The port where the URL names none.
 const PORT: u16 = 7443;
 
-pub(super) fn attesting(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Attesting {
+pub(super) fn attesting(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> AttestationConfig {
     let proofs = values.get("proofs").map_or("1", String::as_str);
     let proofs = within(proofs, "proofs", 1..=64, faults);
     let of_team = values.get("proofs_per_team").map_or("64", String::as_str);
     let of_team = within(of_team, "proofs_per_team", 1..=64, faults);
-    Attesting {
+    AttestationConfig {
         attestor: witness(values, faults),
         proofs: usize::try_from(proofs).unwrap_or(1),
         proofs_per_team: usize::try_from(of_team.min(proofs)).unwrap_or(1),

@@ -25,10 +25,10 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    config::{Attesting, Config},
-    folders::private_folder,
-    kept::{Failure, explain},
+    config::{AttestationConfig, Config},
+    data_dir::private_folder,
     site::SandboxSite,
+    storage::{StartupError, error_chain},
 };
 use application::attestation_queue::FairAttestor;
 
@@ -44,7 +44,7 @@ pub(crate) async fn attestor(
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
     tasks: &TaskTracker,
-) -> Result<Arc<dyn Attestor>, Failure> {
+) -> Result<Arc<dyn Attestor>, StartupError> {
     let roots = [config.egress_roots.clone(), vec![site.root().to_vec()]].concat();
     let address = match &config.attesting.attestor {
         Some(address) => address.clone(),
@@ -52,12 +52,12 @@ pub(crate) async fn attestor(
             Ok(address) => address,
             Err(error) => {
                 tracing::warn!("nothing can be attested: {error}");
-                return Ok(Arc::new(Nobody));
+                return Ok(Arc::new(NoAttestor));
             }
         },
     };
-    let Attesting { proofs, proofs_per_team, .. } = config.attesting;
-    let prover = Prover::new(address, roots, program.to_owned(), proofs).map_err(explain)?;
+    let AttestationConfig { proofs, proofs_per_team, .. } = config.attesting;
+    let prover = Prover::new(address, roots, program.to_owned(), proofs).map_err(error_chain)?;
     // While one is proved another is recorded.
     let total = proofs.saturating_mul(2);
     let quotas = Quotas {
@@ -75,7 +75,7 @@ async fn embedded(
     site: &SandboxSite,
     stop: CancellationToken,
     tasks: &TaskTracker,
-) -> Result<AttestorAddress, Failure> {
+) -> Result<AttestorAddress, StartupError> {
     let folder = config.data_dir.join("attestor");
     private_folder(&folder)?;
     let keys = folder.join("keys");
@@ -122,10 +122,10 @@ fn has_any(keys: &PathBuf) -> bool {
 }
 
 /// Stands where there is no attestor.
-struct Nobody;
+struct NoAttestor;
 
 #[async_trait]
-impl Attestor for Nobody {
+impl Attestor for NoAttestor {
     async fn attest(
         &self,
         _: AttestationOrder,

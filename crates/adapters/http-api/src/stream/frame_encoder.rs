@@ -8,9 +8,9 @@ use ports::browser::Frame;
 use tokio::time::Instant;
 
 /// Pictures on their way; with more of them a slow viewer would look into the past.
-const ON_THEIR_WAY: usize = 2;
+const MAX_UNACKNOWLEDGED: usize = 2;
 /// How long the page must stand still before what was sent coarse is sent as it is.
-const STILL: Duration = Duration::from_millis(200);
+const STILL_AFTER: Duration = Duration::from_millis(200);
 /// A picture that comes this soon after another one belongs to one movement.
 const MOVING: Duration = Duration::from_millis(150);
 /// Of all units, the part that must change for a movement to be sent coarse: one in so many.
@@ -32,7 +32,7 @@ const WHOLE: u8 = 1;
 const COMPLETE: u8 = 2;
 
 #[derive(Default)]
-pub(super) struct Cast {
+pub(super) struct FrameEncoder {
     canvas: Canvas,
     /// What the viewer puts before the numbers of each tile.
     head: Vec<u8>,
@@ -50,9 +50,9 @@ pub(super) struct Cast {
     refreshed: Option<Instant>,
 }
 
-impl Cast {
+impl FrameEncoder {
     pub(super) fn has_room(&self) -> bool {
-        self.on_their_way.len() < ON_THEIR_WAY
+        self.on_their_way.len() < MAX_UNACKNOWLEDGED
     }
 
     pub(super) const fn settles_at(&self) -> Option<Instant> {
@@ -94,7 +94,7 @@ impl Cast {
         if !self.canvas.is_coarse() {
             self.settles = None;
         } else if fineness > QuantScale::UNCHANGED || self.settles.is_none() {
-            self.settles = Some(now + STILL);
+            self.settles = Some(now + STILL_AFTER);
         }
         messages.unwrap_or_default()
     }
