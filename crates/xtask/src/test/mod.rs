@@ -18,9 +18,10 @@ use crate::{
 /// minutes to make: with a process for each test, each would make them again.
 const PROOFS: [&str; 3] = ["attestation", "avouch-verify", "prover"];
 /// Packages that are no part of the unit tests, since their tests need servers or browsers, or take
-/// most of a minute; those of `adapters` outside of `src` are not either.
+/// most of a minute.
 const APART: [&str; 3] = ["acceptance", "attestor", "cdp"];
-const DB: &str = "package(=adapters) & kind(test)";
+/// Adapters whose tests in `tests/` need servers; those in `src/` are unit tests.
+const ADAPTERS: [&str; 4] = ["limits", "objects", "store", "webhooks"];
 
 /// A phase that nextest runs: its name, which is also that of a target of the acceptance package
 /// where there is one, and the tests that it selects.
@@ -30,6 +31,8 @@ enum Selection {
     /// All that no other phase runs.
     Unit,
     Filter(&'static str),
+    /// The tests of adapters that need servers.
+    Db,
     /// A target of the acceptance package.
     Target,
 }
@@ -38,7 +41,7 @@ const PHASES: [Phase; 11] = [
     ("unit", Selection::Unit),
     ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
-    ("db", Selection::Filter(DB)),
+    ("db", Selection::Db),
     ("api", Selection::Target),
     ("delivery", Selection::Target),
     ("portal", Selection::Target),
@@ -110,7 +113,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 
 /// Builds and runs the unit tests alone. The packages left out are not built either.
 fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
-    let filter = not(DB);
+    let filter = not(&adapters());
     let mut arguments = vec!["--workspace", "-E", &filter];
     arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
@@ -123,7 +126,10 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     packages::ensure(&[POSTGRES, REDIS])?;
     summary.time("tools", tools::bucket_server)?;
     let server = PostgresServer::start(command::free_port()?, Durability::NoFsync)?;
-    let arguments = [&["--package", "adapters", "-E", DB], profile].concat();
+    let filter = adapters();
+    let mut arguments = vec!["-E", &filter];
+    arguments.extend(ADAPTERS.iter().flat_map(|name| ["--package", name]));
+    arguments.extend(profile);
     summary.tests("db", || run::nextest(&arguments, Some(&server.url)))
 }
 
@@ -179,13 +185,23 @@ impl Selection {
         match self {
             Self::Filter(filter) => (*filter).to_owned(),
             Self::Target => format!("package(=acceptance) & binary(={name})"),
+            Self::Db => adapters(),
             Self::Unit => {
-                let others = APART.iter().chain(&PROOFS);
-                let others: Vec<_> = others.map(|name| format!("package(={name})")).collect();
-                not(&format!("{} + ({DB})", others.join(" + ")))
+                let others = any(APART.iter().chain(&PROOFS));
+                not(&format!("{others} + {}", adapters()))
             }
         }
     }
+}
+
+/// The tests of adapters that need servers, in nextest's language.
+fn adapters() -> String {
+    format!("({} & kind(test))", any(&ADAPTERS))
+}
+
+fn any<'a>(packages: impl IntoIterator<Item = &'a &'a str>) -> String {
+    let packages = packages.into_iter().map(|name| format!("package(={name})"));
+    format!("({})", packages.collect::<Vec<_>>().join(" + "))
 }
 
 fn not(filter: &str) -> String {
