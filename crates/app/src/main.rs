@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     // Before there is a second thread: what is to become a browser is not the service any more.
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.next_if(|first| first == app::JAIL).is_some() {
-        return cdp::enter_jail(arguments);
+        return cdp::enter_sandbox(arguments);
     }
     match arguments.next_if(|first| first == app::PROVE || first == app::EXAMINE) {
         Some(work) if work == app::PROVE => return prover::work(),
