@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
-use cdp::{ChromiumPool, Fleet, LocalBrowsers, PoolOptions, BrowserSource};
+use cdp::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::net::TcpListener;
 

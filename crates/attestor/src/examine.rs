@@ -19,7 +19,8 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 /// What one examination may use: 2 GB are usual, 7 for the longest requests.
-const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
+const BOUNDS: Bounds =
+    Bounds { memory: 12 * 1024 * 1024 * 1024, idle_timeout: Duration::from_secs(600) };
 
 /// A recording, and all that is to be written of it.
 #[derive(Debug, Encode, Decode)]

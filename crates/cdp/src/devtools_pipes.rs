@@ -24,7 +24,6 @@ impl DevToolsPipes {
         Ok(Self {
             child_reader: child_reader.into(),
             child_writer: child_writer.into(),
-            /// Our ends.
             reader: UnixStream::from_std(reader)?,
             writer: UnixStream::from_std(writer)?,
         })

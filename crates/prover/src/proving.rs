@@ -15,7 +15,8 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use ports::attestor::AttestError;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-const BOUNDS: Bounds = Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
+const BOUNDS: Bounds =
+    Bounds { memory: 12 * 1024 * 1024 * 1024, idle_timeout: Duration::from_secs(300) };
 
 /// A connection, and what is to be hidden of it.
 #[derive(Encode, Decode)]
@@ -89,7 +90,7 @@ impl Job {
         let job = write(self).map_err(|error| failed(&error))?;
         let result = pool.run(&job).await.map_err(|error| match error {
             JobError::TimedOut(_) => AttestError::TimedOut,
-            JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
+            JobError::Start(_) | JobError::Died | JobError::TooLong => failed(&error),
         })?;
         match read(&result).map_err(|error| failed(&error))? {
             Result::Proved(reveal) => Ok(*reveal),

@@ -10,7 +10,7 @@ use domain::{
     template::Step,
     webhook::wire_time,
 };
-use notify::Wordings;
+use notify::MailTemplates;
 use ports::{
     clock::Clock as _,
     template_store::{KeptTemplate, Revision, TemplateStore as _},
@@ -87,7 +87,7 @@ async fn decide(
     step: Step,
     reason: &str,
 ) -> Result<Value, Failure> {
-    let desk = Desk { templates: store, stationery: &Wordings, audit: store };
+    let desk = Desk { templates: store, stationery: &MailTemplates, audit: store };
     let kept = desk.waiting(id).await.map_err(explain)?;
     let now = SystemClock.now();
     let deed = |action: &str, subject: &str| Deed::new(now, ADMIN, action, subject);

@@ -7,7 +7,7 @@ use domain::{
     id::{BrowserId, SessionId},
     recording::{Shot, Take},
 };
-use mosaic::{QuantScale, JpegImage};
+use mosaic::{JpegImage, QuantScale};
 use ports::{
     browser::{Browser, Viewport},
     recording::RecordingVault,

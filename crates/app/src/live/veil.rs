@@ -7,7 +7,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use mosaic::{QuantScale, JpegImage};
+use mosaic::{JpegImage, QuantScale};
 use ports::browser::{Frame, Scene};
 use tokio::time::Instant;
 

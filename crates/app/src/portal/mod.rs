@@ -23,16 +23,16 @@ mod whole;
 
 use std::sync::Arc;
 
-use ::identity::Provider;
+use ::identity::OidcProvider;
 use ::passkeys::RelyingParty;
 use adapters::{
     credentials::{Argon2Passwords, TotpCodes},
     diesel::Store,
     seal::{Seal, SealKeys},
 };
-use calls::Caller;
+use calls::HttpClient;
 use domain::{audit::Deed, fairness::Quotas};
-use notify::Wordings;
+use notify::MailTemplates;
 use ports::{
     StoreError,
     account_links::AccountLinkStore,
@@ -114,7 +114,7 @@ fn party(origin: &str) -> Option<Arc<dyn Passkeys>> {
 fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, Failure> {
     let Some(account) = config.identity.clone() else { return Ok(None) };
     let back = format!("{}/portal/sign-in/back", config.addresses.public);
-    Ok(Some(Arc::new(Provider::new(account, &back, Caller::new()?)?)))
+    Ok(Some(Arc::new(OidcProvider::new(account, &back, HttpClient::new()?)?)))
 }
 
 impl People {
@@ -149,7 +149,7 @@ impl People {
             receivers: store.clone(),
             templates: store.clone(),
             brands: store.clone(),
-            stationery: Arc::new(Wordings),
+            stationery: Arc::new(MailTemplates),
             passwords: Arc::new(Argon2Passwords::new().map_err(explain)?),
             codes: Arc::new(TotpCodes),
             passkeys: store.clone(),

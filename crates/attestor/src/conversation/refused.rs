@@ -75,7 +75,7 @@ impl Refused {
             | Self::Session
             | Self::Challenges
             | Self::Relay(_)
-            | Self::Job(JobError::Long)
+            | Self::Job(JobError::TooLong)
             | Self::Recording(_)
             | Self::Examiner
             | Self::NotSigned(_)

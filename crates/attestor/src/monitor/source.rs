@@ -6,12 +6,12 @@ use std::{
     path::PathBuf,
 };
 
-use calls::{Address, Caller};
+use calls::{BaseUrl, HttpClient};
 
 use super::Finding;
 
 pub(super) enum Source {
-    Web(Box<Caller>, Address),
+    Web(Box<HttpClient>, BaseUrl),
     Folder(PathBuf),
 }
 
@@ -23,7 +23,7 @@ impl Source {
         }
         let address = log.parse();
         let address = address.map_err(|error| Finding::State(format!("its address {error}")))?;
-        let caller = Caller::new().map_err(|error| Finding::State(error.to_string()))?;
+        let caller = HttpClient::new().map_err(|error| Finding::State(error.to_string()))?;
         Ok(Self::Web(Box::new(caller), address))
     }
 
@@ -32,7 +32,7 @@ impl Source {
         let failed = |why: String| Finding::Unreachable(format!("{path}: {why}"));
         let bytes = match self {
             Self::Web(caller, address) => {
-                let answer = caller.get(&address.below(path)).await;
+                let answer = caller.get(&address.join(path)).await;
                 let answer = answer.map_err(|error| failed(error.to_string()))?;
                 match answer.status {
                     200 => Some(answer.body),

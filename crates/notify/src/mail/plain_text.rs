@@ -1,37 +1,38 @@
-//! Markdown as a mail without markup has it: links with their addresses, lists with their marks.
+//! Markdown as plain text, for the text part of a mail: links with their addresses, lists with their
+//! markers.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-/// The text of a document that has nothing but paragraphs, headings, lists, emphasis and links.
-pub(super) fn read_aloud<'a>(events: impl Iterator<Item = Event<'a>>) -> String {
-    let mut page = Page::default();
+/// Renders a document that contains only paragraphs, headings, lists, emphasis and links.
+pub(super) fn plain_text<'a>(events: impl Iterator<Item = Event<'a>>) -> String {
+    let mut output = PlainText::default();
     for event in events {
         if let Event::Text(text) | Event::Code(text) = &event {
-            page.text.push_str(text);
+            output.text.push_str(text);
         } else if matches!(event, Event::SoftBreak | Event::HardBreak) {
-            page.text.push('\n');
+            output.text.push('\n');
         } else if let Event::Start(tag) = event {
-            page.begin(tag);
+            output.start(tag);
         } else if let Event::End(tag) = event {
-            page.end(tag);
+            output.end(tag);
         }
     }
-    page.text.trim().to_owned()
+    output.text.trim().to_owned()
 }
 
 #[derive(Default)]
-struct Page {
+struct PlainText {
     text: String,
-    /// The number of the next item in each list that is open, where it has numbers.
+    /// By open list: the number of the next item, if the list is numbered.
     lists: Vec<Option<u64>>,
-    /// Where the text of a link began, and where it leads.
+    /// The start of the text of the open link, and its address.
     link: Option<(usize, String)>,
 }
 
-impl Page {
-    fn begin(&mut self, tag: Tag<'_>) {
+impl PlainText {
+    fn start(&mut self, tag: Tag<'_>) {
         if let Tag::List(first) = tag {
-            self.gap(1);
+            self.line_break(1);
             self.lists.push(first);
         } else if matches!(tag, Tag::Item) {
             self.item();
@@ -43,24 +44,24 @@ impl Page {
     fn end(&mut self, tag: TagEnd) {
         if matches!(tag, TagEnd::List(_)) {
             self.lists.pop();
-            self.gap(if self.lists.is_empty() { 2 } else { 1 });
+            self.line_break(if self.lists.is_empty() { 2 } else { 1 });
         } else if matches!(tag, TagEnd::Link) {
             self.end_link();
         } else if matches!(tag, TagEnd::Paragraph | TagEnd::Heading(_)) {
-            self.gap(2);
+            self.line_break(2);
         }
     }
 
-    /// Ends a line, and leaves one empty for each more.
-    fn gap(&mut self, breaks: usize) {
-        let there = self.text.len() - self.text.trim_end_matches('\n').len();
+    /// Ensures that the text ends with this many line breaks, unless it is empty.
+    fn line_break(&mut self, count: usize) {
+        let existing = self.text.len() - self.text.trim_end_matches('\n').len();
         if !self.text.is_empty() {
-            self.text.push_str(&"\n".repeat(breaks.saturating_sub(there)));
+            self.text.push_str(&"\n".repeat(count.saturating_sub(existing)));
         }
     }
 
     fn item(&mut self) {
-        self.gap(1);
+        self.line_break(1);
         let depth = self.lists.len().saturating_sub(1);
         self.text.push_str(&"  ".repeat(depth));
         match self.lists.last_mut() {
@@ -74,8 +75,8 @@ impl Page {
     }
 
     fn end_link(&mut self) {
-        let Some((from, address)) = self.link.take() else { return };
-        if self.text.get(from..) != Some(&address) {
+        let Some((start, address)) = self.link.take() else { return };
+        if self.text.get(start..) != Some(&address) {
             self.text.push_str(": ");
             self.text.push_str(&address);
         }

@@ -1,37 +1,39 @@
-//! What a mail server's refusal means (RFC 5321, section 4.2; RFC 3463).
+//! The meaning of a mail server's errors (RFC 5321, section 4.2; RFC 3463).
 
 use domain::notification::Undelivered;
 use lettre::transport::smtp::Error;
 use ports::notifier::NotTaken;
 
-pub(super) fn not_taken(error: &Error) -> NotTaken {
+/// Converts an SMTP error into a permanent or a temporary one.
+pub(super) fn send_error(error: &Error) -> NotTaken {
     let Some(code) = error.status().map(u16::from) else {
         let kind = if error.is_timeout() {
-            "the mail server did not answer in time"
+            "the mail server did not reply in time"
         } else if error.is_tls() {
-            "there is no TLS with the mail server"
+            "the TLS handshake with the mail server failed"
         } else {
-            "the mail server cannot be reached"
+            "failed to connect to the mail server"
         };
         return NotTaken::ForNow(kind.to_owned());
     };
-    // Its own words are left out: they repeat the receiver's address.
-    let enhanced = enhanced(&error.to_string());
+    // The text of the reply is left out, because it repeats the recipient's address.
+    let enhanced = enhanced_code(&error.to_string());
     let detail = match enhanced {
         Some((class, subject, detail)) => format!("{code} {class}.{subject}.{detail}"),
         None => code.to_string(),
     };
-    match lasting(code, enhanced) {
+    match permanent_reason(code, enhanced) {
         Some(why) => NotTaken::ForGood { why, detail },
-        None => NotTaken::ForNow(format!("the mail server answers {detail}")),
+        None => NotTaken::ForNow(format!("the mail server replied {detail}")),
     }
 }
 
-type Enhanced = (u8, u16, u16);
+/// An enhanced status code: class, subject and detail.
+type EnhancedCode = (u8, u16, u16);
 
-/// The first enhanced status code of an answer.
-fn enhanced(answer: &str) -> Option<Enhanced> {
-    answer.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
+/// Returns the first enhanced status code of a reply.
+fn enhanced_code(reply: &str) -> Option<EnhancedCode> {
+    reply.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
         let mut numbers = word.split('.');
         let class = numbers.next()?.parse().ok().filter(|class| [2, 4, 5].contains(class))?;
         let (subject, detail) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
@@ -39,10 +41,10 @@ fn enhanced(answer: &str) -> Option<Enhanced> {
     })
 }
 
-/// Why the mail will never be taken; none where it may be taken later, or once the operator has
-/// mended something.
-fn lasting(code: u16, enhanced: Option<Enhanced>) -> Option<Undelivered> {
-    // Who we are was not believed.
+/// Returns the reason why the mail will never be accepted; `None` if it may be accepted later, or after
+/// the operator has corrected something.
+fn permanent_reason(code: u16, enhanced: Option<EnhancedCode>) -> Option<Undelivered> {
+    // Temporary failures, and failed authentication.
     if !(500..600).contains(&code) || [530, 534, 535, 538].contains(&code) {
         return None;
     }
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn error_codes_are_classified() {
         use Undelivered::{MailboxFull, Rejected, UnknownReceiver};
         let cases = [
             (550, "5.1.1 <ada@example.com>: no such user", Some(UnknownReceiver)),
@@ -77,16 +79,16 @@ mod tests {
             (421, "later", None),
         ];
         for (code, text, expected) in cases {
-            let answer = format!("permanent error ({code}): {text}");
-            assert_eq!(lasting(code, enhanced(&answer)), expected, "{code} {text}");
+            let reply = format!("permanent error ({code}): {text}");
+            assert_eq!(permanent_reason(code, enhanced_code(&reply)), expected, "{code} {text}");
         }
     }
 
     #[test]
-    fn an_enhanced_code_is_found_where_one_is() {
-        assert_eq!(enhanced("transient error (451): 4.7.1 come again"), Some((4, 7, 1)));
-        assert_eq!(enhanced("permanent error (550): from 192.0.2.1, no"), None);
-        assert_eq!(enhanced("permanent error (550): 9.1.1 no"), None);
-        assert_eq!(enhanced(""), None);
+    fn an_enhanced_code_is_parsed_if_there_is_one() {
+        assert_eq!(enhanced_code("transient error (451): 4.7.1 come again"), Some((4, 7, 1)));
+        assert_eq!(enhanced_code("permanent error (550): from 192.0.2.1, no"), None);
+        assert_eq!(enhanced_code("permanent error (550): 9.1.1 no"), None);
+        assert_eq!(enhanced_code(""), None);
     }
 }

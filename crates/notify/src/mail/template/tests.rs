@@ -1,19 +1,19 @@
-//! What a team's own wording may be, and what becomes of it.
+//! The validation and the rendering of teams' own templates.
 
 use domain::language::Language;
 use proptest::prelude::*;
 
 use super::*;
-use crate::mail::words::Look;
+use crate::mail::translations::Appearance;
 
-const FACTS: Facts<'static> = Facts {
+const CONTEXT: MailContext<'static> = MailContext {
     sender: "Lender & Sons",
     name: "Ada",
     platform: "Acme",
     link: "https://avouch.example/embed/1?token=a&b",
     expires: "2030-01-31 12:00 UTC",
     choice: "https://avouch.example/unsubscribe/ab?lang=en",
-    look: Look::OURS,
+    appearance: Appearance::DEFAULT,
 };
 const BODY: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\nPlease **confirm** at {{ platform }}:\n\n\
     - [Confirm account]({{ link }})\n- or open {{ link }}\n\n1. [Help](https://lender.example/help)\n2. wait";
@@ -22,15 +22,15 @@ fn wording(subject: &str, body: &str) -> Wording {
     Wording { language: Language::ENGLISH, subject: subject.into(), body: body.into() }
 }
 
-fn written(body: &str, facts: &Facts) -> Written {
+fn rendered(body: &str, context: &MailContext) -> Written {
     let wording = wording("{{ sender }} asks {{ name }}", body);
-    assert_eq!(flaws(&wording, facts), [""; 0], "{body}");
-    write(&wording, facts).unwrap()
+    assert_eq!(validate(&wording, context), [""; 0], "{body}");
+    render(&wording, context).unwrap()
 }
 
 #[test]
-fn a_wording_is_written_as_html_and_as_text() {
-    let mail = written(BODY, &FACTS);
+fn a_template_is_rendered_as_html_and_as_text() {
+    let mail = rendered(BODY, &CONTEXT);
     assert_eq!(mail.subject, "Lender & Sons asks Ada");
     let link = "href=\"https:&#x2f;&#x2f;avouch.example&#x2f;embed&#x2f;1?token=a&amp;b\"";
     assert_eq!(mail.html.matches(link).count(), 2, "{}", mail.html);
@@ -43,14 +43,14 @@ fn a_wording_is_written_as_html_and_as_text() {
         - or open https://avouch.example/embed/1?token=a&b\n\n\
         1. Help: https://lender.example/help\n2. wait\n";
     assert!(mail.text.starts_with(text), "{}", mail.text);
-    let nameless = written(BODY, &Facts { name: "", ..FACTS });
+    let nameless = rendered(BODY, &MailContext { name: "", ..CONTEXT });
     assert!(nameless.html.contains("<h1>Hello</h1>"), "{}", nameless.html);
-    let once = written("Until {{ expires }}: {{ link }}", &FACTS);
+    let once = rendered("Until {{ expires }}: {{ link }}", &CONTEXT);
     assert_eq!(once.text.matches("2030-01-31").count(), 1, "{}", once.text);
 }
 
 #[test]
-fn what_a_receiver_is_called_is_no_markup() {
+fn a_recipients_name_is_not_markup() {
     for name in [
         "<script>alert(1)</script>",
         "**bold** [x](https://evil.example)",
@@ -58,7 +58,7 @@ fn what_a_receiver_is_called_is_no_markup() {
         "\n\n# Title\n\n<img src=x>",
         "\u{F8F3}\u{F8F0}",
     ] {
-        let mail = written(BODY, &Facts { name, ..FACTS });
+        let mail = rendered(BODY, &MailContext { name, ..CONTEXT });
         for markup in ["<script", "<img", "<strong>bold", "evil.example\"", "<h1>Title"] {
             assert!(!mail.html.contains(markup), "{name}: {}", mail.html);
         }
@@ -67,7 +67,7 @@ fn what_a_receiver_is_called_is_no_markup() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_with_a_reason() {
+fn an_invalid_template_is_refused_with_a_reason() {
     let fine = "{{ link }}";
     for (subject, body, reason) in [
         ("A", "No link", "{{ link }} is missing"),
@@ -98,14 +98,14 @@ fn what_cannot_be_sent_is_refused_with_a_reason() {
         ("A", "{{ link }}<https:///nowhere>", "a link leads to"),
         ("A", "{{ link }}\u{F8F3}", "private use"),
     ] {
-        let flaws = flaws(&wording(subject, body), &FACTS).join("; ");
-        assert!(flaws.contains(reason), "{subject} {body}: {flaws}");
+        let errors = validate(&wording(subject, body), &CONTEXT).join("; ");
+        assert!(errors.contains(reason), "{subject} {body}: {errors}");
     }
 }
 
 proptest! {
     #[test]
-    fn whatever_is_taken_has_the_link_and_no_script(
+    fn every_valid_template_renders_the_link_and_no_script(
         parts in proptest::collection::vec(prop_oneof![
             Just("{{ link }}"), Just("{{ name }}"), Just("{% if name %}"), Just("{% else %}"),
             Just("{% endif %}"), Just("["), Just("]"), Just("("), Just(")"), Just("<"), Just(">"),
@@ -115,13 +115,13 @@ proptest! {
         name in "[<>\\[\\]()*_`{}%&a-c \n]{0,12}",
     ) {
         let wording = wording("A", &parts.concat());
-        if flaws(&wording, &FACTS).is_empty() {
-            let mail = write(&wording, &Facts { name: &name, ..FACTS }).unwrap();
-            prop_assert!(mail.text.contains(FACTS.link), "{}", mail.text);
+        if validate(&wording, &CONTEXT).is_empty() {
+            let mail = render(&wording, &MailContext { name: &name, ..CONTEXT }).unwrap();
+            prop_assert!(mail.text.contains(CONTEXT.link), "{}", mail.text);
             prop_assert!(mail.html.contains("token=a&amp;b"), "{}", mail.html);
             prop_assert!(!mail.html.contains("<script"), "{}", mail.html);
-            let left = mail.html.chars().any(|c| ('\u{F8F0}'..='\u{F8F5}').contains(&c));
-            prop_assert!(!left);
+            let has_placeholder = mail.html.chars().any(|c| ('\u{F8F0}'..='\u{F8F5}').contains(&c));
+            prop_assert!(!has_placeholder);
         }
     }
 }
