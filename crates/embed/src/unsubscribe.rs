@@ -1,22 +1,23 @@
-//! The page on which receivers of mails say that they want no more: without scripts, in ten
+//! The page on which recipients of mails unsubscribe and subscribe again, without scripts and in ten
 //! languages.
 
-use crate::{build, escaped};
+use crate::{build, escape};
 
-/// What it shows.
+/// The state that the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mails {
-    /// Whether no more are wanted.
+pub enum UnsubscribePage {
+    /// The question whether to unsubscribe.
     Ask,
-    /// That no more come.
+    /// The recipient has unsubscribed.
     Stopped,
-    /// That they come again.
+    /// The recipient has subscribed again.
     Resumed,
-    /// That the link is none of ours.
+    /// The link is invalid.
     Unknown,
 }
 
-struct Words {
+/// The texts of one language.
+struct Translation {
     title: &'static str,
     ask: &'static str,
     stop: &'static str,
@@ -26,11 +27,11 @@ struct Words {
     unknown: &'static str,
 }
 
-/// By primary subtag (BCP 47); the first one for all others.
-const WORDS: [(&str, Words); 10] = [
+/// The texts by primary subtag (BCP 47); the first entry is the fallback.
+const TRANSLATIONS: [(&str, Translation); 10] = [
     (
         "ar",
-        Words {
+        Translation {
             title: "رسائل التحقق",
             ask: "ألا تريد تلقي المزيد من رسائل التحقق من هذا المرسل؟",
             stop: "إيقاف الرسائل",
@@ -42,20 +43,20 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "de",
-        Words {
-            title: "E-Mails zur Bestätigung",
-            ask: "Möchten Sie von diesem Absender keine E-Mails mehr, die um eine Bestätigung bitten?",
-            stop: "Keine E-Mails mehr",
-            stopped: "Sie erhalten von diesem Absender keine solchen E-Mails mehr.",
+        Translation {
+            title: "E-UnsubscribePage zur Bestätigung",
+            ask: "Möchten Sie von diesem Absender keine E-UnsubscribePage mehr, die um eine Bestätigung bitten?",
+            stop: "Keine E-UnsubscribePage mehr",
+            stopped: "Sie erhalten von diesem Absender keine solchen E-UnsubscribePage mehr.",
             again: "Wieder erhalten",
-            resumed: "Sie erhalten von diesem Absender wieder solche E-Mails.",
+            resumed: "Sie erhalten von diesem Absender wieder solche E-UnsubscribePage.",
             unknown: "Dieser Link funktioniert nicht. Öffnen Sie ihn bitte noch einmal aus der E-Mail.",
         },
     ),
     (
         "en",
-        Words {
-            title: "Mails that ask you to verify",
+        Translation {
+            title: "UnsubscribePage that ask you to verify",
             ask: "Do you want no more mails from this sender that ask you to verify something?",
             stop: "No more mails",
             stopped: "You get no more of these mails from this sender.",
@@ -66,7 +67,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "es",
-        Words {
+        Translation {
             title: "Correos de verificación",
             ask: "¿No quiere recibir más correos de este remitente que le pidan una verificación?",
             stop: "No recibir más correos",
@@ -78,7 +79,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "fr",
-        Words {
+        Translation {
             title: "E-mails de vérification",
             ask: "Ne souhaitez-vous plus recevoir d’e-mails de vérification de cet expéditeur ?",
             stop: "Ne plus recevoir d’e-mails",
@@ -90,7 +91,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "it",
-        Words {
+        Translation {
             title: "Email di verifica",
             ask: "Non vuoi più ricevere da questo mittente email che chiedono una verifica?",
             stop: "Non ricevere più email",
@@ -102,7 +103,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "nl",
-        Words {
+        Translation {
             title: "E-mails met een verzoek om bevestiging",
             ask: "Wilt u van deze afzender geen e-mails meer die om een bevestiging vragen?",
             stop: "Geen e-mails meer",
@@ -114,7 +115,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "pl",
-        Words {
+        Translation {
             title: "Wiadomości z prośbą o potwierdzenie",
             ask: "Nie chcesz więcej dostawać od tego nadawcy wiadomości z prośbą o potwierdzenie?",
             stop: "Nie wysyłajcie więcej",
@@ -126,7 +127,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "pt",
-        Words {
+        Translation {
             title: "E-mails de verificação",
             ask: "Não quer receber mais e-mails deste remetente que pedem uma verificação?",
             stop: "Não receber mais e-mails",
@@ -138,7 +139,7 @@ const WORDS: [(&str, Words); 10] = [
     ),
     (
         "tr",
-        Words {
+        Translation {
             title: "Doğrulama e-postaları",
             ask: "Bu göndericiden doğrulama isteyen e-postaları artık almak istemiyor musunuz?",
             stop: "E-posta gönderilmesin",
@@ -150,39 +151,39 @@ const WORDS: [(&str, Words); 10] = [
     ),
 ];
 
-/// The page in a language of the ten, written in this direction, for mails of this sender's. `token`
-/// is a part of its own address.
+/// Renders the page in one of the ten languages and its direction, for mails of this sender. `token` is
+/// part of the page's path.
 #[must_use]
-pub fn mails_page(
+pub fn unsubscribe_page(
     language: &str,
     direction: &str,
     sender: Option<&str>,
-    shown: Mails,
+    state: UnsubscribePage,
     token: &str,
 ) -> String {
-    let [first, ..] = &WORDS;
-    let (language, words) = WORDS.iter().find(|(tag, _)| *tag == language).unwrap_or(first);
-    let (said, way) = match shown {
-        Mails::Ask => (words.ask, Some((words.stop, ""))),
-        Mails::Stopped => (words.stopped, Some((words.again, "/undo"))),
-        Mails::Resumed => (words.resumed, Some((words.stop, ""))),
-        Mails::Unknown => (words.unknown, None),
+    let [first, ..] = &TRANSLATIONS;
+    let (language, texts) = TRANSLATIONS.iter().find(|(tag, _)| *tag == language).unwrap_or(first);
+    let (message, action) = match state {
+        UnsubscribePage::Ask => (texts.ask, Some((texts.stop, ""))),
+        UnsubscribePage::Stopped => (texts.stopped, Some((texts.again, "/undo"))),
+        UnsubscribePage::Resumed => (texts.resumed, Some((texts.stop, ""))),
+        UnsubscribePage::Unknown => (texts.unknown, None),
     };
-    let form = way.map(|(button, path)| {
-        let token = escaped(token);
+    let form = action.map(|(button, path)| {
+        let token = escape(token);
         format!(
             "<form method=\"post\" action=\"/unsubscribe/{token}{path}?lang={language}\" \
              class=\"actions\"><button class=\"primary\">{button}</button></form>"
         )
     });
-    include_str!("../web/mails.html")
+    include_str!("../web/unsubscribe.html")
         .replace("{build}", build())
         .replace("{language}", language)
         .replace("{direction}", direction)
-        .replace("{title}", words.title)
-        .replace("{said}", said)
+        .replace("{title}", texts.title)
+        .replace("{said}", message)
         .replace("{form}", &form.unwrap_or_default())
-        .replace("{sender}", &escaped(sender.unwrap_or_default()))
+        .replace("{sender}", &escape(sender.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -190,25 +191,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_language_has_words_of_its_own() {
-        let pages: std::collections::BTreeSet<_> = WORDS
+    fn each_language_has_texts_of_its_own() {
+        let pages: std::collections::BTreeSet<_> = TRANSLATIONS
             .iter()
-            .map(|(language, words)| {
-                let page = mails_page(language, "ltr", None, Mails::Ask, "abc");
+            .map(|(language, texts)| {
+                let page = unsubscribe_page(language, "ltr", None, UnsubscribePage::Ask, "abc");
                 assert!(page.contains(&format!("<html lang=\"{language}\"")), "{page}");
-                assert!(page.contains(words.stop) && !page.contains('{'), "{page}");
-                words.ask
+                assert!(page.contains(texts.stop) && !page.contains('{'), "{page}");
+                texts.ask
             })
             .collect();
         assert_eq!(pages.len(), 10);
     }
 
     #[test]
-    fn what_was_given_is_text_and_no_markup() {
-        let odd = "\"><script>{title}{form}";
-        let page = mails_page("en", "ltr", Some(odd), Mails::Ask, odd);
+    fn values_are_escaped() {
+        let hostile = "\"><script>{title}{form}";
+        let page = unsubscribe_page("en", "ltr", Some(hostile), UnsubscribePage::Ask, hostile);
         assert!(!page.contains("<script>"), "{page}");
-        let page = mails_page(odd, "ltr", None, Mails::Unknown, odd);
+        let page = unsubscribe_page(hostile, "ltr", None, UnsubscribePage::Unknown, hostile);
         assert!(!page.contains("script") && !page.contains("<form"), "{page}");
     }
 }

@@ -115,7 +115,8 @@ async fn feed(film: &Film, pipe: &mut tokio::process::ChildStdin) -> std::io::Re
 
 /// The largest picture's size, in even numbers, as the coder wants them.
 fn size(film: &Film) -> Result<(u16, u16), EncodeError> {
-    let pictures = film.pictures.iter().filter_map(|(_, jpeg)| mosaic::JpegImage::decode(jpeg).ok());
+    let pictures =
+        film.pictures.iter().filter_map(|(_, jpeg)| mosaic::JpegImage::decode(jpeg).ok());
     let sizes = pictures.map(|picture| (picture.width(), picture.height()));
     let largest = sizes.max_by_key(|(width, height)| u32::from(*width) * u32::from(*height));
     let (width, height) =

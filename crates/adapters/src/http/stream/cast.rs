@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use mosaic::{Canvas, QuantScale, JpegImage, IncrementalDecoder, Update};
+use mosaic::{Canvas, IncrementalDecoder, JpegImage, QuantScale, Update};
 use ports::browser::Frame;
 use tokio::time::Instant;
 
@@ -83,9 +83,11 @@ impl Cast {
             .last
             .as_ref()
             .is_none_or(|last| last.origin != frame.origin || last.viewport != frame.viewport);
-        let large = moving && self.canvas.count_stale(picture) * LARGE_PART > picture.full_area().mcu_count();
+        let large = moving
+            && self.canvas.count_stale(picture) * LARGE_PART > picture.full_area().mcu_count();
         let step = if large { self.step.max(MOVEMENT) } else { self.step };
-        let fineness = LADDER.get(step).copied().map_or(QuantScale::UNCHANGED, QuantScale::from_sixteenths);
+        let fineness =
+            LADDER.get(step).copied().map_or(QuantScale::UNCHANGED, QuantScale::from_sixteenths);
         let update = self.canvas.update(picture, fineness);
         let update = update.or_else(|| elsewhere.then(Update::default));
         let messages = update.map(|update| self.tell((frame, picture), &update, fineness, now));
