@@ -41,16 +41,16 @@ struct Process {
     results: ChildStdout,
 }
 
-/// The reason why a job failed.
+/// The reason why a job failed. The attestor's protocol contains these texts, so they are fixed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    #[error("failed to start a process for the job")]
+    #[error("the process for it could not be started")]
     Start(#[source] std::io::Error),
-    #[error("the job's process exited without a result")]
+    #[error("its process died of it")]
     Died,
-    #[error("the job took longer than {} s", .0.as_secs())]
+    #[error("it took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
-    #[error("the job is longer than {MAX_MESSAGE_BYTES} bytes")]
+    #[error("it is longer than {MAX_MESSAGE_BYTES} bytes")]
     TooLong,
 }
 
