@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cdp::{Installation, Jail, write_roots};
+use cdp::{Installation, Sandbox, write_root_certificates};
 
 use crate::{config::Config, storage::error_chain};
 
@@ -41,12 +41,12 @@ pub(crate) fn jail(
     browser: &Path,
     program: &Path,
     browsers: &Path,
-) -> Result<Jail, Failure> {
+) -> Result<Sandbox, Failure> {
     let policies = (!config.egress_roots.is_empty()).then(|| browsers.join("policies"));
     if let Some(folder) = &policies {
-        write_roots(folder, &config.egress_roots)?;
+        write_root_certificates(folder, &config.egress_roots)?;
     }
-    let jail = Jail {
+    let jail = Sandbox {
         helper: program.to_owned(),
         arguments: vec![SANDBOX_ARGUMENT.to_owned()],
         installation: Installation::find(browser).map_err(error_chain)?,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
-use cdp::{ChromiumPool, Fleet, Here, PoolOptions, Source};
+use cdp::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::net::TcpListener;
 
@@ -20,7 +20,7 @@ pub(crate) async fn browser_pool(
     routes: HashMap<String, SocketAddr>,
 ) -> Result<Arc<ChromiumPool>, StartupError> {
     let source = match &config.browser {
-        BrowserConfig::Elsewhere(address) => Source::Elsewhere(fleet(address).await?),
+        BrowserConfig::Elsewhere(address) => BrowserSource::Fleet(fleet(address).await?),
         BrowserConfig::Here { program: executable, memory, jail: shut_in } => {
             if !shut_in {
                 tracing::warn!(
@@ -29,11 +29,11 @@ pub(crate) async fn browser_pool(
                 );
             }
             let shut = || jail(config, executable, program, folder);
-            Source::Here(Here {
+            BrowserSource::Local(LocalBrowsers {
                 executable: executable.clone(),
                 folder: folder.to_owned(),
-                memory: *memory,
-                jail: shut_in.then(shut).transpose()?,
+                memory_limit: *memory,
+                sandbox: shut_in.then(shut).transpose()?,
             })
         }
     };
@@ -42,9 +42,9 @@ pub(crate) async fn browser_pool(
         capacity: config.browsers,
         warm: config.browsers_warm,
         egress: config.egress.clone(),
-        exits: config.exits.clone(),
-        exit_check: config.exit_check.clone(),
-        routes,
+        egress_proxies: config.exits.clone(),
+        country_check_url: config.exit_check.clone(),
+        local_hosts: routes,
     }))
 }
 

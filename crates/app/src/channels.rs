@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use calls::Caller;
+use calls::HttpClient;
 use domain::notification::Channel;
 use notify::{Channels, Mail, Sms, Whatsapp};
 
@@ -25,7 +25,7 @@ pub(crate) fn active(messages: &MessageConfig) -> Vec<Channel> {
 /// Whoever carries letters, over each of them.
 pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, StartupError> {
     let MessageConfig { whatsapp, sms } = config.mailing.messages.clone();
-    let caller = Arc::new(Caller::new()?);
+    let caller = Arc::new(HttpClient::new()?);
     Ok(Channels {
         mail,
         whatsapp: whatsapp.map(|account| Whatsapp::new(account, caller.clone())),

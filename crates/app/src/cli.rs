@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
-use logs::Lines;
+use logs::LineWriter;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -163,7 +163,7 @@ fn start_log(config: &Config) -> Result<(), Failure> {
     if config.log_json {
         log.with_writer(std::io::stderr).json().init();
     } else {
-        log.with_writer(move || Lines::new(std::io::stderr(), colours)).init();
+        log.with_writer(move || LineWriter::new(std::io::stderr(), colours)).init();
     }
     Ok(())
 }

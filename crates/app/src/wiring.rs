@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ::identity::Provider;
+use ::identity::OidcProvider;
 use ::passkeys::RelyingParty;
 use application::{
     advance::Core, portal::People, sessions::SessionUseCases, webhooks::WebhookUseCases,
 };
-use calls::Caller;
+use calls::HttpClient;
 use credentials::{Argon2Passwords, TotpCodes};
-use notify::Wordings;
+use notify::MailTemplates;
 use ports::{
     driving::SessionService, identity::IdentityProvider, passkeys::PasskeyVerifier,
     recording::RecordingVault,
@@ -59,7 +59,7 @@ fn party(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
 fn identities(config: &Config) -> Result<Option<Arc<dyn IdentityProvider>>, StartupError> {
     let Some(account) = config.identity.clone() else { return Ok(None) };
     let back = format!("{}/portal/sign-in/back", config.addresses.public);
-    Ok(Some(Arc::new(Provider::new(account, &back, Caller::new()?)?)))
+    Ok(Some(Arc::new(OidcProvider::new(account, &back, HttpClient::new()?)?)))
 }
 
 pub(crate) fn people(
@@ -93,7 +93,7 @@ pub(crate) fn people(
         receivers: store.clone(),
         templates: store.clone(),
         brands: store.clone(),
-        stationery: Arc::new(Wordings),
+        stationery: Arc::new(MailTemplates),
         passwords: Arc::new(Argon2Passwords::new().map_err(error_chain)?),
         codes: Arc::new(TotpCodes),
         passkeys: store.clone(),

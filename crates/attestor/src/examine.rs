@@ -20,7 +20,7 @@ use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 /// Resource limits of one examination: 2 GB are usual, 7 GB for the longest requests.
 const RESOURCE_LIMITS: Bounds =
-    Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(600) };
+    Bounds { memory: 12 * 1024 * 1024 * 1024, idle_timeout: Duration::from_secs(600) };
 
 /// A recording with everything that its attestation states.
 #[derive(Debug, Encode, Decode)]

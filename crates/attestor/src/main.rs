@@ -8,7 +8,7 @@ use attestor::{
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
-use logs::Lines;
+use logs::LineWriter;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -175,7 +175,7 @@ fn serve(
     let filter = std::env::var("AVOUCH_LOG").unwrap_or_else(|_| "info".to_owned());
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_new(filter)?)
-        .with_writer(|| Lines::new(std::io::stderr(), false))
+        .with_writer(|| LineWriter::new(std::io::stderr(), false))
         .with_ansi(false)
         .init();
     if open_to_everyone {

@@ -1,9 +1,9 @@
-//! Calls to the HTTP interfaces of providers that an operator has chosen.
+//! An HTTP client for the interfaces of providers that an operator has chosen.
 //!
-//! **Invariant:** what is secret in a call goes over TLS, or to this machine; a call has an end, and
-//! its answer a bound.
+//! **Invariant:** secrets are sent over TLS or to this machine only; a request has a timeout, and its
+//! response a size limit.
 
-mod address;
+mod base_url;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,52 +22,53 @@ use hyper_util::{
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring::default_provider as ring_provider};
 
-pub use self::address::{Address, BadAddress};
+pub use self::base_url::{BaseUrl, InvalidUrl};
 
-/// How long one call may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of an answer.
-const LARGEST: usize = 256 * 1024;
-const IDLE: usize = 8;
-const IDLE_FOR: Duration = Duration::from_secs(30);
+/// The time for one request and its response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of a response body.
+const MAX_BODY_BYTES: usize = 256 * 1024;
+/// Idle connections kept for each host.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a provider gave no answer. Names no address.
+/// The reason why there is no response. Contains no URL.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum NoAnswer {
-    #[error("there was no answer in {} s", PATIENCE.as_secs())]
-    Late,
-    #[error("there was no connection")]
-    Unconnected,
-    #[error("the connection broke off")]
-    Broken,
-    #[error("the answer is too long or broke off")]
+pub enum RequestError {
+    #[error("no response in {} s", REQUEST_TIMEOUT.as_secs())]
+    TimedOut,
+    #[error("failed to connect")]
+    Connect,
+    #[error("the connection was interrupted")]
+    Interrupted,
+    #[error("the response is too long or incomplete")]
     Body,
-    #[error("the call could not be made of what it has")]
-    Request,
+    #[error("the request has an invalid header or URL")]
+    Invalid,
 }
 
-/// What a provider answered.
+/// A response of a provider.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The body; null where it is no JSON.
+    /// Parses the body as JSON; null if it is not JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// How somebody shows who calls.
+/// The credentials of a request.
 #[derive(Clone)]
 pub enum Credentials {
     /// RFC 7617.
@@ -77,51 +78,51 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    fn header(&self) -> Result<HeaderValue, NoAnswer> {
+    fn header(&self) -> Result<HeaderValue, RequestError> {
         let text = match self {
             Self::Basic { user, password } => {
                 format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.expose())))
             }
             Self::Bearer(token) => format!("Bearer {}", token.expose()),
         };
-        let mut value = HeaderValue::from_str(&text).map_err(|_| NoAnswer::Request)?;
+        let mut value = HeaderValue::from_str(&text).map_err(|_| RequestError::Invalid)?;
         value.set_sensitive(true);
         Ok(value)
     }
 }
 
-/// What a call brings.
-pub struct Content {
+/// The body of a request.
+pub struct RequestBody {
     /// Its media type.
-    pub kind: &'static str,
+    pub media_type: &'static str,
     pub body: String,
 }
 
-impl Content {
+impl RequestBody {
     #[must_use]
     pub fn json(value: &serde_json::Value) -> Self {
-        Self { kind: "application/json", body: value.to_string() }
+        Self { media_type: "application/json", body: value.to_string() }
     }
 
-    /// Fields of a form, as a browser would send them.
+    /// Returns the fields of a form, encoded as a browser does.
     #[must_use]
     pub fn form(fields: &[(&str, &str)]) -> Self {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(fields);
-        Self { kind: "application/x-www-form-urlencoded", body: form.finish() }
+        Self { media_type: "application/x-www-form-urlencoded", body: form.finish() }
     }
 }
 
-/// Makes calls, follows no redirect, and keeps connections for the next ones.
-pub struct Caller {
+/// A client that follows no redirects and reuses connections.
+pub struct HttpClient {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
-impl Caller {
-    /// A caller that believes the usual roots.
+impl HttpClient {
+    /// Creates a client that trusts the root certificates of Mozilla.
     ///
     /// # Errors
-    /// Where TLS cannot be set up.
+    /// TLS cannot be set up.
     pub fn new() -> Result<Self, rustls::Error> {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
@@ -130,67 +131,71 @@ impl Caller {
             .with_no_client_auth();
         let mut http = HttpConnector::new();
         http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_PATIENCE));
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         http.set_nodelay(true);
         let https =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_FOR)
-            .pool_max_idle_per_host(IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
             .build(https.wrap_connector(http));
         Ok(Self { client })
     }
 
-    /// Sends.
+    /// Sends a POST request.
     ///
     /// # Errors
-    /// Where there is no answer; any status is one. What was sent may have arrived nevertheless.
+    /// There is no response; one with any status is not an error. The provider may have received the
+    /// request nevertheless.
     pub async fn post(
         &self,
-        address: &Address,
+        url: &BaseUrl,
         credentials: &Credentials,
-        content: Content,
-    ) -> Result<Answer, NoAnswer> {
-        let request = Request::post(address.as_str())
+        body: RequestBody,
+    ) -> Result<HttpResponse, RequestError> {
+        let request = Request::post(url.as_str())
             .header(ACCEPT, "application/json")
             .header(AUTHORIZATION, credentials.header()?)
-            .header(CONTENT_TYPE, content.kind)
-            .body(Full::new(Bytes::from(content.body)));
-        let answer = self.made(request.map_err(|_| NoAnswer::Request)?).await?;
-        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body() })
+            .header(CONTENT_TYPE, body.media_type)
+            .body(Full::new(Bytes::from(body.body)));
+        let response = self.execute(request.map_err(|_| RequestError::Invalid)?).await?;
+        Ok(HttpResponse { status: response.status().as_u16(), body: response.into_body() })
     }
 
-    /// Fetches what is there for everybody.
+    /// Sends a GET request without credentials.
     ///
     /// # Errors
-    /// As [`Caller::post`].
-    pub async fn get(&self, address: &Address) -> Result<Answer, NoAnswer> {
-        let request = Request::get(address.as_str()).body(Full::new(Bytes::new()));
-        let answer = self.made(request.map_err(|_| NoAnswer::Request)?).await?;
-        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body() })
+    /// As [`HttpClient::post`].
+    pub async fn get(&self, url: &BaseUrl) -> Result<HttpResponse, RequestError> {
+        let request = Request::get(url.as_str()).body(Full::new(Bytes::new()));
+        let response = self.execute(request.map_err(|_| RequestError::Invalid)?).await?;
+        Ok(HttpResponse { status: response.status().as_u16(), body: response.into_body() })
     }
 
-    /// Makes a call that somebody else has put together.
+    /// Sends a request that the caller has built.
     ///
     /// # Errors
-    /// As [`Caller::post`].
-    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, NoAnswer> {
-        self.made(request.map(|body| Full::new(Bytes::from(body)))).await
+    /// As [`HttpClient::post`].
+    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, RequestError> {
+        self.execute(request.map(|body| Full::new(Bytes::from(body)))).await
     }
 
-    async fn made(&self, request: Request<Full<Bytes>>) -> Result<Response<Vec<u8>>, NoAnswer> {
-        tokio::time::timeout(PATIENCE, async {
-            let answer = self.client.request(request).await.map_err(|error| {
-                if error.is_connect() { NoAnswer::Unconnected } else { NoAnswer::Broken }
+    async fn execute(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Vec<u8>>, RequestError> {
+        tokio::time::timeout(REQUEST_TIMEOUT, async {
+            let response = self.client.request(request).await.map_err(|error| {
+                if error.is_connect() { RequestError::Connect } else { RequestError::Interrupted }
             })?;
-            let (head, body) = answer.into_parts();
-            let body = Limited::new(body, LARGEST).collect().await;
-            let body = body.map_err(|_| NoAnswer::Body)?.to_bytes();
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
+            let body = body.map_err(|_| RequestError::Body)?.to_bytes();
             Ok(Response::from_parts(head, body.into()))
         })
         .await
-        .unwrap_or(Err(NoAnswer::Late))
+        .unwrap_or(Err(RequestError::TimedOut))
     }
 }
 
@@ -203,8 +208,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers one connection with these bytes, and nothing after them.
-    async fn answering(bytes: Vec<u8>) -> Address {
+    /// Starts a server that sends these bytes to one connection, and nothing after them.
+    async fn server_sending(bytes: Vec<u8>) -> BaseUrl {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
@@ -216,23 +221,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_has_a_bound_and_no_redirect_is_followed() {
-        let caller = Caller::new().unwrap();
+    async fn a_response_is_bounded_and_redirects_are_not_followed() {
+        let client = HttpClient::new().unwrap();
         let key = Credentials::Bearer(Secret::new("x".to_owned()));
         let post = async |bytes| {
-            caller.post(&answering(bytes).await, &key, Content::form(&[("a", "b")])).await
+            client.post(&server_sending(bytes).await, &key, RequestBody::form(&[("a", "b")])).await
         };
-        let moved = b"HTTP/1.1 302 Found\r\nlocation: /x\r\ncontent-length: 2\r\n\r\n{}";
-        let answer = post(moved.to_vec()).await.unwrap();
-        assert_eq!((answer.status, answer.is_success()), (302, false));
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", LARGEST + 1);
-        let long = [head.into_bytes(), vec![b' '; LARGEST + 1]].concat();
+        let redirect = b"HTTP/1.1 302 Found\r\nlocation: /x\r\ncontent-length: 2\r\n\r\n{}";
+        let response = post(redirect.to_vec()).await.unwrap();
+        assert_eq!((response.status, response.is_success()), (302, false));
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", MAX_BODY_BYTES + 1);
+        let long = [head.into_bytes(), vec![b' '; MAX_BODY_BYTES + 1]].concat();
         let error = post(long).await.unwrap_err();
-        assert_eq!(error, NoAnswer::Body);
-        let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}".to_vec();
-        let error = post(broken).await.unwrap_err();
-        assert_eq!(error, NoAnswer::Body);
+        assert_eq!(error, RequestError::Body);
+        let truncated = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}".to_vec();
+        let error = post(truncated).await.unwrap_err();
+        assert_eq!(error, RequestError::Body);
         let error = post(vec![]).await.unwrap_err();
-        assert_eq!(error, NoAnswer::Broken);
+        assert_eq!(error, RequestError::Interrupted);
     }
 }

@@ -1,5 +1,5 @@
-//! Browsers that run elsewhere and speak the DevTools protocol over a WebSocket: each session has a
-//! connection, and in it a browser context of its own that goes with the connection.
+//! A fleet of remote browsers that are driven over a WebSocket: each session has a connection, and in
+//! it a browser context of its own that is disposed of with the connection.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,227 +11,235 @@ use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{
     client::{CallError, Client, Event, Socket, SocketError},
-    gate::{Gate, Pass, READY, READY_TITLE},
+    fleet_proxy::{FleetProxy, ProxyCredential, READY_HOST, READY_PAGE_TITLE},
 };
 
-/// Until a browser was seen to come through our proxy.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time within which a browser must be verified to use our proxy.
+const PROXY_CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Gathers the ways by which a page could speak to others directly; a browser that keeps to its proxy
-/// has none.
-const DIRECT_WAYS: &str = "new Promise(tell => {
-    if (!self.RTCPeerConnection) return tell(0);
+/// A script that counts the ICE candidates of WebRTC, by which a page could connect to peers directly.
+/// A browser that sends everything through its proxy has none.
+const COUNT_ICE_CANDIDATES: &str = "new Promise(resolve => {
+    if (!self.RTCPeerConnection) return resolve(0);
     const peer = new RTCPeerConnection();
-    let ways = 0;
-    const end = () => { peer.close(); tell(ways); };
-    peer.onicecandidate = told => told.candidate ? (ways += 1) : end();
+    let count = 0;
+    const end = () => { peer.close(); resolve(count); };
+    peer.onicecandidate = event => event.candidate ? (count += 1) : end();
     peer.createDataChannel('');
     peer.setLocalDescription();
     setTimeout(end, 3000);
 })";
 
-/// The title of a page that has been loaded.
-const TITLE: &str = "new Promise(tell => document.readyState === 'complete'
-    ? tell(document.title)
-    : addEventListener('load', () => tell(document.title)))";
+/// A script that returns the title of the page once it is loaded.
+const READ_TITLE: &str = "new Promise(resolve => document.readyState === 'complete'
+    ? resolve(document.title)
+    : addEventListener('load', () => resolve(document.title)))";
 
-/// How browsers elsewhere are reached, and how they reach us.
+/// A remote browser endpoint, and the proxy that its browsers use.
 pub struct Fleet {
     url: Secret,
     tls: Arc<ClientConfig>,
-    address: String,
-    gate: Gate,
+    proxy_address: String,
+    proxy: FleetProxy,
 }
 
 impl Fleet {
-    /// A fleet at a `ws:` or `wss:` address, which may have a token in it. Over TLS `tls` says whom to
-    /// believe. Its browsers come to `listener` on their way out, which they know as `address`
-    /// (`HOST:PORT`). Must be called within a runtime.
+    /// Returns a fleet at a `ws:` or `wss:` address, which may contain a token. `tls` has the root
+    /// certificates for `wss:`. Its browsers connect to the proxy on `listener`, whose address for
+    /// them is `proxy_address` (`HOST:PORT`). Must be called within a Tokio runtime.
     #[must_use]
     pub fn new(
         url: Secret,
         tls: Arc<ClientConfig>,
         listener: TcpListener,
-        address: String,
+        proxy_address: String,
     ) -> Self {
-        Self { url, tls, address, gate: Gate::open(listener) }
+        Self { url, tls, proxy_address, proxy: FleetProxy::start(listener) }
     }
 }
 
 impl fmt::Debug for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Fleet").field("address", &self.proxy_address).finish_non_exhaustive()
     }
 }
 
-/// A browser context that nobody else has.
-pub(crate) struct Berth {
+/// A browser context that belongs to one session.
+pub(crate) struct FleetContext {
     pub(crate) client: Client,
-    pub(crate) context: String,
+    pub(crate) context_id: String,
 }
 
-/// A context that is ready to be used.
-pub(crate) struct Boarded {
-    pub(crate) berth: Berth,
+/// A context that has been verified to use the proxy.
+pub(crate) struct AttachedContext {
+    pub(crate) context: FleetContext,
     pub(crate) events: mpsc::Receiver<Event>,
-    /// Who its browser says it is.
-    pub(crate) agent: String,
-    pub(crate) pass: Pass,
+    /// The browser's own user agent.
+    pub(crate) user_agent: String,
+    pub(crate) credential: ProxyCredential,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FleetError {
-    #[error("no connection to the fleet")]
+    #[error("failed to connect to the fleet")]
     Socket(#[from] SocketError),
-    #[error("the fleet gives no browser")]
+    #[error("the fleet did not create a browser context")]
     Call(#[from] CallError),
-    #[error("the fleet's browser does not come through the proxy at {0}")]
-    Astray(String),
+    #[error("the fleet's browser does not use the proxy at {0}")]
+    NotProxied(String),
     #[error(
-        "the fleet's browsers speak past their proxy: start them with \
+        "the fleet's browsers bypass their proxy by WebRTC: start them with \
          --webrtc-ip-handling-policy=disable_non_proxied_udp and \
          --force-webrtc-ip-handling-policy=disable_non_proxied_udp"
     )]
-    Leaks,
+    ProxyBypass,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+struct CreatedContext {
     browser_context_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Opened {
+struct CreatedTarget {
     target_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attached {
+struct AttachedTarget {
     session_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct InterceptedRequest {
     request_id: String,
 }
 
-impl Berth {
-    /// A context in a browser of the fleet whose only way out was seen to be ours.
-    pub(crate) async fn board(fleet: &Fleet) -> Result<Boarded, FleetError> {
+impl FleetContext {
+    /// Creates a context in a browser of the fleet, and verifies that it uses our proxy only.
+    pub(crate) async fn create(fleet: &Fleet) -> Result<AttachedContext, FleetError> {
         let socket = Socket::open(fleet.url.expose(), &fleet.tls).await?;
-        let (client, mut events) = Client::over_socket(socket);
-        let pass = fleet.gate.admit();
-        // Gone with the connection, however that ends.
-        let context = json!({
+        let (client, mut events) = Client::from_socket(socket);
+        let credential = fleet.proxy.issue_credential();
+        // Disposed of with the connection, however that ends.
+        let options = json!({
             "disposeOnDetach": true,
-            "proxyServer": format!("http://{}", fleet.address),
+            "proxyServer": format!("http://{}", fleet.proxy_address),
             // Without this, loopback addresses are reached around the proxy.
             "proxyBypassList": "<-loopback>",
         });
-        let made = client.call(None, "Target.createBrowserContext", context).await;
-        let berth = match made.and_then(read::<Made>) {
-            Ok(made) => Self { context: made.browser_context_id, client },
+        let created = client.call(None, "Target.createBrowserContext", options).await;
+        let context = match created.and_then(parse::<CreatedContext>) {
+            Ok(created) => Self { context_id: created.browser_context_id, client },
             Err(error) => {
                 client.close();
                 return Err(error.into());
             }
         };
-        let proved = tokio::time::timeout(PATIENCE, berth.prove(&mut events, &pass)).await;
-        let error = match proved {
-            Ok(Ok(Some(agent))) => return Ok(Boarded { berth, events, agent, pass }),
+        let verified = tokio::time::timeout(
+            PROXY_CHECK_TIMEOUT,
+            context.verify_proxied(&mut events, &credential),
+        )
+        .await;
+        let error = match verified {
+            Ok(Ok(Some(user_agent))) => {
+                return Ok(AttachedContext { context, events, user_agent, credential });
+            }
             Ok(Err(error)) => error,
-            Ok(Ok(None)) | Err(_) => FleetError::Astray(fleet.address.clone()),
+            Ok(Ok(None)) | Err(_) => FleetError::NotProxied(fleet.proxy_address.clone()),
         };
-        berth.end().await;
+        context.end().await;
         Err(error)
     }
 
-    /// Looks in a page of its own whether all of the context goes through our proxy. From then on
-    /// the browser shows by itself what lets it through. Answers who it says it is.
-    async fn prove(
+    /// Verifies in a page of its own that the context uses our proxy for everything. From then on the
+    /// browser sends the credential by itself. Returns its user agent, or `None` if the page of the
+    /// proxy was not received.
+    async fn verify_proxied(
         &self,
         events: &mut mpsc::Receiver<Event>,
-        pass: &Pass,
+        credential: &ProxyCredential,
     ) -> Result<Option<String>, FleetError> {
         let client = &self.client;
-        let page = json!({ "url": "about:blank", "browserContextId": self.context });
-        let page: Opened = read(client.call(None, "Target.createTarget", page).await?)?;
+        let page = json!({ "url": "about:blank", "browserContextId": self.context_id });
+        let page: CreatedTarget = parse(client.call(None, "Target.createTarget", page).await?)?;
         let attach = json!({ "targetId": page.target_id, "flatten": true });
-        let attached: Attached = read(client.call(None, "Target.attachToTarget", attach).await?)?;
+        let attached: AttachedTarget =
+            parse(client.call(None, "Target.attachToTarget", attach).await?)?;
         let session = Some(attached.session_id.as_str());
-        let look = |expression: &str| {
-            let look = json!({ "expression": expression, "awaitPromise": true });
+        let evaluate = |expression: &str| {
+            let params = json!({ "expression": expression, "awaitPromise": true });
             async move {
-                let seen = client.call(session, "Runtime.evaluate", look).await?;
-                Ok::<_, CallError>(seen.pointer("/result/value").cloned().unwrap_or_default())
+                let result = client.call(session, "Runtime.evaluate", params).await?;
+                Ok::<_, CallError>(result.pointer("/result/value").cloned().unwrap_or_default())
             }
         };
-        if look(DIRECT_WAYS).await?.as_u64() != Some(0) {
-            return Err(FleetError::Leaks);
+        if evaluate(COUNT_ICE_CANDIDATES).await?.as_u64() != Some(0) {
+            return Err(FleetError::ProxyBypass);
         }
-        let pause = json!({ "handleAuthRequests": true });
-        client.call(session, "Fetch.enable", pause).await?;
-        let go = json!({ "url": format!("http://{READY}/") });
-        let go = client.call(session, "Page.navigate", go);
-        tokio::pin!(go);
+        let intercept = json!({ "handleAuthRequests": true });
+        client.call(session, "Fetch.enable", intercept).await?;
+        let target = json!({ "url": format!("http://{READY_HOST}/") });
+        let navigation = client.call(session, "Page.navigate", target);
+        tokio::pin!(navigation);
         loop {
             tokio::select! {
-                gone = &mut go => {
-                    gone?;
+                navigated = &mut navigation => {
+                    navigated?;
                     break;
                 }
                 event = events.recv() => {
-                    let event = event.ok_or(CallError::Gone)?;
-                    let Some(Request { request_id }) = event.read() else { continue };
+                    let event = event.ok_or(CallError::Closed)?;
+                    let Some(InterceptedRequest { request_id }) = event.read() else { continue };
                     let (method, params) = match event.method.as_str() {
-                        "Fetch.authRequired" => ("Fetch.continueWithAuth", show(&request_id, pass)),
+                        "Fetch.authRequired" => ("Fetch.continueWithAuth", auth_response(&request_id, credential)),
                         "Fetch.requestPaused" => {
                             ("Fetch.continueRequest", json!({ "requestId": request_id }))
                         }
                         _ => continue,
                     };
-                    client.fire(session, method, params);
+                    client.send_no_reply(session, method, params);
                 }
             }
         }
-        let through = look(TITLE).await?.as_str() == Some(READY_TITLE);
-        let agent = look("navigator.userAgent").await?;
+        let proxied = evaluate(READ_TITLE).await?.as_str() == Some(READY_PAGE_TITLE);
+        let user_agent = evaluate("navigator.userAgent").await?;
         client.call(None, "Target.closeTarget", json!({ "targetId": page.target_id })).await?;
-        Ok(agent.as_str().filter(|_| through).map(str::to_owned))
+        Ok(user_agent.as_str().filter(|_| proxied).map(str::to_owned))
     }
 
-    /// Ends the context with all its pages. Once more does no harm.
+    /// Ends the context with all its pages. Idempotent.
     pub(crate) async fn end(&self) {
-        let context = json!({ "browserContextId": self.context });
-        // The connection's end does as much.
+        let context = json!({ "browserContextId": self.context_id });
+        // If this fails, closing the connection has the same effect.
         let _ = self.client.call(None, "Target.disposeBrowserContext", context).await;
         self.client.close();
     }
 }
 
-impl Drop for Berth {
+impl Drop for FleetContext {
     fn drop(&mut self) {
         self.client.close();
     }
 }
 
-/// The answer to a proxy that asks who comes.
-fn show(request: &str, pass: &Pass) -> Value {
+/// Returns the parameters that answer an authentication challenge of the proxy.
+fn auth_response(request: &str, credential: &ProxyCredential) -> Value {
     json!({
         "requestId": request,
         "authChallengeResponse": {
             "response": "ProvideCredentials",
-            "username": pass.user,
-            "password": pass.password.expose(),
+            "username": credential.user,
+            "password": credential.password.expose(),
         },
     })
 }
 
-fn read<T: for<'a> Deserialize<'a>>(answer: Value) -> Result<T, CallError> {
-    serde_json::from_value(answer)
-        .map_err(|_| CallError::Refused("an answer that cannot be read".into()))
+fn parse<T: for<'a> Deserialize<'a>>(reply: Value) -> Result<T, CallError> {
+    serde_json::from_value(reply)
+        .map_err(|_| CallError::Refused("the reply has an unexpected form".into()))
 }

@@ -1,4 +1,4 @@
-//! The one way out of a browser: a proxy on the only socket it can reach.
+//! The egress of a browser: an HTTP proxy on the only socket that the browser can reach.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -9,16 +9,17 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{gate::PAUSE, ways::Ways};
+use crate::{fleet_proxy::ACCEPT_RETRY_DELAY, route::EgressRoute};
 
-const LONGEST_HEAD: usize = 64 * 1024;
-const HEAD_PATIENCE: Duration = Duration::from_secs(15);
-/// Of one browser at once.
-pub(crate) const CONNECTIONS: usize = 256;
+/// Bytes of the head of a request to the proxy.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// Concurrent connections of one browser.
+pub(crate) const MAX_CONNECTIONS: usize = 256;
 
-/// A running proxy; it ends when dropped.
+/// A running proxy, which stops on drop.
 pub(crate) struct Forwarder {
-    ways: watch::Sender<Arc<Ways>>,
+    route: watch::Sender<Arc<EgressRoute>>,
     task: JoinHandle<()>,
 }
 
@@ -29,63 +30,64 @@ impl Drop for Forwarder {
 }
 
 impl Forwarder {
-    /// Serves browsers that connect to this socket, at first to nowhere.
+    /// Starts a proxy for browsers that connect to this socket, at first without a route.
     pub(crate) fn start(listener: TcpListener) -> Self {
-        let (ways, led) = watch::channel(Arc::new(Ways::nowhere()));
-        Self { ways, task: tokio::spawn(serve(listener, led)) }
+        let (route, route_updates) = watch::channel(Arc::new(EgressRoute::blocked()));
+        Self { route, task: tokio::spawn(serve(listener, route_updates)) }
     }
 
-    /// From now on new connections go these ways.
-    pub(crate) fn lead(&self, ways: Arc<Ways>) {
-        self.ways.send_replace(ways);
+    /// Routes new connections this way from now on.
+    pub(crate) fn set_route(&self, route: Arc<EgressRoute>) {
+        self.route.send_replace(route);
     }
 }
 
-async fn serve(listener: TcpListener, led: watch::Receiver<Arc<Ways>>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(permit) = room.clone().acquire_owned().await {
+async fn serve(listener: TcpListener, route_updates: watch::Receiver<Arc<EgressRoute>>) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(permit) = permits.clone().acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let ways = led.borrow().clone();
+        let route = route_updates.borrow().clone();
         tokio::spawn(async move {
-            // A connection that breaks is the browser's to notice.
-            let _ = forward(stream, &ways).await;
+            // The browser notices a broken connection itself.
+            let _ = forward(stream, &route).await;
             drop(permit);
         });
     }
 }
 
-async fn forward(mut browser: TcpStream, ways: &Ways) -> io::Result<()> {
+async fn forward(mut browser: TcpStream, route: &EgressRoute) -> io::Result<()> {
     match read_request(&mut browser).await? {
-        Some((request, rest)) => carry(browser, request, &rest, ways).await,
+        Some((request, rest)) => relay(browser, request, &rest, route).await,
         None => Ok(()),
     }
 }
 
-/// What a browser asks for, and what it has sent behind it; none where it was refused.
+/// Reads a request to the proxy, and the bytes that follow it; `None` if it was rejected or never
+/// completed.
 pub(crate) async fn read_request(
     browser: &mut TcpStream,
-) -> io::Result<Option<(Request, Vec<u8>)>> {
-    let read = tokio::time::timeout(HEAD_PATIENCE, read_head(browser)).await;
+) -> io::Result<Option<(ProxyRequest, Vec<u8>)>> {
+    let read = tokio::time::timeout(HEAD_TIMEOUT, read_head(browser)).await;
     let Ok(Ok((head, rest))) = read else { return Ok(None) };
-    let Some(request) = Request::read(&head) else {
-        refuse(browser, "400 Bad Request", "").await?;
+    let Some(request) = ProxyRequest::parse(&head) else {
+        reject(browser, "400 Bad Request", "").await?;
         return Ok(None);
     };
     Ok(Some((request, rest)))
 }
 
-/// Connects a browser with what it asks for, if it may have that.
-pub(crate) async fn carry(
+/// Connects a browser to the requested host if the route permits it, and relays the connection.
+pub(crate) async fn relay(
     mut browser: TcpStream,
-    request: Request,
+    request: ProxyRequest,
     rest: &[u8],
-    ways: &Ways,
+    route: &EgressRoute,
 ) -> io::Result<()> {
-    let Some(mut server) = ways.connect(&request.host, request.port).await else {
-        return refuse(&mut browser, "403 Forbidden", "").await;
+    let Some(mut server) = route.connect(&request.host, request.port).await else {
+        return reject(&mut browser, "403 Forbidden", "").await;
     };
     match request.forwarded {
         None => browser.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
@@ -95,40 +97,40 @@ pub(crate) async fn carry(
     tokio::io::copy_bidirectional(&mut browser, &mut server).await.map(drop)
 }
 
-/// Answers with a status and header lines, each with its end.
-pub(crate) async fn refuse(browser: &mut TcpStream, status: &str, headers: &str) -> io::Result<()> {
-    let answer =
+/// Responds with a status and header lines, each with its CRLF.
+pub(crate) async fn reject(browser: &mut TcpStream, status: &str, headers: &str) -> io::Result<()> {
+    let response =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n");
-    browser.write_all(answer.as_bytes()).await
+    browser.write_all(response.as_bytes()).await
 }
 
-/// The head with its empty line, and what was read beyond it.
+/// Reads the head with its empty line, and returns it with the bytes read beyond it.
 async fn read_head(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut bytes = Vec::with_capacity(2048);
     loop {
-        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            let rest = bytes.split_off(at + 4);
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            let rest = bytes.split_off(end + 4);
             let head = String::from_utf8(bytes).map_err(io::Error::other)?;
             return Ok((head, rest));
         }
-        if bytes.len() > LONGEST_HEAD || stream.read_buf(&mut bytes).await? == 0 {
+        if bytes.len() > MAX_HEAD_BYTES || stream.read_buf(&mut bytes).await? == 0 {
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
 }
 
-/// What a browser asks its proxy for.
-pub(crate) struct Request {
+/// A request to the proxy.
+pub(crate) struct ProxyRequest {
     pub(crate) host: String,
     port: u16,
-    /// The head to send on; none for a tunnel.
+    /// The head to forward; `None` for a tunnel (`CONNECT`).
     pub(crate) forwarded: Option<String>,
-    /// What it shows to be let through, as it stands in the header.
+    /// The value of the `Proxy-Authorization` header.
     pub(crate) credentials: Option<String>,
 }
 
-impl Request {
-    fn read(head: &str) -> Option<Self> {
+impl ProxyRequest {
+    fn parse(head: &str) -> Option<Self> {
         let (line, headers) = head.split_once("\r\n")?;
         let credentials = headers.split("\r\n").find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -137,14 +139,14 @@ impl Request {
         let mut words = line.split(' ');
         let (method, target) = (words.next()?, words.next()?);
         if method == "CONNECT" {
-            let (host, port) = authority(target, None)?;
+            let (host, port) = parse_authority(target, None)?;
             return Some(Self { host, port, forwarded: None, credentials });
         }
         let rest = target.strip_prefix("http://")?;
         let path_at = rest.find('/').unwrap_or(rest.len());
-        let (host, port) = authority(rest.get(..path_at)?, Some(80))?;
+        let (host, port) = parse_authority(rest.get(..path_at)?, Some(80))?;
         let path = rest.get(path_at..).filter(|path| !path.is_empty()).unwrap_or("/");
-        // One request a connection: the next one may be for another host.
+        // One request per connection: the next one may be for another host.
         let kept = headers.split("\r\n").filter(|line| {
             let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
             !line.is_empty() && name != "connection" && !name.starts_with("proxy-")
@@ -159,7 +161,7 @@ impl Request {
     }
 }
 
-fn authority(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
+fn parse_authority(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
         _ => (text, default_port?),
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// What the proxy answers to a head, with an HTTP server behind `here.test`.
+    /// Returns the proxy's response to a head, with an HTTP server behind `here.test`.
     async fn ask(head: &str) -> String {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = server.local_addr().unwrap();
@@ -190,7 +192,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = listener.local_addr().unwrap();
         let serving = Forwarder::start(listener);
-        serving.lead(Arc::new(Ways { routes, ..Ways::default() }));
+        serving.set_route(Arc::new(EgressRoute { local_hosts: routes, ..EgressRoute::default() }));
         let mut stream = TcpStream::connect(proxy).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -199,13 +201,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_route_is_served_in_origin_form() {
+    async fn a_request_is_forwarded_in_origin_form() {
         let answer = ask("GET http://here.test/a?b HTTP/1.1\r\nHost: here.test\r\n\r\n").await;
         assert!(answer.ends_with("saw GET /a?b HTTP/1.1"), "{answer}");
     }
 
     #[tokio::test]
-    async fn what_is_not_public_is_refused_however_it_is_written() {
+    async fn non_public_addresses_are_refused_in_every_notation() {
         for target in [
             "127.0.0.1:80",
             "localhost:80",
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nonsense_is_refused() {
+    async fn a_malformed_request_is_refused() {
         for head in ["GET / HTTP/1.1\r\n\r\n", "CONNECT x HTTP/1.1\r\n\r\n", "\r\n\r\n"] {
             assert!(ask(head).await.starts_with("HTTP/1.1 400"), "{head:?}");
         }

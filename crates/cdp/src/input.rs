@@ -3,7 +3,7 @@
 use ports::browser::{Input, MouseButton, MouseKind, TouchKind};
 use serde_json::{Value, json};
 
-/// The command that performs one piece of input in the page; none where it is not a single one.
+/// Returns the command that performs this input in the page; `None` if it is not a single command.
 pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
     Some(match input {
         Input::Mouse { kind, x, y, button, buttons, clicks, modifiers } => (
@@ -31,7 +31,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
             }),
         ),
         Input::Key { down, key, code, key_code, repeat, modifiers } => {
-            let text = text_of(key, *modifiers).filter(|_| *down);
+            let text = inserted_text(key, *modifiers).filter(|_| *down);
             let kind = match (down, &text) {
                 (true, Some(_)) => "keyDown",
                 (true, None) => "rawKeyDown",
@@ -62,7 +62,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
         }
         Input::Text(text) => ("Input.insertText", json!({ "text": text })),
         Input::Composing(text) => {
-            // Counted as JavaScript counts, in units of UTF-16.
+            // Chromium counts in UTF-16 code units, as JavaScript does.
             let end = text.encode_utf16().count();
             let composing = json!({ "text": text, "selectionStart": end, "selectionEnd": end });
             ("Input.imeSetComposition", composing)
@@ -71,13 +71,13 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
     })
 }
 
-/// What a key writes, if it does: a single character, or a line break. With Control or Meta held
-/// a key is a command (bits 2 and 4 of the protocol's modifiers).
-fn text_of(key: &str, modifiers: u8) -> Option<String> {
+/// Returns the text that a key inserts, if any: a single character, or a line break. With Control or
+/// Meta held a key is a command (bits 2 and 4 of the protocol's modifiers).
+fn inserted_text(key: &str, modifiers: u8) -> Option<String> {
     if key == "Enter" {
         return Some("\r".to_owned());
     }
-    let commands = modifiers & 0b110 != 0;
+    let is_command = modifiers & 0b110 != 0;
     let single = key.chars().count() == 1;
-    (single && !commands).then(|| key.to_owned())
+    (single && !is_command).then(|| key.to_owned())
 }

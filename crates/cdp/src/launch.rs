@@ -1,4 +1,4 @@
-//! Starts one Chromium with a folder of its own, and ends it with all that belongs to it.
+//! Starts one Chromium with a folder of its own, and ends it with all its processes and files.
 
 use std::{
     ffi::OsString,
@@ -17,20 +17,25 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt as _,
-    net::{TcpListener, UnixStream},
+    net::TcpListener,
     process::{Child, ChildStderr},
     sync::{Mutex, mpsc},
 };
 
 use crate::{
     client::{CallError, Client, Event},
-    jail::{Jail, JailError, LONGEST_COMPLAINT, receive},
+    devtools_pipes::DevToolsPipes,
+    sandbox::{MAX_HELPER_ERROR_BYTES, Sandbox, SandboxError, receive_listener},
 };
 
-/// What Debian's package installs; its `/usr/bin/chromium` is a script that adds flags.
-const BEHIND_THE_SCRIPT: &str = "/usr/lib/chromium/chromium";
-/// From the start of the process to its first answer.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+/// The executable of Debian's package, whose `/usr/bin/chromium` is a script that adds flags.
+const DEBIAN_EXECUTABLE: &str = "/usr/lib/chromium/chromium";
+/// The time from the start of the process to its first reply.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Attempts to remove a browser's folder, and the delay between them.
+const REMOVE_ATTEMPTS: usize = 20;
+const REMOVE_INTERVAL: Duration = Duration::from_millis(50);
 
 const FLAGS: &[&str] = &[
     "--headless=new",
@@ -54,45 +59,45 @@ const FLAGS: &[&str] = &[
     "--disable-dev-shm-usage",
     "--password-store=basic",
     "--disable-gpu",
-    // Each picture is drawn into the window as well, where nobody sees it: a window as low as they
-    // come takes a fifth of the time from a key to its picture away. Nor does it tell a page that
-    // it is narrow. Pages have the size they are told.
+    // Each frame is also drawn into the window, where no one sees it: the lowest possible window
+    // saves a fifth of the time from a key to its frame. Its width does not make pages narrow, and
+    // pages have the size of their emulated viewport.
     "--window-size=1600,1",
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
-    // Both spellings: each Chromium flavour obeys one of them.
+    // Both spellings: each Chromium variant obeys one of them.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    // What Chromium asks of its makers for itself: no such name is ever asked of anybody.
+    // Chromium's own requests to its vendor: names in `.invalid` are never looked up.
     "--gaia-url=http://none.invalid/",
     "--component-updater=url-source=http://none.invalid/",
     // The last two are pages for an address bar, with a process of their own.
     "--disable-features=NetworkTimeServiceQuerying,Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,InterestFeedContentSuggestions,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
 ];
 
-/// How to start a Chromium.
+/// The options for starting a Chromium.
 #[derive(Debug, Clone)]
 pub struct LaunchOptions {
-    /// A name looked up in `PATH`, or a path; in a jail it is the jail's installation that is run.
+    /// A name looked up in `PATH`, or a path. With a sandbox, its installation is run instead.
     pub executable: PathBuf,
-    /// A folder that is made for this process alone and removed with it.
+    /// A folder that is created for this process alone and removed with it.
     pub folder: PathBuf,
     pub flags: Vec<String>,
-    /// Without one the browser runs as we do, with our network.
-    pub jail: Option<Jail>,
-    /// A number that no other running browser has.
-    pub seat: usize,
+    /// Without one the browser runs as the service's user, with the service's network.
+    pub sandbox: Option<Sandbox>,
+    /// A number that no other running browser has; determines the sandbox's user and cores.
+    pub slot: usize,
 }
 
-/// A Chromium that answers.
+/// A Chromium that has replied to a command.
 pub struct Launched {
     pub chromium: Chromium,
     pub events: mpsc::Receiver<Event>,
-    /// Who it says it is.
-    pub agent: String,
-    /// The way out of its jail, to be served.
-    pub way_out: Option<TcpListener>,
+    /// Its own user agent.
+    pub user_agent: String,
+    /// The listening socket in its sandbox, on which its proxy is to be served.
+    pub proxy_listener: Option<TcpListener>,
 }
 
 /// A running Chromium.
@@ -102,32 +107,32 @@ pub struct Chromium {
     group: Option<Pid>,
     folder: PathBuf,
     /// All processes of the sandbox are killed when this is closed.
-    _inside: Option<UnixSocket>,
+    _sandbox_socket: Option<UnixSocket>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    #[error("cannot start {executable}: is Chromium installed?")]
+    #[error("failed to start {executable}: is Chromium installed?")]
     Spawn { executable: String, source: io::Error },
-    #[error("cannot prepare the browser's folder")]
+    #[error("failed to prepare the browser's folder")]
     Folder(#[source] io::Error),
-    #[error("Chromium started but does not answer")]
-    Silent(#[source] CallError),
-    #[error("the browser's sandbox cannot be set up")]
-    Jail(#[from] JailError),
+    #[error("Chromium started but does not reply")]
+    NotResponding(#[source] CallError),
+    #[error("failed to set up the browser's sandbox")]
+    Sandbox(#[from] SandboxError),
 }
 
 impl Chromium {
-    /// Starts a process and waits until it answers.
+    /// Starts a process and waits for its first reply.
     pub async fn launch(options: &LaunchOptions) -> Result<Launched, LaunchError> {
         let folder = options.folder.clone();
         std::fs::create_dir_all(folder.join("profile")).map_err(LaunchError::Folder)?;
-        let pipes = Pipes::new().map_err(LaunchError::Folder)?;
-        let executable = resolve(&options.executable);
-        let (mut command, way_out) = prepare(options, &executable)?;
+        let pipes = DevToolsPipes::new().map_err(LaunchError::Folder)?;
+        let executable = resolve_executable(&options.executable);
+        let (mut command, helper_socket) = build_command(options, &executable)?;
         let mapped = command.fd_mappings(vec![
-            FdMapping { parent_fd: pipes.theirs_in, child_fd: 3 },
-            FdMapping { parent_fd: pipes.theirs_out, child_fd: 4 },
+            FdMapping { parent_fd: pipes.child_reader, child_fd: 3 },
+            FdMapping { parent_fd: pipes.child_writer, child_fd: 4 },
         ]);
         if mapped.is_err() {
             return Err(LaunchError::Folder(io::Error::other("file descriptors collide")));
@@ -138,54 +143,61 @@ impl Chromium {
             source,
         })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let complaints = child.stderr.take();
-        let (client, events) = Client::over(pipes.ours_in, pipes.ours_out);
-        let inside = way_out.as_ref().map(UnixSocket::try_clone).transpose();
-        let inside = inside.map_err(LaunchError::Folder)?;
-        let chromium = Self { client, child: Mutex::new(child), group, folder, _inside: inside };
-        let way_out = match way_out {
+        let stderr = child.stderr.take();
+        let (client, events) = Client::from_pipes(pipes.reader, pipes.writer);
+        let sandbox_socket = helper_socket.as_ref().map(UnixSocket::try_clone).transpose();
+        let sandbox_socket = sandbox_socket.map_err(LaunchError::Folder)?;
+        let chromium = Self {
+            client,
+            child: Mutex::new(child),
+            group,
+            folder,
+            _sandbox_socket: sandbox_socket,
+        };
+        let proxy_listener = match helper_socket {
             None => None,
-            Some(socket) => match received(socket).await {
+            Some(socket) => match listener_from_helper(socket).await {
                 Ok(listener) => Some(listener),
                 Err(error) => {
                     chromium.end().await;
-                    return Err(complained(complaints).await.unwrap_or(error).into());
+                    return Err(read_helper_error(stderr).await.unwrap_or(error).into());
                 }
             },
         };
         let version = chromium.client.call(None, "Browser.getVersion", json!({}));
-        let answer = tokio::time::timeout(START_PATIENCE, version).await;
-        match answer.unwrap_or_else(|_| Err(CallError::TimedOut("Browser.getVersion".into()))) {
+        let reply = tokio::time::timeout(START_TIMEOUT, version).await;
+        match reply.unwrap_or_else(|_| Err(CallError::TimedOut("Browser.getVersion".into()))) {
             Ok(version) => {
-                let agent = version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
-                Ok(Launched { chromium, events, agent: agent.to_owned(), way_out })
+                let user_agent =
+                    version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
+                Ok(Launched { chromium, events, user_agent: user_agent.to_owned(), proxy_listener })
             }
             Err(error) => {
                 chromium.end().await;
-                Err(LaunchError::Silent(error))
+                Err(LaunchError::NotResponding(error))
             }
         }
     }
 
-    /// The process at the root of this Chromium's tree.
+    /// Returns the id of the process at the root of this Chromium's tree, and of its group.
     #[must_use]
     pub fn pid(&self) -> Option<i32> {
         self.group.map(|group| group.as_raw_nonzero().get())
     }
 
-    /// Kills every process and removes every file. Once more does no harm.
+    /// Kills every process and removes every file. Idempotent.
     pub async fn end(&self) {
         let mut child = self.child.lock().await;
         self.kill_group();
         if let Err(error) = child.wait().await {
-            tracing::warn!(%error, "a Chromium could not be waited for");
+            tracing::warn!(%error, "failed to wait until a Chromium exited; its folder is removed anyway");
         }
-        remove(&self.folder).await;
+        remove_folder(&self.folder).await;
     }
 
     fn kill_group(&self) {
         if let Some(group) = self.group {
-            // Gone already is as good.
+            // A group that does not exist any more needs no signal.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -198,17 +210,18 @@ impl Drop for Chromium {
     }
 }
 
-/// The command that starts the browser, and where its way out will come from if it is shut in.
-fn prepare(
+/// Returns the command that starts the browser and, with a sandbox, the socket by which its helper
+/// sends the proxy's listener.
+fn build_command(
     options: &LaunchOptions,
     executable: &Path,
 ) -> Result<(Command, Option<UnixSocket>), LaunchError> {
     let folder = &options.folder;
-    let (mut command, socket) = if let Some(jail) = &options.jail {
-        let mut command = jail.command(folder, options.seat)?;
-        let (ours, theirs) = UnixSocket::pair().map_err(LaunchError::Folder)?;
-        command.stdin(OwnedFd::from(theirs)).stderr(Stdio::piped()).arg(jail.program());
-        (command, Some(ours))
+    let (mut command, socket) = if let Some(sandbox) = &options.sandbox {
+        let mut command = sandbox.command(folder, options.slot)?;
+        let (socket, helper_socket) = UnixSocket::pair().map_err(LaunchError::Folder)?;
+        command.stdin(OwnedFd::from(helper_socket)).stderr(Stdio::piped()).arg(sandbox.program());
+        (command, Some(socket))
     } else {
         let mut command = Command::new(executable);
         command.stdin(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -223,38 +236,38 @@ fn prepare(
         .env("HOME", folder)
         .env("TMPDIR", folder)
         .stdout(Stdio::null());
-    if options.jail.is_none() && rustix::process::geteuid().is_root() {
+    if options.sandbox.is_none() && rustix::process::geteuid().is_root() {
         command.arg("--no-sandbox");
     }
     command.arg("about:blank");
     Ok((command, socket))
 }
 
-async fn received(socket: UnixSocket) -> Result<TcpListener, JailError> {
-    let listener = tokio::task::spawn_blocking(move || receive(&socket)).await;
-    let (listener, _) = listener.map_err(|error| JailError::Helper(error.into()))??;
-    TcpListener::from_std(listener).map_err(JailError::Helper)
+async fn listener_from_helper(socket: UnixSocket) -> Result<TcpListener, SandboxError> {
+    let listener = tokio::task::spawn_blocking(move || receive_listener(&socket)).await;
+    let (listener, _) = listener.map_err(|error| SandboxError::Helper(error.into()))??;
+    TcpListener::from_std(listener).map_err(SandboxError::Helper)
 }
 
-/// What a helper that gave up said.
-async fn complained(from: Option<ChildStderr>) -> Option<JailError> {
+/// Returns the error that a failed helper wrote.
+async fn read_helper_error(stderr: Option<ChildStderr>) -> Option<SandboxError> {
     let mut text = String::new();
-    from?.take(LONGEST_COMPLAINT).read_to_string(&mut text).await.ok()?;
+    stderr?.take(MAX_HELPER_ERROR_BYTES).read_to_string(&mut text).await.ok()?;
     let text = text.trim();
-    (!text.is_empty()).then(|| JailError::Forbidden(text.to_owned()))
+    (!text.is_empty()).then(|| SandboxError::Forbidden(text.to_owned()))
 }
 
-/// Helpers that have not died yet may still write: try until the folder is gone.
-async fn remove(folder: &Path) {
-    for _ in 0..20 {
+/// Removes a folder, with retries, because processes that have not exited yet may still write to it.
+async fn remove_folder(folder: &Path) {
+    for _ in 0..REMOVE_ATTEMPTS {
         match std::fs::remove_dir_all(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(REMOVE_INTERVAL).await;
             }
             _ => return,
         }
     }
-    tracing::warn!("a browser's folder could not be removed");
+    tracing::warn!("failed to remove a browser's folder; it stays");
 }
 
 fn flag(name: &str, path: &Path) -> OsString {
@@ -263,34 +276,11 @@ fn flag(name: &str, path: &Path) -> OsString {
     flag
 }
 
-fn resolve(executable: &Path) -> PathBuf {
+fn resolve_executable(executable: &Path) -> PathBuf {
     let script =
         executable == Path::new("chromium") || executable == Path::new("/usr/bin/chromium");
-    if script && Path::new(BEHIND_THE_SCRIPT).exists() {
-        return BEHIND_THE_SCRIPT.into();
+    if script && Path::new(DEBIAN_EXECUTABLE).exists() {
+        return DEBIAN_EXECUTABLE.into();
     }
     executable.to_owned()
-}
-
-/// Two pipes, each as its two ends. Sockets rather than pipes, since tokio reads both alike.
-struct Pipes {
-    theirs_in: OwnedFd,
-    theirs_out: OwnedFd,
-    ours_in: UnixStream,
-    ours_out: UnixStream,
-}
-
-impl Pipes {
-    fn new() -> io::Result<Self> {
-        let (theirs_in, ours_out) = std::os::unix::net::UnixStream::pair()?;
-        let (theirs_out, ours_in) = std::os::unix::net::UnixStream::pair()?;
-        ours_in.set_nonblocking(true)?;
-        ours_out.set_nonblocking(true)?;
-        Ok(Self {
-            theirs_in: theirs_in.into(),
-            theirs_out: theirs_out.into(),
-            ours_in: UnixStream::from_std(ours_in)?,
-            ours_out: UnixStream::from_std(ours_out)?,
-        })
-    }
 }

@@ -1,36 +1,38 @@
-//! Chromium over the DevTools protocol: started, driven, watched, and ended without a trace.
+//! Chromium over the DevTools protocol: starts it, drives and observes its pages, and ends it with
+//! all its processes and files.
 //!
-//! **Invariant:** what the applicant types passes through and is neither logged nor kept, and no
-//! process outlives the service: Chromium hangs on a pipe that closes with it.
+//! **Invariant:** the applicant's input is passed on and is neither logged nor stored, and no process
+//! outlives the service: Chromium exits when the pipe that the service holds is closed.
 
+mod backend;
 mod browser;
 mod client;
+mod devtools_pipes;
+mod factory;
 mod fleet;
+mod fleet_proxy;
 mod forwarder;
-mod gate;
 mod input;
-mod jail;
 mod launch;
+mod memory_usage;
+mod page_tracker;
 mod pool;
 mod redaction;
-mod seats;
-mod source;
+mod route;
+mod sandbox;
+mod slots;
 mod upstream;
-mod usage;
-mod vessel;
-mod warm;
-mod watching;
-mod ways;
+mod warm_pool;
 
 pub use self::{
     client::{CallError, Client, Event},
+    factory::{BrowserSource, LocalBrowsers},
     fleet::Fleet,
-    jail::{
-        Installation, InstallationError, Jail, JailError, MissingFeatures, enter as enter_jail,
-        write_roots,
-    },
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     redaction::JpegRedactor,
-    source::{Here, Source},
+    sandbox::{
+        Installation, InstallationError, MissingFeatures, Sandbox, SandboxError,
+        enter as enter_sandbox, write_root_certificates,
+    },
 };

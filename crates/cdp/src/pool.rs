@@ -1,4 +1,4 @@
-//! The browsers of this process, by the names they were given.
+//! The browsers of this process, by their ids.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -12,64 +12,67 @@ use domain::{egress::Egress, egress_proxy::EgressProxies, id::BrowserId};
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
-    browser::RemoteBrowser, seats::Taken, source::Source, usage::memory_below, warm::Starter,
+    browser::RemoteBrowser, factory::BrowserSource, memory_usage::memory_by_root, slots::Slot,
+    warm_pool::WarmPool,
 };
 
-/// Names remembered as released: more than can be on their way at once.
-const REMEMBERED: usize = 10_000;
-/// How often what is wanted ahead is looked at without being told.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// After a browser was taken: its page is loaded first, the next browser started then.
-const CALM: Duration = Duration::from_secs(2);
-/// After a start ahead of time that failed.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Released ids that are remembered: more than can be starting at the same time.
+const RELEASED_CAPACITY: usize = 10_000;
+/// The interval of checks of the warm pool and of memory when no event triggers one.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// The delay between the assignment of a warm browser and the start of the next one, so that the
+/// session's page is loaded first.
+const REFILL_DELAY: Duration = Duration::from_secs(2);
+/// The delay after the start of a warm browser failed.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// How this process runs browsers.
+/// The options of a pool.
 #[derive(Debug)]
 pub struct PoolOptions {
-    pub source: Source,
-    /// How many may run at once, those that wait included.
+    pub source: BrowserSource,
+    /// Browsers that may run at once, including warm ones.
     pub capacity: usize,
-    /// How many wait for a session that needs one.
+    /// Warm browsers: those that run without a session, ready for the next one.
     pub warm: usize,
     pub egress: Egress,
-    pub exits: EgressProxies,
-    /// Answers the country that a request came from; where there is none, an exit is believed.
-    pub exit_check: Option<String>,
-    /// Hosts that the service serves itself, and where.
-    pub routes: HashMap<String, SocketAddr>,
+    pub egress_proxies: EgressProxies,
+    /// A URL that returns the country that a request came from. Without one, the configured country
+    /// of an egress proxy is trusted.
+    pub country_check_url: Option<String>,
+    /// Hosts that the service serves itself, and their addresses.
+    pub local_hosts: HashMap<String, SocketAddr>,
 }
 
-/// A browser for each session.
+/// A pool that gives each session a browser of its own.
 pub struct ChromiumPool {
-    starter: Starter,
-    /// Bytes that one may take, where we can see how many it takes.
-    memory: Option<u64>,
-    names: Mutex<Names>,
+    warm_pool: WarmPool,
+    /// Bytes of private memory of one browser; `None` for browsers on other machines.
+    memory_limit: Option<u64>,
+    registry: Mutex<Registry>,
 }
 
 #[derive(Default)]
-struct Names {
-    running: HashMap<BrowserId, Running>,
+struct Registry {
+    running: HashMap<BrowserId, RunningBrowser>,
     starting: HashSet<BrowserId>,
     released: HashSet<BrowserId>,
-    order: VecDeque<BrowserId>,
+    release_order: VecDeque<BrowserId>,
     closed: bool,
 }
 
-struct Running {
+struct RunningBrowser {
     browser: Arc<RemoteBrowser>,
-    /// Given back when the browser has ended.
-    _seat: Taken,
+    /// Freed when the browser has ended.
+    _slot: Slot,
 }
 
-impl Names {
-    fn release(&mut self, id: BrowserId) -> Option<Running> {
+impl Registry {
+    fn release(&mut self, id: BrowserId) -> Option<RunningBrowser> {
         if self.released.insert(id) {
-            self.order.push_back(id);
+            self.release_order.push_back(id);
         }
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
+        if self.release_order.len() > RELEASED_CAPACITY
+            && let Some(oldest) = self.release_order.pop_front()
         {
             self.released.remove(&oldest);
         }
@@ -78,49 +81,52 @@ impl Names {
 }
 
 impl ChromiumPool {
-    /// A pool that keeps browsers ready and watches over those that run, for as long as it is there.
-    /// Must be called within a runtime.
+    /// Creates a pool that keeps warm browsers and enforces the memory limit until it is dropped.
+    /// Must be called within a Tokio runtime.
     #[must_use]
     pub fn new(options: PoolOptions) -> Arc<Self> {
-        let memory = match &options.source {
-            Source::Here(here) => Some(here.memory),
-            Source::Elsewhere(_) => None,
+        let memory_limit = match &options.source {
+            BrowserSource::Local(local) => Some(local.memory_limit),
+            BrowserSource::Fleet(_) => None,
         };
-        let pool =
-            Arc::new(Self { starter: Starter::new(options), memory, names: Mutex::default() });
-        tokio::spawn(keep(Arc::downgrade(&pool)));
+        let pool = Arc::new(Self {
+            warm_pool: WarmPool::new(options),
+            memory_limit,
+            registry: Mutex::default(),
+        });
+        tokio::spawn(maintain(Arc::downgrade(&pool)));
         pool
     }
 
-    /// Ends every browser and starts no more; for the end of the process.
+    /// Ends every browser and refuses to start others, for the shutdown of the process.
     pub async fn end_all(&self) {
         let running: Vec<_> = {
-            let mut names = self.names();
-            names.closed = true;
-            names.running.keys().copied().collect()
+            let mut registry = self.registry();
+            registry.closed = true;
+            registry.running.keys().copied().collect()
         };
         for id in running {
             self.release(id).await;
         }
-        self.starter.end().await;
+        self.warm_pool.end().await;
     }
 
-    /// How many browsers wait for a session.
+    /// Returns the number of warm browsers.
     #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.starter.waiting()
+    pub fn warm_count(&self) -> usize {
+        self.warm_pool.count()
     }
 
-    fn names(&self) -> MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends browsers that have more memory than they may.
-    async fn watch_memory(&self) {
-        let Some(bound) = self.memory else { return };
+    /// Ends browsers that exceed the memory limit.
+    async fn enforce_memory_limit(&self) {
+        let Some(memory_limit) = self.memory_limit else { return };
         let running: Vec<_> = {
-            let names = self.names();
-            let groups = names.running.values().filter_map(|running| {
+            let registry = self.registry();
+            let groups = registry.running.values().filter_map(|running| {
                 running.browser.pid().map(|group| (group, running.browser.clone()))
             });
             groups.collect()
@@ -129,38 +135,42 @@ impl ChromiumPool {
             return;
         }
         let roots: HashSet<_> = running.iter().map(|(group, _)| *group).collect();
-        let taken = tokio::task::spawn_blocking(move || memory_below(&roots)).await;
-        let Ok(taken) = taken else { return };
+        let usage = tokio::task::spawn_blocking(move || memory_by_root(&roots)).await;
+        let Ok(usage) = usage else { return };
         for (group, browser) in running {
-            let bytes = taken.get(&group).copied().unwrap_or_default();
-            if bytes > bound {
-                tracing::warn!(bytes, bound, "a browser took too much memory");
+            let bytes = usage.get(&group).copied().unwrap_or_default();
+            if bytes > memory_limit {
+                tracing::warn!(
+                    bytes,
+                    bound = memory_limit,
+                    "a browser exceeded its memory limit and is ended"
+                );
                 browser.end().await;
             }
         }
     }
 }
 
-/// Keeps browsers ready and watches over those that run.
-async fn keep(pool: Weak<ChromiumPool>) {
+/// Keeps warm browsers and enforces the memory limit, until the pool is dropped or closed.
+async fn maintain(pool: Weak<ChromiumPool>) {
     loop {
         let Some(pool) = pool.upgrade() else { return };
-        if pool.names().closed {
-            return pool.starter.end().await;
+        if pool.registry().closed {
+            return pool.warm_pool.end().await;
         }
-        pool.watch_memory().await;
-        match pool.starter.fill().await {
+        pool.enforce_memory_limit().await;
+        match pool.warm_pool.fill().await {
             Ok(true) => (),
             Ok(false) => {
-                let wanted = pool.starter.wanted.notified();
-                if tokio::time::timeout(LOOK_EVERY, wanted).await.is_ok() {
-                    tokio::time::sleep(CALM).await;
+                let refill = pool.warm_pool.refill.notified();
+                if tokio::time::timeout(CHECK_INTERVAL, refill).await.is_ok() {
+                    tokio::time::sleep(REFILL_DELAY).await;
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "no browser could be started ahead of time");
+                tracing::warn!(%error, "failed to start a warm browser; the pool tries again later");
                 drop(pool);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -171,42 +181,44 @@ impl BrowserPool for ChromiumPool {
     async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError> {
         let id = spec.id;
         {
-            let mut names = self.names();
-            if names.released.contains(&id) {
+            let mut registry = self.registry();
+            if registry.released.contains(&id) {
                 return Err(StartError::Released);
             }
-            if let Some(running) = names.running.get(&id) {
+            if let Some(running) = registry.running.get(&id) {
                 return Ok(running.browser.clone());
             }
-            if names.closed {
+            if registry.closed {
                 return Err(StartError::Unavailable("the service is stopping".into()));
             }
-            if !names.starting.insert(id) {
-                return Err(StartError::Unavailable("it is being started already".into()));
+            if !registry.starting.insert(id) {
+                return Err(StartError::Unavailable("the browser is already starting".into()));
             }
         }
-        let started = self.starter.browser(spec).await;
+        let started = self.warm_pool.acquire(spec).await;
         let released = {
-            let mut names = self.names();
-            names.starting.remove(&id);
-            let (browser, seat) = started?;
+            let mut registry = self.registry();
+            registry.starting.remove(&id);
+            let (browser, slot) = started?;
             let browser = Arc::new(browser);
-            if !names.released.contains(&id) && !names.closed {
-                names.running.insert(id, Running { browser: browser.clone(), _seat: seat });
+            if !registry.released.contains(&id) && !registry.closed {
+                registry
+                    .running
+                    .insert(id, RunningBrowser { browser: browser.clone(), _slot: slot });
                 return Ok(browser);
             }
-            (browser, seat)
+            (browser, slot)
         };
         released.0.end().await;
         Err(StartError::Released)
     }
 
     async fn release(&self, id: BrowserId) {
-        let running = self.names().release(id);
+        let running = self.registry().release(id);
         if let Some(running) = running {
             running.browser.end().await;
             drop(running);
-            self.starter.wanted.notify_one();
+            self.warm_pool.refill.notify_one();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Connections through a residential exit.
+//! Connections through a residential egress proxy.
 
 use std::{io, time::Duration};
 
@@ -10,57 +10,63 @@ use tokio::{
 };
 use tokio_socks::tcp::Socks5Stream;
 
-/// From the first packet to the exit until the tunnel stands: the exit dials too.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LONGEST_HEAD: usize = 8 * 1024;
+/// The time to connect to the proxy and for it to connect to the host.
+const TUNNEL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes of the head of the proxy's response.
+const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// A connection to `host` that leaves at the exit, where the name is resolved.
-pub(crate) async fn tunnel(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
-    let dialled = async {
-        match exit.scheme {
-            Scheme::Http => connect(exit, host, port).await,
-            Scheme::Socks5 => socks(exit, host, port).await,
+/// Opens a connection to `host` through an egress proxy, which resolves the name.
+pub(crate) async fn tunnel(proxy: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
+    let connected = async {
+        match proxy.scheme {
+            Scheme::Http => http_connect(proxy, host, port).await,
+            Scheme::Socks5 => socks5_connect(proxy, host, port).await,
         }
     };
-    tokio::time::timeout(PATIENCE, dialled).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
+    tokio::time::timeout(TUNNEL_TIMEOUT, connected)
+        .await
+        .unwrap_or(Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn connect(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect((exit.host.as_str(), exit.port)).await?;
+async fn http_connect(proxy: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect((proxy.host.as_str(), proxy.port)).await?;
     stream.set_nodelay(true)?;
     let authority =
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
     let mut head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
-    if let Some((user, password)) = &exit.credentials {
+    if let Some((user, password)) = &proxy.credentials {
         let basic = STANDARD.encode(format!("{}:{}", user.expose(), password.expose()));
         head = format!("{head}Proxy-Authorization: Basic {basic}\r\n");
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
-    // Byte by byte: what comes after the head belongs to the tunnel.
-    let mut answer = Vec::with_capacity(256);
-    while !answer.ends_with(b"\r\n\r\n") {
-        if answer.len() == LONGEST_HEAD {
+    // Byte by byte, because the bytes after the head belong to the tunnel.
+    let mut response = Vec::with_capacity(256);
+    while !response.ends_with(b"\r\n\r\n") {
+        if response.len() == MAX_HEAD_BYTES {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        answer.push(stream.read_u8().await?);
+        response.push(stream.read_u8().await?);
     }
-    let status = answer.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let status = response.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
     if status.first() == Some(&b'2') {
         Ok(stream)
     } else {
-        Err(io::Error::other(format!("the exit answered {}", String::from_utf8_lossy(status))))
+        Err(io::Error::other(format!(
+            "the egress proxy responded with {}",
+            String::from_utf8_lossy(status)
+        )))
     }
 }
 
-async fn socks(exit: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
-    let proxy = (exit.host.as_str(), exit.port);
-    let stream = match &exit.credentials {
+async fn socks5_connect(proxy: &EgressProxy, host: &str, port: u16) -> io::Result<TcpStream> {
+    let address = (proxy.host.as_str(), proxy.port);
+    let stream = match &proxy.credentials {
         Some((user, password)) => {
             let (user, password) = (user.expose(), password.expose());
-            Socks5Stream::connect_with_password(proxy, (host, port), user, password).await
+            Socks5Stream::connect_with_password(address, (host, port), user, password).await
         }
-        None => Socks5Stream::connect(proxy, (host, port)).await,
+        None => Socks5Stream::connect(address, (host, port)).await,
     };
     let stream = stream.map_err(io::Error::other)?.into_inner();
     stream.set_nodelay(true)?;
@@ -77,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// A real proxy; it ends when dropped.
+    /// A real proxy, which is killed on drop.
     struct Proxy {
         process: Child,
         _folder: tempfile::TempDir,
@@ -91,16 +97,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tunnel_stands_through_real_proxies_with_the_right_credentials_alone() {
+    async fn real_proxies_tunnel_with_the_right_credentials_only() {
         let echo = echo().await;
         for scheme in ["http", "socks5"] {
             let port = free_port();
             let _proxy = if scheme == "http" { tinyproxy(port) } else { microsocks(port) };
             listening(port).await;
-            for (credentials, stands) in [("ada:geheim", true), ("ada:falsch", false)] {
-                let exit = exit(&format!("{scheme}://{credentials}@127.0.0.1:{port}"));
-                let tunnel = tunnel(&exit, "127.0.0.1", echo).await;
-                assert_eq!(tunnel.is_ok(), stands, "{scheme} {credentials}: {tunnel:?}");
+            for (credentials, accepted) in [("ada:geheim", true), ("ada:falsch", false)] {
+                let proxy = egress_proxy(&format!("{scheme}://{credentials}@127.0.0.1:{port}"));
+                let tunnel = tunnel(&proxy, "127.0.0.1", echo).await;
+                assert_eq!(tunnel.is_ok(), accepted, "{scheme} {credentials}: {tunnel:?}");
                 let Ok(mut tunnel) = tunnel else { continue };
                 tunnel.write_all(b"hello").await.unwrap();
                 let mut back = [0; 5];
@@ -111,15 +117,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_exit_that_is_away_is_told() {
+    async fn an_unreachable_proxy_is_an_error() {
         let port = free_port();
         for scheme in ["http", "socks5"] {
-            let exit = exit(&format!("{scheme}://127.0.0.1:{port}"));
-            assert!(tunnel(&exit, "example.com", 443).await.is_err(), "{scheme}");
+            let proxy = egress_proxy(&format!("{scheme}://127.0.0.1:{port}"));
+            assert!(tunnel(&proxy, "example.com", 443).await.is_err(), "{scheme}");
         }
     }
 
-    fn exit(url: &str) -> EgressProxy {
+    fn egress_proxy(url: &str) -> EgressProxy {
         let place = Location { country: "DE".into(), region: None, city: None };
         url.parse::<EgressProxies>().unwrap().at(&place, "1").pop().unwrap()
     }

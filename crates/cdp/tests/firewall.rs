@@ -1,4 +1,4 @@
-//! What a page tries to reach of our network, by every name and in every way: nothing is reached.
+//! The firewall of pages: they reach nothing of our network, by any address notation or browser API.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use cdp::{ChromiumPool, Fleet, PoolOptions, Source};
+use cdp::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
 use domain::secret::Secret;
 use ports::browser::BrowserPool as _;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
@@ -21,15 +21,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use self::common::{here, options, spec};
+use self::common::{local_browsers, options, spec};
 
 const HOST: &str = "page.localhost";
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Ports that browsers may connect to at all: only there the address decides.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Ports that browsers may connect to: only there the address is decisive.
 const OPEN_PORTS: [u16; 4] = [8443, 8080, 443, 80];
 
-/// Our own network, however it is written.
-const INSIDE: &[&str] = &[
+/// Our own network, in every notation.
+const LOCAL_HOSTS: &[&str] = &[
     "127.0.0.1",
     "127.1",
     "127.255.255.254",
@@ -60,8 +60,8 @@ const INSIDE: &[&str] = &[
     "127。0。0。1",
 ];
 
-/// Networks that are nobody's in public (RFC 6890 and what clouds add to it).
-const ELSEWHERE: &[&str] = &[
+/// Networks that are not public (RFC 6890, and the addresses that clouds use in addition).
+const NON_PUBLIC_HOSTS: &[&str] = &[
     "10.0.0.1",
     "10.255.255.255",
     "172.16.0.1",
@@ -103,7 +103,7 @@ const ELSEWHERE: &[&str] = &[
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_reaches_nothing_of_our_network() {
     let folder = tempfile::tempdir().unwrap();
-    reaches_nothing(Source::Here(here(&folder.path().join("b")))).await;
+    reaches_nothing(BrowserSource::Local(local_browsers(&folder.path().join("b")))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,26 +117,26 @@ async fn a_page_in_a_fleet_reaches_nothing_of_its_network() {
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
     let fleet = Fleet::new(Secret::new(shared.url()), Arc::new(tls), listener, address);
-    reaches_nothing(Source::Elsewhere(fleet)).await;
+    reaches_nothing(BrowserSource::Fleet(fleet)).await;
 }
 
-/// Two at once would take each other's visits for their own.
-static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// The tests share ports, so they must not run at the same time.
+static SERIAL: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-async fn reaches_nothing(source: Source) {
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let inside = listen().await;
-    let port = inside.0;
+async fn reaches_nothing(source: BrowserSource) {
+    let _guard = SERIAL.lock().await;
+    let (port, requests) = listen().await;
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
     let own = own_addresses();
-    let hosts = INSIDE.iter().chain(ELSEWHERE).map(|host| (*host).to_owned()).chain(own);
+    let hosts =
+        LOCAL_HOSTS.iter().chain(NON_PUBLIC_HOSTS).map(|host| (*host).to_owned()).chain(own);
     let targets: Vec<_> = hosts.map(|host| format!("http://{host}:{port}/")).collect();
     assert!(targets.len() >= 60, "{} targets", targets.len());
     let site = Site::start(&targets, port, udp.local_addr().unwrap().port()).await;
 
-    let routes = HashMap::from([(HOST.to_owned(), site.address)]);
-    let pool = ChromiumPool::new(PoolOptions { source, routes, ..options("".as_ref()) });
+    let local_hosts = HashMap::from([(HOST.to_owned(), site.address)]);
+    let pool = ChromiumPool::new(PoolOptions { source, local_hosts, ..options("".as_ref()) });
     let browser = pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&format!("http://{HOST}/")).await.unwrap();
     let report = tokio::select! {
@@ -144,41 +144,42 @@ async fn reaches_nothing(source: Source) {
         () = browser.ended() => panic!("the browser ended"),
     };
     assert_eq!(report["failed"], Value::Null, "{report}");
-    assert_eq!(report["candidates"], json!([]), "addresses of ours by WebRTC");
-    assert_eq!(report["read"], json!([]), "what is no page was read");
+    assert_eq!(report["candidates"], json!([]), "ICE candidates with our addresses");
+    assert_eq!(report["read"], json!([]), "a URL that is not a page was read");
     assert_eq!(report["here"], format!("http://{HOST}/"));
-    assert!(udp.recv(&mut [0; 1]).is_err(), "a packet by WebRTC");
-    assert_eq!(*inside.1.lock().unwrap(), Vec::<String>::new(), "somebody came");
+    assert!(udp.recv(&mut [0; 1]).is_err(), "a packet by WebRTC was received");
+    assert_eq!(*requests.lock().unwrap(), Vec::<String>::new(), "a connection was accepted");
     pool.end_all().await;
 }
 
-/// A listener on every address of ours, on a port that browsers may connect to; answers what came.
+/// Listens on every address of ours, on a port that browsers may connect to. Returns the port and the
+/// requests that are received.
 async fn listen() -> (u16, Arc<Mutex<Vec<String>>>) {
-    let came = Arc::new(Mutex::new(vec![]));
+    let requests = Arc::new(Mutex::new(vec![]));
     for port in OPEN_PORTS {
         let Ok(listener) = TcpListener::bind(("::", port)).await else { continue };
-        let into = came.clone();
+        let received = requests.clone();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut head = vec![0; 512];
                 let read = stream.read(&mut head).await.unwrap_or_default();
-                into.lock().unwrap().push(String::from_utf8_lossy(&head[..read]).into_owned());
+                received.lock().unwrap().push(String::from_utf8_lossy(&head[..read]).into_owned());
             }
         });
-        // The listener is one that can be reached at all.
+        // Check that the listener can be reached.
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         stream.write_all(b"x").await.unwrap();
-        while came.lock().unwrap().is_empty() {
+        while requests.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        came.lock().unwrap().clear();
-        return (port, came);
+        requests.lock().unwrap().clear();
+        return (port, requests);
     }
     panic!("none of {OPEN_PORTS:?} is free");
 }
 
-/// This machine's name and the address it goes out with: a name that a page has made lead to us is
-/// no different.
+/// Returns this machine's name and the address of its outgoing packets. A name that a page has rebound
+/// to us is equivalent.
 fn own_addresses() -> Vec<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned();
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -186,7 +187,7 @@ fn own_addresses() -> Vec<String> {
     [name].into_iter().chain(out.ok().map(|address| address.ip().to_string())).collect()
 }
 
-/// The page, and what it reports.
+/// The site of the page, and the report that it sent.
 struct Site {
     address: std::net::SocketAddr,
     report: Arc<Mutex<Value>>,
@@ -212,13 +213,13 @@ impl Site {
     }
 
     async fn report(&self) -> Value {
-        let ends = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + REPORT_TIMEOUT;
         loop {
             let report = self.report.lock().unwrap().clone();
             if report != Value::Null {
                 return report;
             }
-            assert!(tokio::time::Instant::now() < ends, "the page did not come to its end");
+            assert!(tokio::time::Instant::now() < deadline, "the page did not finish");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -1,11 +1,11 @@
-//! Browsers that run elsewhere, against the contract of browser pools: a Chromium that many share.
+//! The pool of fleet browsers against the contract of browser pools: a Chromium shared by sessions.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod common;
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use cdp::{ChromiumPool, Fleet, PoolOptions, Source};
+use cdp::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
 use domain::secret::Secret;
 use ports::browser::{BrowserPool as _, StartError};
 use rustls::{ClientConfig, RootCertStore};
@@ -23,12 +23,12 @@ use self::common::{options, spec};
 
 testkit::browser_pool_contract!(contract());
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const HOST: &str = "page.localhost";
 const PAGE: &str = "http://page.localhost/";
 
 #[tokio::test]
-async fn a_fleet_is_spoken_to_over_tls() {
+async fn a_fleet_is_connected_to_over_tls() {
     let shared = Shared::start(CLOSED).await;
     let ((acceptor, root), behind) = (acceptor("localhost"), shared.address);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -45,9 +45,9 @@ async fn a_fleet_is_spoken_to_over_tls() {
     });
     let mut roots = RootCertStore::empty();
     let url = format!("wss://localhost:{port}/");
-    let stranger = pool(&url, roots.clone()).await;
-    let refusal = stranger.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    assert!(matches!(refusal, StartError::Unavailable(_)), "{refusal:?}");
+    let untrusting = pool(&url, roots.clone()).await;
+    let error = untrusting.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::Unavailable(_)), "{error:?}");
     roots.add(root.into()).unwrap();
     let pool = pool(&url, roots).await;
     pool.start(spec(HOST, "US")).await.unwrap().navigate(PAGE).await.unwrap();
@@ -55,43 +55,43 @@ async fn a_fleet_is_spoken_to_over_tls() {
 }
 
 #[tokio::test]
-async fn a_fleet_without_room_has_none() {
+async fn a_fleet_at_capacity_is_reported_as_such() {
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
-        let pool = pool(&answering(status).await, RootCertStore::empty()).await;
-        let refusal = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-        assert!(matches!(refusal, StartError::NoRoom), "{refusal:?}");
+        let pool = pool(&fleet_responding(status).await, RootCertStore::empty()).await;
+        let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+        assert!(matches!(error, StartError::NoRoom), "{error:?}");
     }
-    let pool = pool(&answering("401 Unauthorized").await, RootCertStore::empty()).await;
-    let refusal = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    let StartError::Unavailable(why) = refusal else { panic!("{refusal:?}") };
+    let pool = pool(&fleet_responding("401 Unauthorized").await, RootCertStore::empty()).await;
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
     assert!(why.contains("401") && !why.contains("geheim"), "{why}");
 }
 
 #[tokio::test]
-async fn browsers_that_speak_past_their_proxy_are_not_taken() {
+async fn browsers_that_bypass_their_proxy_are_refused() {
     let shared = Shared::start(&[]).await;
     let pool = pool(&shared.url(), RootCertStore::empty()).await;
-    let refusal = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    let StartError::Unavailable(why) = refusal else { panic!("{refusal:?}") };
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
     assert!(why.contains("webrtc-ip-handling-policy"), "{why}");
     assert_eq!(shared.contexts(), 0);
 }
 
 #[tokio::test]
-async fn a_proxy_that_the_fleet_does_not_find_is_told() {
+async fn a_proxy_that_the_fleet_cannot_reach_is_an_error() {
     let shared = Shared::start(CLOSED).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Secret::new(shared.url());
     let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, "127.0.0.1:1".to_owned());
-    let pool = ChromiumPool::new(with(fleet).await);
-    let refusal = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    let StartError::Unavailable(why) = refusal else { panic!("{refusal:?}") };
+    let pool = ChromiumPool::new(options_with(fleet).await);
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
     assert!(why.contains("127.0.0.1:1"), "{why}");
     assert_eq!(shared.contexts(), 0);
 }
 
 #[tokio::test]
-async fn sessions_in_one_browser_do_not_see_or_hold_up_each_other() {
+async fn sessions_in_one_browser_are_isolated_and_do_not_block_each_other() {
     let shared = Shared::start(CLOSED).await;
     let (one, other) = (
         pool(&shared.url(), RootCertStore::empty()).await,
@@ -113,24 +113,24 @@ async fn sessions_in_one_browser_do_not_see_or_hold_up_each_other() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_fleet_is_the_end_of_its_browsers() {
+async fn browsers_end_with_their_fleet() {
     let shared = Shared::start(CLOSED).await;
     let pool = pool(&shared.url(), RootCertStore::empty()).await;
     let browser = pool.start(spec(HOST, "US")).await.unwrap();
     shared.kill();
-    tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_way_out_is_for_nobody_else() {
+async fn the_proxy_refuses_clients_without_a_credential() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let url = Secret::new("ws://127.0.0.1:1/".to_owned());
     let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, address.to_string());
-    let _pool = ChromiumPool::new(with(fleet).await);
-    for shown in ["", "Proxy-Authorization: Basic dTpw\r\n"] {
+    let _pool = ChromiumPool::new(options_with(fleet).await);
+    for header in ["", "Proxy-Authorization: Basic dTpw\r\n"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let head = format!("GET {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n{shown}\r\n");
+        let head = format!("GET {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n{header}\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -139,9 +139,9 @@ async fn the_way_out_is_for_nobody_else() {
 }
 
 async fn until(condition: impl Fn() -> bool) {
-    let ends = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while !condition() {
-        assert!(tokio::time::Instant::now() < ends, "it did not come to that");
+        assert!(tokio::time::Instant::now() < deadline, "the condition did not become true");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -162,13 +162,13 @@ async fn pool(url: &str, roots: RootCertStore) -> Arc<ChromiumPool> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let url = Secret::new(url.to_owned());
-    ChromiumPool::new(with(Fleet::new(url, tls(roots), listener, address)).await)
+    ChromiumPool::new(options_with(Fleet::new(url, tls(roots), listener, address)).await)
 }
 
-/// With one site that they can go to.
-async fn with(fleet: Fleet) -> PoolOptions {
-    let routes = HashMap::from([(HOST.to_owned(), site().await)]);
-    PoolOptions { source: Source::Elsewhere(fleet), routes, ..options("".as_ref()) }
+/// Returns options with one site.
+async fn options_with(fleet: Fleet) -> PoolOptions {
+    let local_hosts = HashMap::from([(HOST.to_owned(), site().await)]);
+    PoolOptions { source: BrowserSource::Fleet(fleet), local_hosts, ..options("".as_ref()) }
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
@@ -199,8 +199,8 @@ async fn site() -> SocketAddr {
     address
 }
 
-/// A fleet that answers every handshake with a status.
-async fn answering(status: &'static str) -> String {
+/// Starts a fleet that responds to every handshake with a status.
+async fn fleet_responding(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {

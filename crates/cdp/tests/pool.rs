@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use cdp::{ChromiumPool, PoolOptions, Source};
+use cdp::{BrowserSource, ChromiumPool, PoolOptions};
 use ports::browser::StartError;
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
@@ -24,13 +24,13 @@ use self::common::{options, spec};
 
 testkit::browser_pool_contract!(pool());
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const HOST: &str = "page.localhost";
 
 #[tokio::test]
-async fn a_browser_that_waits_is_taken_and_another_one_is_started() {
+async fn a_warm_browser_is_assigned_and_replaced() {
     let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
-    until(|| chromiums.waiting() == 1).await;
+    until(|| chromiums.warm_count() == 1).await;
     let waiting = browsers_in(&pool);
     let session = spec(HOST, "US");
     pool.pool.start(session.clone()).await.unwrap();
@@ -41,44 +41,44 @@ async fn a_browser_that_waits_is_taken_and_another_one_is_started() {
 }
 
 #[tokio::test]
-async fn one_that_waits_is_not_in_the_way_of_a_session() {
+async fn warm_browsers_do_not_take_the_slots_of_sessions() {
     let (pool, chromiums) = pool_with(|options| options.warm = 2).await;
-    until(|| chromiums.waiting() == 2).await;
+    until(|| chromiums.warm_count() == 2).await;
     pool.pool.start(spec(HOST, "US")).await.unwrap();
     pool.pool.start(spec(HOST, "US")).await.unwrap();
-    let refusal = pool.pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
-    assert!(matches!(refusal, StartError::NoRoom), "{refusal:?}");
+    let error = pool.pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::NoRoom), "{error:?}");
 }
 
 #[tokio::test]
-async fn one_that_died_while_it_waited_is_given_to_nobody() {
+async fn a_warm_browser_that_died_is_not_assigned() {
     let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
-    until(|| chromiums.waiting() == 1).await;
+    until(|| chromiums.warm_count() == 1).await;
     for pid in browsers_in(&pool) {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
     }
-    until(|| (pool.running)() == 0 || chromiums.waiting() == 0).await;
+    until(|| (pool.running)() == 0 || chromiums.warm_count() == 0).await;
     let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&pool.page).await.unwrap();
 }
 
 #[tokio::test]
-async fn one_that_takes_too_much_memory_is_ended() {
+async fn a_browser_above_its_memory_limit_is_ended() {
     let (pool, _) = pool_with(|options| {
-        let Source::Here(here) = &mut options.source else { return };
-        here.memory = 1 << 20;
+        let BrowserSource::Local(local) = &mut options.source else { return };
+        local.memory_limit = 1 << 20;
     })
     .await;
     let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
-    tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
     until(|| (pool.running)() == 0).await;
 }
 
 async fn until(condition: impl Fn() -> bool) {
-    let ends = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while !condition() {
-        assert!(tokio::time::Instant::now() < ends, "it did not come to that");
+        assert!(tokio::time::Instant::now() < deadline, "the condition did not become true");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -92,8 +92,8 @@ async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<Chromium
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(listener));
-    let routes = HashMap::from([(HOST.to_owned(), address)]);
-    let mut options = PoolOptions { routes, ..options(folder.path()) };
+    let local_hosts = HashMap::from([(HOST.to_owned(), address)]);
+    let mut options = PoolOptions { local_hosts, ..options(folder.path()) };
     change(&mut options);
     let path = folder.path().to_owned();
     let chromiums = ChromiumPool::new(options);
@@ -107,16 +107,16 @@ async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<Chromium
     (pool, chromiums)
 }
 
-/// The browsers that have their folder in the pool's.
+/// Returns the browsers whose folder is in the pool's.
 fn browsers_in(pool: &Pool) -> BTreeSet<i32> {
     browsers(pool.guard.downcast_ref::<TempDir>().unwrap().path())
 }
 
-/// The browsers that have their folder in this one, each by the process that leads its group.
+/// Returns the browsers whose folder is in this one, each by the leader of its process group.
 fn browsers(folder: &Path) -> BTreeSet<i32> {
     let folder = folder.display().to_string();
     let pipe = "--remote-debugging-pipe";
-    let leads = |pid| {
+    let is_leader = |pid| {
         let pid = rustix::process::Pid::from_raw(pid);
         rustix::process::getpgid(pid).is_ok_and(|group| Some(group) == pid)
     };
@@ -125,7 +125,7 @@ fn browsers(folder: &Path) -> BTreeSet<i32> {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line);
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        (line.contains(&folder) && line.contains(pipe) && leads(pid)).then_some(pid)
+        (line.contains(&folder) && line.contains(pipe) && is_leader(pid)).then_some(pid)
     });
     found.collect()
 }

@@ -1,5 +1,5 @@
-//! What a shell in Chromium's place can reach: files, processes, devices, sockets and kernel
-//! interfaces that it must not.
+//! Attempts of a shell in Chromium's place to reach files, processes, devices, sockets and kernel
+//! interfaces that it must not reach.
 //!
 //! `cargo test -p cdp --test sandbox -- --nocapture` prints the table, for the service as root and
 //! as an unprivileged user. With `SANDBOX_HELPER` the same attempts are made with another helper,
@@ -25,22 +25,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cdp::{Installation, Jail};
+use cdp::{Installation, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(120);
-/// A user that nobody else is, for the service.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The unprivileged user of the service, which nothing else uses.
 const SERVICE: u32 = 60_700;
+
 #[test]
 fn a_shell_in_chromiums_place_reaches_nothing() {
-    judge(&tried());
+    check(&attempts());
 }
 
 #[test]
-fn nor_where_the_service_is_an_ordinary_user() {
+fn a_shell_reaches_nothing_if_the_service_is_an_unprivileged_user() {
     if !rustix::process::geteuid().is_root() {
-        // Then the first test has covered it.
+        // Then the first test covers this case.
         return;
     }
     let folder = folder();
@@ -57,15 +58,15 @@ fn nor_where_the_service_is_an_ordinary_user() {
         .current_dir("/")
         .status()
         .unwrap();
-    assert!(status.success(), "see above");
+    assert!(status.success(), "the test failed as an unprivileged user, see above");
 }
 
 /// Every attempt with its outcome.
 type Outcomes = BTreeMap<(String, String), String>;
 
-fn judge(outcomes: &Outcomes) {
+fn check(outcomes: &Outcomes) {
     let who = if rustix::process::geteuid().is_root() { "root" } else { "an unprivileged user" };
-    // What Chromium needs shows that the probe works.
+    // Reaching what Chromium needs shows that the probe works.
     let needed = |group: &str| group == "permitted";
     let reached: Vec<_> = outcomes
         .iter()
@@ -87,12 +88,12 @@ fn judge(outcomes: &Outcomes) {
     }
 }
 
-/// Runs the probe in the sandbox, with something of every kind outside that could be reached.
-fn tried() -> Outcomes {
+/// Runs the probe in the sandbox, with a target of every kind targets.
+fn attempts() -> Outcomes {
     let folder = folder();
     let base = folder.path();
     let token = format!("secret-{}", std::process::id());
-    let outside = Outside::make(base, &token);
+    let targets = Targets::create(base, &token);
     // A folder of its own, like Playwright's Chromium in a home folder.
     let browser = base.join("browser");
     fs::create_dir(&browser).unwrap();
@@ -112,30 +113,30 @@ fn tried() -> Outcomes {
         ("own", own.display().to_string()),
         ("browser", browser.display().to_string()),
         ("helper", helper().display().to_string()),
-        ("tmp", outside.tmp.path().display().to_string()),
-        ("shm", outside.shm.path().display().to_string()),
+        ("tmp", targets.tmp.path().display().to_string()),
+        ("shm", targets.shm.path().display().to_string()),
         ("nekot", token.chars().rev().collect()),
-        ("victim", outside.victim.id().to_string()),
+        ("victim", targets.victim.id().to_string()),
         ("service", std::process::id().to_string()),
-        ("port", outside.listener.local_addr().unwrap().port().to_string()),
+        ("port", targets.listener.local_addr().unwrap().port().to_string()),
         ("host", host.trim().to_owned()),
     ] {
         words.push(format!("{name}={value}"));
     }
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (socket, helper_socket) = UnixStream::pair().unwrap();
     let program = browser.join("sh");
     let mut child = command(&own, &program)
         .args(["-c", "\"$@\"; exit 0", "sh"])
         .args(words)
-        .stdin(OwnedFd::from(theirs))
+        .stdin(OwnedFd::from(helper_socket))
         .spawn()
         .unwrap();
-    let ends = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < ends, "the probe did not end");
+        assert!(Instant::now() < deadline, "the probe did not end");
         std::thread::sleep(Duration::from_millis(50));
     }
-    drop(ours);
+    drop(socket);
     let text = fs::read_to_string(own.join("done.txt")).unwrap();
     let lines = text.lines().map(|line| {
         let mut words = line.split('\t').map(str::to_owned);
@@ -145,28 +146,28 @@ fn tried() -> Outcomes {
     lines.collect()
 }
 
-/// The helper with its order, and in addition the list of hidden folders that the helper took while
-/// the sandbox was a deny-list.
+/// Returns the helper's command with its configuration, and in addition the list of hidden folders that
+/// the helper took while the sandbox was a deny-list.
 fn command(own: &Path, program: &Path) -> Command {
-    let jail = Jail {
+    let sandbox = Sandbox {
         helper: helper(),
         arguments: vec![],
         installation: Installation::find(program).unwrap(),
         policies: None,
         cores: 2,
     };
-    let whole = jail.command(own, 0).unwrap();
-    let order = whole.get_args().next().unwrap();
-    let mut order: Value = serde_json::from_slice(order.as_encoded_bytes()).unwrap();
+    let configured = sandbox.command(own, 0).unwrap();
+    let config = configured.get_args().next().unwrap();
+    let mut config: Value = serde_json::from_slice(config.as_encoded_bytes()).unwrap();
     let hidden = json!(["/tmp", "/run", "/root"]);
-    order.as_object_mut().unwrap().insert("hidden".to_owned(), hidden);
+    config.as_object_mut().unwrap().insert("hidden".to_owned(), hidden);
     let mut command = Command::new(helper());
-    command.arg(order.to_string()).arg(program);
+    command.arg(config.to_string()).arg(program);
     command
 }
 
-/// What could be reached.
-struct Outside {
+/// The targets outside of the sandbox.
+struct Targets {
     tmp: tempfile::NamedTempFile,
     shm: tempfile::NamedTempFile,
     listener: TcpListener,
@@ -174,8 +175,8 @@ struct Outside {
     _sockets: [UnixListener; 2],
 }
 
-impl Outside {
-    fn make(base: &Path, token: &str) -> Self {
+impl Targets {
+    fn create(base: &Path, token: &str) -> Self {
         fs::write(base.join("world.txt"), "canary").unwrap();
         fs::write(base.join("own.txt"), "canary").unwrap();
         fs::set_permissions(base.join("own.txt"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -200,14 +201,14 @@ impl Outside {
     }
 }
 
-impl Drop for Outside {
+impl Drop for Targets {
     fn drop(&mut self) {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
     }
 }
 
-/// A world-readable folder outside of what the deny-list hid.
+/// Creates a world-readable folder outside of those that the deny-list hid.
 fn folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("sandbox-").tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

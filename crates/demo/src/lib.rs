@@ -1,5 +1,5 @@
-//! A make-believe partner: its server creates sessions with its key and receives webhooks, its
-//! page embeds the session. Small on purpose, and a place to see how a partner integrates.
+//! A demo partner: its server creates sessions with its API key and receives webhooks, and its page
+//! embeds the session. Deliberately small, as an example of an integration.
 
 use std::{
     net::SocketAddr,
@@ -22,10 +22,10 @@ use sha2::Sha256;
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");
-/// Deliveries kept for the page; the oldest goes first.
-const KEPT: usize = 200;
+/// Deliveries kept for the page; the oldest one is dropped first.
+const MAX_DELIVERIES: usize = 200;
 
-/// Where the partner listens, and how it reaches the service.
+/// The address of the partner, and its access to the service.
 #[derive(Debug, Clone, Parser)]
 pub struct Options {
     #[arg(long, env = "DEMO_LISTEN", default_value = "127.0.0.1:8090")]
@@ -51,8 +51,9 @@ impl Partner {
         self.deliveries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn call(&self, method: Method, path: &str, body: String) -> HttpResponse {
-        match self.answer(method, path, body).await {
+    /// Sends a request to the service and returns its response.
+    async fn forward(&self, method: Method, path: &str, body: String) -> HttpResponse {
+        match self.request(method, path, body).await {
             Ok((status, body)) => {
                 let status = actix_web::http::StatusCode::from_u16(status);
                 let status = status.unwrap_or(actix_web::http::StatusCode::BAD_GATEWAY);
@@ -62,7 +63,7 @@ impl Partner {
         }
     }
 
-    async fn answer(
+    async fn request(
         &self,
         method: Method,
         path: &str,
@@ -79,7 +80,7 @@ impl Partner {
         Ok((status, response.into_body().collect().await?.to_bytes()))
     }
 
-    fn signed(&self, request: &HttpRequest, body: &[u8]) -> bool {
+    fn verify(&self, request: &HttpRequest, body: &[u8]) -> bool {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let parts =
             (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
@@ -88,7 +89,7 @@ impl Partner {
     }
 }
 
-/// Checks signatures after Standard Webhooks: one of them has to be the HMAC-SHA256 over
+/// Verifies signatures as Standard Webhooks specifies: one of them must be the HMAC-SHA256 of
 /// `id.timestamp.body`.
 #[must_use]
 pub fn verified(secret: &str, id: &str, timestamp: &str, signatures: &str, body: &[u8]) -> bool {
@@ -130,8 +131,8 @@ fn html(page: &'static str) -> HttpResponse {
 }
 
 async fn create(partner: Data<Partner>) -> HttpResponse {
-    // The first platform that the key can use: with a development key the sandbox.
-    let platforms = partner.answer(Method::GET, "browser-platforms", String::new()).await;
+    // The first platform that the key can use; with a development key, the sandbox.
+    let platforms = partner.request(Method::GET, "browser-platforms", String::new()).await;
     let platforms =
         platforms.ok().and_then(|(_, body)| serde_json::from_slice::<Value>(&body).ok());
     let platform = platforms.and_then(|body| body.pointer("/data/0/id").cloned());
@@ -140,15 +141,15 @@ async fn create(partner: Data<Partner>) -> HttpResponse {
         "location": { "country": "US" },
         "externalReferenceId": "demo-application-1",
     });
-    partner.call(Method::POST, "browser-session", body.to_string()).await
+    partner.forward(Method::POST, "browser-session", body.to_string()).await
 }
 
 async fn read(partner: Data<Partner>, path: web::Path<String>) -> HttpResponse {
-    partner.call(Method::GET, &format!("browser-session/{path}"), String::new()).await
+    partner.forward(Method::GET, &format!("browser-session/{path}"), String::new()).await
 }
 
 async fn terminate(partner: Data<Partner>, path: web::Path<String>) -> HttpResponse {
-    partner.call(Method::DELETE, &format!("browser-session/{path}"), String::new()).await
+    partner.forward(Method::DELETE, &format!("browser-session/{path}"), String::new()).await
 }
 
 async fn deliveries(partner: Data<Partner>) -> HttpResponse {
@@ -156,14 +157,14 @@ async fn deliveries(partner: Data<Partner>) -> HttpResponse {
 }
 
 async fn receive(partner: Data<Partner>, request: HttpRequest, body: Bytes) -> HttpResponse {
-    let verified = partner.signed(&request, &body);
+    let verified = partner.verify(&request, &body);
     let Ok(payload) = serde_json::from_slice::<Value>(&body) else {
         return HttpResponse::BadRequest().finish();
     };
     let id = request.headers().get("webhook-id").and_then(|value| value.to_str().ok());
     let delivery = json!({ "id": id, "verified": verified, "payload": payload });
     let mut deliveries = partner.deliveries();
-    if deliveries.len() == KEPT {
+    if deliveries.len() == MAX_DELIVERIES {
         deliveries.remove(0);
     }
     deliveries.push(delivery);

@@ -1,4 +1,4 @@
-//! `avouch-demo`: a make-believe partner with a page that embeds a session.
+//! `avouch-demo`: a demo partner with a page that embeds a session.
 
 use clap::Parser;
 use demo::Options;

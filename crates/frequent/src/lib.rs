@@ -1,86 +1,87 @@
-//! Passwords that were found in breaches, or are used by many: a list that is shipped, and looked up
-//! without a network. `data/README.md` says where it comes from.
+//! A bundled list of passwords that are frequent or were found in breaches, looked up without a
+//! network. `data/README.md` describes its source.
 //!
-//! The form of `data/frequent.bin`: the eight bytes `AVPWLST1`; for each of the 65,536 values that
-//! the first two bytes of a hash can have, in order, one byte that says how many entries begin with
-//! it; then of each entry the third and the fourth byte of its hash, in order. The hash is SHA-256 of
-//! the password in lower case, in UTF-8. With 32 bits of each hash some 8 of 100,000 passwords that
-//! are on no list are taken for one that is.
+//! The format of `data/frequent.bin`: the eight bytes `AVPWLST1`; for each of the 65,536 values of the
+//! first two bytes of a hash, in order, one byte with the number of entries of that prefix; then for
+//! each entry the third and the fourth byte of its hash, in order. The hash is SHA-256 of the password
+//! in lower case, in UTF-8. With 32 bits of each hash, about 8 of 100,000 passwords that are not on the
+//! list are false positives.
 //!
-//! **Invariant:** the list has no password, and nothing from which one could be told.
+//! **Invariant:** the list contains no password, and nothing from which one could be recovered.
 
 use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-/// Characters of the shortest password on the list: shorter ones cannot be chosen anyway.
-pub const SHORTEST: usize = 15;
+/// Characters of the shortest password on the list; shorter ones are not permitted anyway.
+pub const MIN_CHARS: usize = 15;
 
-static SHIPPED: &[u8] = include_bytes!("../data/frequent.bin");
+static BUNDLED_LIST: &[u8] = include_bytes!("../data/frequent.bin");
 const MAGIC: &[u8; 8] = b"AVPWLST1";
-/// How many values two bytes have.
-const GROUPS: usize = 1 << 16;
+/// The number of values of two bytes.
+const PREFIXES: usize = 1 << 16;
 
-/// Whether a password is on the list, in whatever case it is written.
+/// Whether a password is on the list, ignoring case.
 #[must_use]
 pub fn is_frequent(password: &str) -> bool {
-    has(SHIPPED, begin_of_hash(password)).unwrap_or(false)
+    contains(BUNDLED_LIST, hash_prefix(password)).unwrap_or(false)
 }
 
-/// How many entries a list has.
+/// Returns the number of entries of a list.
 #[must_use]
-pub fn entries_of(list: &[u8]) -> usize {
-    parts(list).map_or(0, |(_, rests)| rests.len() / 2)
+pub fn entry_count(list: &[u8]) -> usize {
+    split(list).map_or(0, |(_, suffixes)| suffixes.len() / 2)
 }
 
-/// The list of those passwords that are long enough.
+/// Returns the list of those passwords that are long enough.
 ///
 /// # Errors
-/// There are too many for the form.
-pub fn write<'a>(passwords: impl Iterator<Item = &'a str>) -> Result<Vec<u8>, TooMany> {
-    let long = passwords.filter(|password| password.chars().count() >= SHORTEST);
-    let begins: BTreeSet<_> = long.map(begin_of_hash).collect();
+/// There are too many entries for the format.
+pub fn write<'a>(passwords: impl Iterator<Item = &'a str>) -> Result<Vec<u8>, TooManyEntries> {
+    let listed = passwords.filter(|password| password.chars().count() >= MIN_CHARS);
+    let prefixes: BTreeSet<_> = listed.map(hash_prefix).collect();
     let mut list = MAGIC.to_vec();
     for group in 0..=u16::MAX {
         let [one, two] = group.to_be_bytes();
-        let members = begins.range([one, two, 0, 0]..=[one, two, u8::MAX, u8::MAX]).count();
-        list.push(u8::try_from(members).map_err(|_| TooMany)?);
+        let members = prefixes.range([one, two, 0, 0]..=[one, two, u8::MAX, u8::MAX]).count();
+        list.push(u8::try_from(members).map_err(|_| TooManyEntries)?);
     }
-    list.extend(begins.iter().flat_map(|[_, _, three, four]| [*three, *four]));
+    list.extend(prefixes.iter().flat_map(|[_, _, three, four]| [*three, *four]));
     Ok(list)
 }
 
-/// More passwords than the form has room for.
+/// More entries with the same prefix than the format permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooMany;
+pub struct TooManyEntries;
 
-impl std::fmt::Display for TooMany {
+impl std::fmt::Display for TooManyEntries {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("there are too many passwords for the form of the list")
+        out.write_str("there are too many passwords for the format of the list")
     }
 }
 
-impl std::error::Error for TooMany {}
+impl std::error::Error for TooManyEntries {}
 
-fn begin_of_hash(password: &str) -> [u8; 4] {
+/// Returns the first four bytes of a password's hash.
+fn hash_prefix(password: &str) -> [u8; 4] {
     let hash: [u8; 32] = Sha256::digest(password.to_lowercase()).into();
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// The numbers of entries and what is kept of each.
-fn parts(list: &[u8]) -> Option<(&[u8], &[u8])> {
-    list.strip_prefix(MAGIC)?.split_at_checked(GROUPS)
+/// Splits a list into the numbers of entries and their suffixes; `None` if it is not a list.
+fn split(list: &[u8]) -> Option<(&[u8], &[u8])> {
+    list.strip_prefix(MAGIC)?.split_at_checked(PREFIXES)
 }
 
-/// `None`: that is no list.
-fn has(list: &[u8], [one, two, three, four]: [u8; 4]) -> Option<bool> {
-    let (counts, rests) = parts(list)?;
+/// Whether a list contains an entry; `None` if it is not a list.
+fn contains(list: &[u8], [one, two, three, four]: [u8; 4]) -> Option<bool> {
+    let (counts, suffixes) = split(list)?;
     let group = usize::from(u16::from_be_bytes([one, two]));
     let (before, from) = counts.split_at_checked(group)?;
     let first: usize = before.iter().copied().map(usize::from).sum();
     let members = from.first().copied().map_or(0, usize::from);
-    let rests = rests.get(first * 2..(first + members) * 2)?;
-    Some(rests.chunks_exact(2).any(|rest| rest == [three, four]))
+    let suffixes = suffixes.get(first * 2..(first + members) * 2)?;
+    Some(suffixes.chunks_exact(2).any(|suffix| suffix == [three, four]))
 }
 
 #[cfg(test)]
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_list_knows_what_many_chose() {
+    fn the_bundled_list_contains_frequent_passwords() {
         for known in [
             "123456789012345",
             "qwertyuiopasdfgh",
@@ -104,40 +105,41 @@ mod tests {
         }
     }
 
-    /// Its length follows from its numbers, it is sorted, and as many as it should.
+    /// Its length matches its counts, it is sorted, and it has the expected number of entries.
     #[test]
-    fn the_shipped_list_is_whole() {
-        let (counts, rests) = parts(SHIPPED).unwrap();
+    fn the_bundled_list_is_well_formed() {
+        let (counts, suffixes) = split(BUNDLED_LIST).unwrap();
         let sum: usize = counts.iter().copied().map(usize::from).sum();
-        assert_eq!(rests.len(), 2 * sum);
+        assert_eq!(suffixes.len(), 2 * sum);
         assert!((300_000..450_000).contains(&sum), "{sum}");
         let source = include_str!("../data/SOURCE");
-        assert!(source.contains(&format!("entries: {}\n", entries_of(SHIPPED))), "{source}");
+        assert!(source.contains(&format!("entries: {}\n", entry_count(BUNDLED_LIST))), "{source}");
         let mut first = 0;
         for count in counts.iter().copied().map(usize::from) {
-            let group = &rests[first..first + 2 * count];
+            let group = &suffixes[first..first + 2 * count];
             assert!(group.chunks_exact(2).is_sorted());
             first += 2 * count;
         }
     }
 
-    /// Next to nobody is refused a password by chance.
+    /// False positives are rare.
     #[test]
-    fn other_passwords_are_seldom_taken_for_one() {
-        let taken = (0..10_000).filter(|n| is_frequent(&format!("no list has number {n}"))).count();
-        assert!(taken < 8, "{taken} of 10,000");
+    fn false_positives_are_rare() {
+        let positives =
+            (0..10_000).filter(|n| is_frequent(&format!("no list has number {n}"))).count();
+        assert!(positives < 8, "{positives} of 10,000");
     }
 
     #[test]
-    fn what_is_written_is_found() {
+    fn written_entries_are_found() {
         let passwords = ["Ein Passwort mit Ü", "another long one", "short"];
         let list = write(passwords.into_iter()).unwrap();
-        assert_eq!(list.len(), MAGIC.len() + GROUPS + 2 * 2);
-        let has = |password: &str| has(&list, begin_of_hash(password));
-        assert_eq!(has("ein passwort mit ü"), Some(true));
-        assert_eq!(has("ANOTHER LONG ONE"), Some(true));
-        assert_eq!(has("short"), Some(false));
-        assert_eq!(super::has(b"AVPWLST0", [0; 4]), None);
-        assert_eq!(super::has(&list[..list.len() - 4], begin_of_hash(passwords[0])), None);
+        assert_eq!(list.len(), MAGIC.len() + PREFIXES + 2 * 2);
+        let contains = |password: &str| contains(&list, hash_prefix(password));
+        assert_eq!(contains("ein passwort mit ü"), Some(true));
+        assert_eq!(contains("ANOTHER LONG ONE"), Some(true));
+        assert_eq!(contains("short"), Some(false));
+        assert_eq!(super::contains(b"AVPWLST0", [0; 4]), None);
+        assert_eq!(super::contains(&list[..list.len() - 4], hash_prefix(passwords[0])), None);
     }
 }

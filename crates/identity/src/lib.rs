@@ -1,14 +1,13 @@
-//! Who somebody is, as an OpenID Connect provider says: the authorization code flow with PKCE
-//! (OpenID Connect Core 1.0, section 3.1; RFC 7636).
+//! Sign-in by an OpenID Connect provider: the authorization code flow with PKCE (OpenID Connect Core
+//! 1.0, section 3.1; RFC 7636).
 //!
-//! **Invariant:** an identity comes from an ID token whose signature, issuer, audience, times and
-//! nonce were verified, in answer to a question of ours; its address is one that the provider has
-//! verified.
+//! **Invariant:** an identity comes from an ID token whose signature, issuer, audience, times and nonce
+//! were verified, in response to a request of ours; its address is one that the provider has verified.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use calls::{Address, BadAddress, Caller, NoAnswer};
+use calls::{BaseUrl, HttpClient, InvalidUrl, RequestError};
 use domain::{account::Email, secret::Secret};
 use openidconnect::{
     AsyncHttpClient, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
@@ -25,32 +24,32 @@ use ports::identity::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Bytes of what a browser comes back with that are looked at.
-const LONGEST: usize = 4 * 1024;
-/// The longest subject (section 2).
-const LONGEST_SUBJECT: usize = 255;
+/// Bytes of the authorization code.
+const MAX_CODE_BYTES: usize = 4 * 1024;
+/// Bytes of the subject (section 2).
+const MAX_SUBJECT_BYTES: usize = 255;
 
-/// What a provider knows the service by.
+/// The registration of the service at a provider.
 #[derive(Clone)]
-pub struct Account {
+pub struct ClientRegistration {
     issuer: IssuerUrl,
     client: ClientId,
     secret: ClientSecret,
     name: String,
 }
 
-/// Without the secret.
-impl std::fmt::Debug for Account {
+/// Shows the issuer only, without the secret.
+impl std::fmt::Debug for ClientRegistration {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Account").field("issuer", &self.issuer.as_str()).finish_non_exhaustive()
     }
 }
 
-/// What is wrong with an account, to be read after the name of its setting.
+/// The reason why a registration is invalid; the text follows the name of its setting.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum BadAccount {
+pub enum InvalidRegistration {
     #[error("issuer {0}")]
-    Issuer(#[from] BadAddress),
+    Issuer(#[from] InvalidUrl),
     #[error("client_id must not be empty")]
     Client,
     #[error("client_secret must not be empty")]
@@ -59,20 +58,27 @@ pub enum BadAccount {
     Name,
 }
 
-impl Account {
+impl ClientRegistration {
+    /// Validates the values of a registration.
+    ///
     /// # Errors
-    /// The first value that cannot be.
-    pub fn new(issuer: &str, client: &str, secret: &str, name: &str) -> Result<Self, BadAccount> {
-        issuer.parse::<Address>()?;
-        let issuer = IssuerUrl::new(issuer.to_owned()).map_err(|_| BadAddress)?;
+    /// The first invalid value.
+    pub fn new(
+        issuer: &str,
+        client: &str,
+        secret: &str,
+        name: &str,
+    ) -> Result<Self, InvalidRegistration> {
+        issuer.parse::<BaseUrl>()?;
+        let issuer = IssuerUrl::new(issuer.to_owned()).map_err(|_| InvalidUrl)?;
         if client.is_empty() {
-            return Err(BadAccount::Client);
+            return Err(InvalidRegistration::Client);
         }
         if secret.is_empty() {
-            return Err(BadAccount::Secret);
+            return Err(InvalidRegistration::Secret);
         }
         if !(1..=40).contains(&name.chars().count()) {
-            return Err(BadAccount::Name);
+            return Err(InvalidRegistration::Name);
         }
         Ok(Self {
             issuer,
@@ -83,42 +89,51 @@ impl Account {
     }
 }
 
-/// A provider that is asked anew each time what it is: its keys may have changed.
-pub struct Provider {
-    account: Account,
-    back: RedirectUrl,
+/// An OpenID Connect provider. Its metadata is fetched for each sign-in, because its keys may have
+/// changed.
+pub struct OidcProvider {
+    account: ClientRegistration,
+    redirect_url: RedirectUrl,
     http: Http,
 }
 
-/// Where browsers come back to is no address.
+/// The redirect URL is not a URL.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no address to come back to")]
-pub struct BadReturn(String);
+#[error("{0} is not a valid redirect URL")]
+pub struct InvalidRedirectUrl(String);
 
-impl Provider {
+impl OidcProvider {
+    /// Creates a provider, which redirects browsers back to `redirect_url`.
+    ///
     /// # Errors
-    /// `back`, where browsers come back to, is no URL.
-    pub fn new(account: Account, back: &str, caller: Caller) -> Result<Self, BadReturn> {
-        let back = RedirectUrl::new(back.to_owned()).map_err(|_| BadReturn(back.to_owned()))?;
-        Ok(Self { account, back, http: Http(caller) })
+    /// The redirect URL is not a URL.
+    pub fn new(
+        account: ClientRegistration,
+        redirect_url: &str,
+        client: HttpClient,
+    ) -> Result<Self, InvalidRedirectUrl> {
+        let redirect_url = RedirectUrl::new(redirect_url.to_owned())
+            .map_err(|_| InvalidRedirectUrl(redirect_url.to_owned()))?;
+        Ok(Self { account, redirect_url, http: Http(client) })
     }
 
     async fn metadata(&self) -> Result<CoreProviderMetadata, IdentityError> {
-        let found = CoreProviderMetadata::discover_async(self.account.issuer.clone(), &self.http);
-        found.await.map_err(|error| IdentityError::Unreachable(chain(&error)))
+        let metadata =
+            CoreProviderMetadata::discover_async(self.account.issuer.clone(), &self.http);
+        metadata.await.map_err(|error| IdentityError::Unreachable(chain(&error)))
     }
 }
 
-/// Kept between asking and the answer.
+/// The state of a sign-in between the authorization request and its response.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct PendingSignIn {
     state: CsrfToken,
     nonce: Nonce,
     verifier: PkceCodeVerifier,
 }
 
 #[async_trait]
-impl IdentityProvider for Provider {
+impl IdentityProvider for OidcProvider {
     fn name(&self) -> &str {
         &self.account.name
     }
@@ -127,25 +142,25 @@ impl IdentityProvider for Provider {
         &self,
         prompt: AuthorizationPrompt,
     ) -> Result<AuthorizationRequest, IdentityError> {
-        let Account { client, secret, .. } = self.account.clone();
+        let ClientRegistration { client, secret, .. } = self.account.clone();
         let client =
             CoreClient::from_provider_metadata(self.metadata().await?, client, Some(secret))
-                .set_redirect_uri(self.back.clone());
+                .set_redirect_uri(self.redirect_url.clone());
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let flow = CoreAuthenticationFlow::AuthorizationCode;
-        let asked = client
+        let request = client
             .authorize_url(flow, CsrfToken::new_random, Nonce::new_random)
             .add_scope(Scope::new("email".to_owned()))
             .set_pkce_challenge(challenge);
-        let asked = match prompt {
-            AuthorizationPrompt::Any => asked,
-            // With `max_age` the ID token has to say when they were asked (section 2).
+        let request = match prompt {
+            AuthorizationPrompt::Any => request,
+            // With `max_age` the ID token must contain the time of authentication (section 2).
             AuthorizationPrompt::Login => {
-                asked.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO)
+                request.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO)
             }
         };
-        let (url, state, nonce) = asked.url();
-        let kept = serde_json::to_string(&Kept { state, nonce, verifier });
+        let (url, state, nonce) = request.url();
+        let kept = serde_json::to_string(&PendingSignIn { state, nonce, verifier });
         let kept = kept.map_err(|error| IdentityError::Refused(error.to_string()))?;
         Ok(AuthorizationRequest { url: url.into(), kept: Secret::new(kept) })
     }
@@ -155,45 +170,46 @@ impl IdentityProvider for Provider {
         kept: &Secret,
         arrival: &AuthorizationCallback,
     ) -> Result<Identity, IdentityError> {
-        let refused = |why: &str| IdentityError::Refused(why.to_owned());
-        let wrong = |error: &dyn std::error::Error| IdentityError::Refused(chain(error));
-        let kept: Kept =
-            serde_json::from_str(kept.expose()).map_err(|_| refused("nothing was asked"))?;
+        let refuse = |why: &str| IdentityError::Refused(why.to_owned());
+        let error_chain = |error: &dyn std::error::Error| IdentityError::Refused(chain(error));
+        let kept: PendingSignIn = serde_json::from_str(kept.expose())
+            .map_err(|_| refuse("there is no pending sign-in"))?;
         if arrival.state != *kept.state.secret() {
-            return Err(refused("it answers another question"));
+            return Err(refuse("the state does not match the pending sign-in"));
         }
-        if arrival.code.expose().len() > LONGEST {
-            return Err(refused("its code is too long"));
+        if arrival.code.expose().len() > MAX_CODE_BYTES {
+            return Err(refuse("the authorization code is too long"));
         }
-        let Account { client, secret, .. } = self.account.clone();
+        let ClientRegistration { client, secret, .. } = self.account.clone();
         let client =
             CoreClient::from_provider_metadata(self.metadata().await?, client, Some(secret))
-                .set_redirect_uri(self.back.clone());
+                .set_redirect_uri(self.redirect_url.clone());
         let code = AuthorizationCode::new(arrival.code.expose().to_owned());
         let token = client
             .exchange_code(code)
-            .map_err(|error| wrong(&error))?
+            .map_err(|error| error_chain(&error))?
             .set_pkce_verifier(kept.verifier)
             .request_async(&self.http)
             .await
-            .map_err(|error| wrong(&error))?;
-        let id_token = token.id_token().ok_or_else(|| refused("it brings no ID token"))?;
+            .map_err(|error| error_chain(&error))?;
+        let id_token =
+            token.id_token().ok_or_else(|| refuse("the response contains no ID token"))?;
         let claims = id_token.claims(&client.id_token_verifier(), &kept.nonce);
-        let claims = claims.map_err(|error| wrong(&error))?;
+        let claims = claims.map_err(|error| error_chain(&error))?;
         let subject = claims.subject();
-        if subject.len() > LONGEST_SUBJECT {
-            return Err(refused("its subject is too long"));
+        if subject.len() > MAX_SUBJECT_BYTES {
+            return Err(refuse("the subject is too long"));
         }
-        let mut known = (claims.email().cloned(), claims.email_verified());
-        if known.0.is_none() {
-            // Some say it to who asks once more (section 5.4).
-            let who = Some(subject.clone());
-            let info = client.user_info(token.access_token().clone(), who);
-            let info = info.map_err(|error| wrong(&error))?.request_async(&self.http).await;
-            let info: CoreUserInfoClaims = info.map_err(|error| wrong(&error))?;
-            known = (info.email().cloned(), info.email_verified());
+        let mut address = (claims.email().cloned(), claims.email_verified());
+        if address.0.is_none() {
+            // Some providers return it only from the user info endpoint (section 5.4).
+            let expected = Some(subject.clone());
+            let info = client.user_info(token.access_token().clone(), expected);
+            let info = info.map_err(|error| error_chain(&error))?.request_async(&self.http).await;
+            let info: CoreUserInfoClaims = info.map_err(|error| error_chain(&error))?;
+            address = (info.email().cloned(), info.email_verified());
         }
-        let (Some(email), Some(true)) = known else { return Err(IdentityError::NoAddress) };
+        let (Some(email), Some(true)) = address else { return Err(IdentityError::NoAddress) };
         let email: Email = email.parse().map_err(|_| IdentityError::NoAddress)?;
         Ok(Identity {
             subject: format!("{} {}", self.account.issuer.as_str(), subject.as_str()),
@@ -203,7 +219,7 @@ impl IdentityProvider for Provider {
     }
 }
 
-/// An error with its causes: what it says of itself is half of it.
+/// Returns the text of an error with those of its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -214,25 +230,26 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Our way to call, as the library takes it.
-struct Http(Caller);
+/// Our HTTP client, adapted to the library's interface.
+struct Http(HttpClient);
 
-/// Why a call had no answer.
+/// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
-enum NoCall {
+enum CallError {
     #[error(transparent)]
-    Address(#[from] BadAddress),
+    Url(#[from] InvalidUrl),
     #[error(transparent)]
-    NoAnswer(#[from] NoAnswer),
+    Request(#[from] RequestError),
 }
 
 impl<'c> AsyncHttpClient<'c> for Http {
-    type Error = NoCall;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<HttpResponse, NoCall>> + Send + 'c>>;
+    type Error = CallError;
+    type Future =
+        std::pin::Pin<Box<dyn Future<Output = Result<HttpResponse, CallError>> + Send + 'c>>;
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(async move {
-            request.uri().to_string().parse::<Address>()?;
+            request.uri().to_string().parse::<BaseUrl>()?;
             Ok(self.0.send(request).await?)
         })
     }

@@ -1,12 +1,12 @@
-//! A provider whose ID tokens are right but for one thing.
+//! A provider whose ID tokens are valid except for one claim, header or key.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 use std::sync::{Arc, Mutex};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as B64};
-use calls::Caller;
+use calls::HttpClient;
 use domain::secret::Secret;
-use identity::{Account, Provider};
+use identity::{ClientRegistration, OidcProvider};
 use ports::identity::{
     AuthorizationCallback, AuthorizationPrompt, Identity, IdentityError, IdentityProvider as _,
 };
@@ -20,20 +20,20 @@ use tokio::{
     net::TcpListener,
 };
 
-const BACK: &str = "https://avouch.example/portal/sign-in/back";
+const REDIRECT_URL: &str = "https://avouch.example/portal/sign-in/back";
 
-/// What the next ID token is like.
-struct Script {
+/// The content of the next ID token.
+struct NextToken {
     head: Value,
     claims: Value,
     info: Value,
-    /// Whether the key is the one that is published.
-    own_key: bool,
+    /// Whether the signing key is the published one.
+    published_key: bool,
 }
 
-struct World {
+struct TestProvider {
     issuer: String,
-    script: Arc<Mutex<Script>>,
+    next: Arc<Mutex<NextToken>>,
 }
 
 fn key() -> EcdsaKeyPair {
@@ -42,24 +42,25 @@ fn key() -> EcdsaKeyPair {
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, made.as_ref(), &random).unwrap()
 }
 
-fn token(script: &Script, key: &EcdsaKeyPair) -> String {
+fn token(next: &NextToken, key: &EcdsaKeyPair) -> String {
     let part = |value: &Value| B64.encode(value.to_string());
-    let signed = format!("{}.{}", part(&script.head), part(&script.claims));
-    if script.head["alg"] == "none" {
+    let signed = format!("{}.{}", part(&next.head), part(&next.claims));
+    if next.head["alg"] == "none" {
         return format!("{signed}.");
     }
     let signature = key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
     format!("{signed}.{}", B64.encode(signature))
 }
 
-async fn provider() -> World {
+async fn start_provider() -> TestProvider {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let issuer = format!("http://{}", listener.local_addr().unwrap());
     let (own, other) = (key(), key());
     let point = own.public_key().as_ref().to_vec();
-    let script = Script { head: json!({}), claims: json!({}), info: json!({}), own_key: true };
-    let script = Arc::new(Mutex::new(script));
-    let world = World { issuer: issuer.clone(), script: script.clone() };
+    let next =
+        NextToken { head: json!({}), claims: json!({}), info: json!({}), published_key: true };
+    let next = Arc::new(Mutex::new(next));
+    let server = TestProvider { issuer: issuer.clone(), next: next.clone() };
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut head = vec![0; 8192];
@@ -82,137 +83,143 @@ async fn provider() -> World {
                     "x": B64.encode(&point[1..33]), "y": B64.encode(&point[33..]),
                 }]}),
                 "/token" => {
-                    let script = script.lock().unwrap();
-                    let key = if script.own_key { &own } else { &other };
+                    let next = next.lock().unwrap();
+                    let key = if next.published_key { &own } else { &other };
                     json!({ "access_token": "x", "token_type": "Bearer",
-                            "id_token": token(&script, key) })
+                            "id_token": token(&next, key) })
                 }
-                _ => script.lock().unwrap().info.clone(),
+                _ => next.lock().unwrap().info.clone(),
             };
             let body = body.to_string();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\
                  content-length: {}\r\n\r\n{body}",
                 body.len()
             );
-            let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.write_all(response.as_bytes()).await;
         }
     });
-    world
+    server
 }
 
-impl World {
-    /// Signs in once; `change` makes the one thing wrong.
-    async fn sign_in(&self, change: impl FnOnce(&mut Script)) -> Result<Identity, IdentityError> {
-        let account = Account::new(&self.issuer, "avouch", "hush", "Test").unwrap();
-        let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
+impl TestProvider {
+    /// Signs in once, with a token that `change` may invalidate.
+    async fn sign_in(
+        &self,
+        change: impl FnOnce(&mut NextToken),
+    ) -> Result<Identity, IdentityError> {
+        let account = ClientRegistration::new(&self.issuer, "avouch", "hush", "Test").unwrap();
+        let provider =
+            OidcProvider::new(account, REDIRECT_URL, HttpClient::new().unwrap()).unwrap();
         let departure = provider.authorization_request(AuthorizationPrompt::Any).await.unwrap();
         let url = url::Url::parse(&departure.url).unwrap();
-        let asked = |name: &str| {
+        let parameter = |name: &str| {
             let mut pairs = url.query_pairs();
             pairs.find(|(own, _)| own == name).map(|(_, value)| value.into_owned()).unwrap()
         };
         assert_eq!(
-            (asked("code_challenge_method"), asked("redirect_uri")),
-            ("S256".into(), BACK.into())
+            (parameter("code_challenge_method"), parameter("redirect_uri")),
+            ("S256".into(), REDIRECT_URL.into())
         );
         let now = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now()).timestamp();
-        let mut script = Script {
+        let mut next = NextToken {
             head: json!({ "alg": "ES256", "kid": "1" }),
             claims: json!({
-                "iss": self.issuer, "aud": "avouch", "sub": "ada", "nonce": asked("nonce"),
+                "iss": self.issuer, "aud": "avouch", "sub": "ada", "nonce": parameter("nonce"),
                 "iat": now, "exp": now + 300,
                 "email": "Ada@Lender.example", "email_verified": true,
             }),
             info: json!({ "sub": "ada", "email": "ada@lender.example", "email_verified": true }),
-            own_key: true,
+            published_key: true,
         };
-        change(&mut script);
-        *self.script.lock().unwrap() = script;
+        change(&mut next);
+        *self.next.lock().unwrap() = next;
         let arrival =
-            AuthorizationCallback { state: asked("state"), code: Secret::new("code".into()) };
+            AuthorizationCallback { state: parameter("state"), code: Secret::new("code".into()) };
         provider.exchange_code(&departure.kept, &arrival).await
     }
 }
 
 #[tokio::test]
-async fn one_wrong_thing_is_enough() {
-    let world = provider().await;
-    let right = world.sign_in(|_| ()).await.unwrap();
+async fn a_token_with_one_invalid_part_is_refused() {
+    let server = start_provider().await;
+    let identity = server.sign_in(|_| ()).await.unwrap();
     let email = "ada@lender.example".parse().unwrap();
-    let subject = format!("{} ada", world.issuer);
-    assert_eq!(right, Identity { subject, email, authenticated_at: None });
+    let subject = format!("{} ada", server.issuer);
+    assert_eq!(identity, Identity { subject, email, authenticated_at: None });
     for (what, name, value) in [
         ("another issuer", "iss", json!("https://evil.example")),
         ("for another client", "aud", json!("another")),
-        ("for another question", "nonce", json!("another")),
+        ("for another request", "nonce", json!("another")),
         ("without a nonce", "nonce", json!(null)),
-        ("it ran out", "exp", json!(1_000_000)),
+        ("expired", "exp", json!(1_000_000)),
     ] {
-        let answer = world.sign_in(|script| script.claims[name] = value).await;
-        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{what}: {answer:?}");
+        let result = server.sign_in(|next| next.claims[name] = value).await;
+        assert!(matches!(result, Err(IdentityError::Refused(_))), "{what}: {result:?}");
     }
-    let answer = world.sign_in(|script| script.own_key = false).await;
-    assert!(matches!(answer, Err(IdentityError::Refused(_))), "another's key: {answer:?}");
+    let result = server.sign_in(|next| next.published_key = false).await;
+    assert!(matches!(result, Err(IdentityError::Refused(_))), "another's key: {result:?}");
     for alg in ["none", "HS256"] {
-        let answer = world.sign_in(|script| script.head["alg"] = json!(alg)).await;
-        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{alg}: {answer:?}");
+        let result = server.sign_in(|next| next.head["alg"] = json!(alg)).await;
+        assert!(matches!(result, Err(IdentityError::Refused(_))), "{alg}: {result:?}");
     }
     for verified in [json!(false), json!(null)] {
-        let answer = world.sign_in(|script| script.claims["email_verified"] = verified).await;
-        assert!(matches!(answer, Err(IdentityError::NoAddress)), "{answer:?}");
+        let result = server.sign_in(|next| next.claims["email_verified"] = verified).await;
+        assert!(matches!(result, Err(IdentityError::NoAddress)), "{result:?}");
     }
 }
 
-/// A provider that is to ask anew says when it did.
+/// A provider that must authenticate the user again reports the time of it.
 #[tokio::test]
-async fn a_provider_is_told_to_ask_anew() {
-    let world = provider().await;
-    let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
-    let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
-    let asked = async |prompt| provider.authorization_request(prompt).await.unwrap().url;
+async fn re_authentication_is_requested_from_the_provider() {
+    let server = start_provider().await;
+    let account = ClientRegistration::new(&server.issuer, "avouch", "hush", "Test").unwrap();
+    let provider = OidcProvider::new(account, REDIRECT_URL, HttpClient::new().unwrap()).unwrap();
+    let url_for = async |prompt| provider.authorization_request(prompt).await.unwrap().url;
     let (any, login) =
-        (asked(AuthorizationPrompt::Any).await, asked(AuthorizationPrompt::Login).await);
+        (url_for(AuthorizationPrompt::Any).await, url_for(AuthorizationPrompt::Login).await);
     for part in ["prompt=login", "max_age=0"] {
         assert!(login.contains(part) && !any.contains(part), "{login}");
     }
-    let identity = world.sign_in(|script| script.claims["auth_time"] = json!(1_800_000_000));
+    let identity = server.sign_in(|next| next.claims["auth_time"] = json!(1_800_000_000));
     let at = identity.await.unwrap().authenticated_at.unwrap();
     assert_eq!(at.timestamp(), 1_800_000_000);
 }
 
 #[tokio::test]
-async fn an_address_may_be_told_to_who_asks_once_more() {
-    let world = provider().await;
-    let without = |script: &mut Script| {
-        script.claims["email"] = json!(null);
-        script.claims["email_verified"] = json!(null);
+async fn an_address_may_come_from_the_user_info_endpoint() {
+    let server = start_provider().await;
+    let without = |next: &mut NextToken| {
+        next.claims["email"] = json!(null);
+        next.claims["email_verified"] = json!(null);
     };
-    assert!(world.sign_in(without).await.is_ok());
-    let answer = world.sign_in(|script| {
-        without(script);
-        script.info["sub"] = json!("another");
+    assert!(server.sign_in(without).await.is_ok());
+    let result = server.sign_in(|next| {
+        without(next);
+        next.info["sub"] = json!("another");
     });
-    let answer = answer.await;
-    assert!(matches!(answer, Err(IdentityError::Refused(_))), "another's: {answer:?}");
+    let result = result.await;
+    assert!(matches!(result, Err(IdentityError::Refused(_))), "another's: {result:?}");
 }
 
 #[tokio::test]
-async fn an_answer_is_to_its_own_question() {
-    let world = provider().await;
-    let account = Account::new(&world.issuer, "avouch", "hush", "Test").unwrap();
-    let provider = Provider::new(account, BACK, Caller::new().unwrap()).unwrap();
+async fn a_response_must_match_the_pending_sign_in() {
+    let server = start_provider().await;
+    let account = ClientRegistration::new(&server.issuer, "avouch", "hush", "Test").unwrap();
+    let provider = OidcProvider::new(account, REDIRECT_URL, HttpClient::new().unwrap()).unwrap();
     let departure = provider.authorization_request(AuthorizationPrompt::Any).await.unwrap();
     for (kept, state) in [(departure.kept, "another"), (Secret::new(String::new()), "")] {
         let arrival =
             AuthorizationCallback { state: state.into(), code: Secret::new("code".into()) };
-        let answer = provider.exchange_code(&kept, &arrival).await;
-        assert!(matches!(answer, Err(IdentityError::Refused(_))), "{answer:?}");
+        let result = provider.exchange_code(&kept, &arrival).await;
+        assert!(matches!(result, Err(IdentityError::Refused(_))), "{result:?}");
     }
-    let gone = Account::new("http://127.0.0.1:1", "avouch", "hush", "Test").unwrap();
-    let gone = Provider::new(gone, BACK, Caller::new().unwrap()).unwrap();
+    let unreachable =
+        ClientRegistration::new("http://127.0.0.1:1", "avouch", "hush", "Test").unwrap();
+    let unreachable =
+        OidcProvider::new(unreachable, REDIRECT_URL, HttpClient::new().unwrap()).unwrap();
     assert!(matches!(
-        gone.authorization_request(AuthorizationPrompt::Any).await.err(),
+        unreachable.authorization_request(AuthorizationPrompt::Any).await.err(),
         Some(IdentityError::Unreachable(_))
     ));
 }

@@ -1,11 +1,11 @@
-//! A process that does what the tests tell it to.
+//! A worker process whose jobs the tests control.
 
 use std::{process::ExitCode, time::Duration};
 
 use jobs::{Bounds, serve};
 
 fn main() -> ExitCode {
-    let bounds = Bounds { memory: 512 * 1024 * 1024, rest: Duration::from_millis(300) };
+    let bounds = Bounds { memory: 512 * 1024 * 1024, idle_timeout: Duration::from_millis(300) };
     serve(bounds, |job| match job {
         b"die" => std::process::abort(),
         b"sleep" => {

@@ -1,4 +1,4 @@
-//! Messages with their length before them, in 4 bytes, the highest first.
+//! Frames: messages preceded by their length in 4 bytes, big endian.
 
 use std::io;
 
@@ -7,22 +7,22 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// Writes one message.
 ///
 /// # Errors
-/// The stream's, or that the message is 4 GiB or more.
+/// The stream fails, or the message has 4 GiB or more.
 pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &[u8]) -> io::Result<()> {
     stream.write_all(&header(message)?).await?;
     stream.write_all(message).await?;
     stream.flush().await
 }
 
-/// Reads one message of at most so many bytes; none where the stream ends before it. May not be
-/// given up half-way where it is to go on after.
+/// Reads one message of at most `max_bytes`; `None` if the stream ends before it. Not cancel-safe: the
+/// stream cannot be read further if this is cancelled.
 ///
 /// # Errors
-/// The stream's, that it ends within the message, or that the message is longer; no more than its
-/// length has been read then.
+/// The stream fails or ends within the message, or the message is longer; in that case only its length
+/// has been read.
 pub async fn read(
     stream: &mut (impl AsyncRead + Unpin),
-    longest: usize,
+    max_bytes: usize,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut header = [0; 4];
     match stream.read_exact(&mut header).await {
@@ -31,13 +31,13 @@ pub async fn read(
         Err(error) => return Err(error),
     }
     let length = usize::try_from(u32::from_be_bytes(header)).unwrap_or(usize::MAX);
-    if length > longest {
+    if length > max_bytes {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
     }
-    // Room is made as bytes come: a length alone costs nothing.
+    // Memory is allocated as bytes arrive, so that a length alone costs nothing.
     let mut message = vec![];
-    let most = u64::try_from(length).unwrap_or(u64::MAX);
-    stream.take(most).read_to_end(&mut message).await?;
+    let limit = u64::try_from(length).unwrap_or(u64::MAX);
+    stream.take(limit).read_to_end(&mut message).await?;
     if message.len() < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -64,9 +64,12 @@ mod tests {
         assert_eq!(read(&mut rest, 99).await.unwrap().unwrap(), b"");
         let long = read(&mut rest, 99).await.unwrap_err();
         assert_eq!(long.kind(), io::ErrorKind::InvalidData);
-        let mut cut = &stream[..stream.len() - 1];
-        cut = &cut[11..];
-        assert_eq!(read(&mut cut, 100).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let mut truncated = &stream[..stream.len() - 1];
+        truncated = &truncated[11..];
+        assert_eq!(
+            read(&mut truncated, 100).await.unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
         assert!(read(&mut [].as_slice(), 99).await.unwrap().is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! Work that is done in processes of their own: what it reads may come from anybody, and it may
-//! need gigabytes, so each process is bounded in memory and each job in time. A process does one
-//! job after the other, since some work has to prepare for seconds, and ends when none comes.
+//! Jobs in worker processes. Their input is untrusted, and they may need gigabytes, so each process is
+//! bounded in memory and each job in time. A process performs one job after another, since some jobs
+//! need seconds of preparation, and exits when none arrives.
 //!
-//! **Invariant:** at most as many processes as there are places; a job that kills its process, or
-//! takes too long, kills nothing else.
+//! **Invariant:** there are never more processes than the pool permits; a job that crashes its process,
+//! or takes too long, affects nothing else.
 
 mod child;
 pub mod frames;
@@ -22,26 +22,26 @@ use tokio::{
 
 pub use self::child::{Bounds, serve};
 
-/// The longest job, and the longest result, in bytes.
-pub const LONGEST: usize = 16 * 1024 * 1024;
+/// Bytes of a job, and of a result.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Processes of one kind.
+/// A pool of worker processes of one kind.
 pub struct Pool {
     program: PathBuf,
     argument: &'static str,
-    patience: Duration,
-    places: Semaphore,
+    timeout: Duration,
+    permits: Semaphore,
     idle: Mutex<Vec<Process>>,
 }
 
 struct Process {
-    // Is killed when this is dropped.
+    // Killed on drop.
     _child: Child,
     jobs: ChildStdin,
     results: ChildStdout,
 }
 
-/// Why a job came to nothing.
+/// The reason why a job failed. The attestor's protocol contains these texts, so they are fixed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     #[error("the process for it could not be started")]
@@ -50,34 +50,39 @@ pub enum JobError {
     Died,
     #[error("it took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
-    #[error("it is longer than {LONGEST} bytes")]
-    Long,
+    #[error("it is longer than {MAX_MESSAGE_BYTES} bytes")]
+    TooLong,
 }
 
 impl Pool {
-    /// Processes of this program with this argument, so many at once; each calls [`serve`]. A job
-    /// may take so long, not counting how long it waits for a place.
+    /// Creates a pool of at most `max_processes` processes of this program with this argument, each of
+    /// which calls [`serve`]. The timeout applies to a job once it has a process, not while it waits for
+    /// one.
     #[must_use]
-    pub fn new(program: PathBuf, argument: &'static str, most: usize, patience: Duration) -> Self {
-        let places = Semaphore::new(most.max(1));
-        Self { program, argument, patience, places, idle: Mutex::default() }
+    pub fn new(
+        program: PathBuf,
+        argument: &'static str,
+        max_processes: usize,
+        timeout: Duration,
+    ) -> Self {
+        let permits = Semaphore::new(max_processes.max(1));
+        Self { program, argument, timeout, permits, idle: Mutex::default() }
     }
 
-    /// Has a job done; waits for a place first.
+    /// Performs a job, after waiting for a permit.
     ///
     /// # Errors
-    /// It, or its process, failed. Nothing is tried twice but a job for a process that had ended
-    /// for want of work.
+    /// The job or its process failed. A job is retried only if its idle process had already exited.
     pub async fn run(&self, job: &[u8]) -> Result<Vec<u8>, JobError> {
-        if job.len() > LONGEST {
-            return Err(JobError::Long);
+        if job.len() > MAX_MESSAGE_BYTES {
+            return Err(JobError::TooLong);
         }
-        let Ok(_place) = self.places.acquire().await else { return Err(JobError::Died) };
-        let rested = self.idle().pop();
-        let was_rested = rested.is_some();
-        match self.run_in(rested, job).await {
-            Err(JobError::Died) if was_rested => self.run_in(None, job).await,
-            done => done,
+        let Ok(_permit) = self.permits.acquire().await else { return Err(JobError::Died) };
+        let idle = self.idle().pop();
+        let was_idle = idle.is_some();
+        match self.run_in(idle, job).await {
+            Err(JobError::Died) if was_idle => self.run_in(None, job).await,
+            result => result,
         }
     }
 
@@ -88,10 +93,11 @@ impl Pool {
         };
         let work = async {
             frames::write(&mut process.jobs, job).await.ok()?;
-            frames::read(&mut process.results, LONGEST).await.ok()?
+            frames::read(&mut process.results, MAX_MESSAGE_BYTES).await.ok()?
         };
-        let done = tokio::time::timeout(self.patience, work).await;
-        let result = done.map_err(|_| JobError::TimedOut(self.patience))?.ok_or(JobError::Died)?;
+        let completed = tokio::time::timeout(self.timeout, work).await;
+        let result =
+            completed.map_err(|_| JobError::TimedOut(self.timeout))?.ok_or(JobError::Died)?;
         self.idle().push(process);
         Ok(result)
     }

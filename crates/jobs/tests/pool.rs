@@ -1,4 +1,4 @@
-//! Jobs that do their process no good.
+//! Jobs that crash, block or overload their process.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -6,31 +6,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobs::{JobError, LONGEST, Pool};
+use jobs::{JobError, MAX_MESSAGE_BYTES, Pool};
 
-fn pool(most: usize) -> Pool {
+fn pool(max_processes: usize) -> Pool {
     let test = std::env::current_exe().unwrap();
     let worker: PathBuf = test.ancestors().nth(2).unwrap().join("examples/worker");
     assert!(worker.exists(), "build it first: cargo build -p jobs --examples");
-    Pool::new(worker, "work", most, Duration::from_secs(2))
+    Pool::new(worker, "work", max_processes, Duration::from_secs(2))
 }
 
 #[tokio::test]
-async fn jobs_are_done_one_after_the_other_by_one_process() {
+async fn one_process_performs_jobs_one_after_another() {
     let pool = pool(1);
-    let big = vec![7; LONGEST];
+    let big = vec![7; MAX_MESSAGE_BYTES];
     assert_eq!(pool.run(&big).await.unwrap(), big);
-    assert!(matches!(pool.run(&vec![0; LONGEST + 1]).await, Err(JobError::Long)));
+    assert!(matches!(pool.run(&vec![0; MAX_MESSAGE_BYTES + 1]).await, Err(JobError::TooLong)));
     let first = pool.run(b"who").await.unwrap();
     assert_eq!(pool.run(b"who").await.unwrap(), first);
-    assert_eq!(pool.run(b"see").await.unwrap(), b"0", "nothing of our environment");
-    // One that had ended for want of work is followed by another.
+    assert_eq!(pool.run(b"see").await.unwrap(), b"0", "the environment is not passed on");
+    // A process that exited because it was idle is replaced.
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert_ne!(pool.run(b"who").await.unwrap(), first);
 }
 
 #[tokio::test]
-async fn what_kills_its_process_kills_nothing_else() {
+async fn a_job_that_crashes_its_process_affects_nothing_else() {
     let pool = pool(2);
     for (job, died) in
         [(b"die".as_slice(), true), (b"eat", true), (b"write", true), (b"sleep", false)]
@@ -41,16 +41,16 @@ async fn what_kills_its_process_kills_nothing_else() {
         assert_eq!(failed.to_string(), expected.to_string());
         assert_eq!(pool.run(b"fine").await.unwrap(), b"fine");
     }
-    let gone = Pool::new("/nowhere/worker".into(), "work", 1, Duration::from_secs(2));
-    assert!(matches!(gone.run(b"fine").await, Err(JobError::Start(_))));
+    let missing = Pool::new("/nowhere/worker".into(), "work", 1, Duration::from_secs(2));
+    assert!(matches!(missing.run(b"fine").await, Err(JobError::Start(_))));
 }
 
 #[tokio::test]
-async fn there_are_as_many_at_once_as_there_are_places() {
+async fn jobs_wait_for_a_permit() {
     let pool = pool(1);
     let began = Instant::now();
     let (sleeping, waiting) = tokio::join!(pool.run(b"sleep"), pool.run(b"fine"));
     assert!(matches!(sleeping, Err(JobError::TimedOut(_))));
-    assert_eq!(waiting.unwrap(), b"fine", "its time begins with its place");
+    assert_eq!(waiting.unwrap(), b"fine", "the timeout starts with the permit");
     assert!(began.elapsed() >= Duration::from_secs(2));
 }

@@ -1,29 +1,29 @@
-//! The log as text: one event is one line, whatever somebody else's words in it are.
+//! The log in text format: each event is one line, for any text of other parties in it.
 
 use std::{
     borrow::Cow,
     io::{self, Write},
 };
 
-/// Writes each event, which comes whole, as one line: control characters and line separators in it
-/// are escaped as Rust writes them.
-pub struct Lines<W> {
+/// A writer that writes each event, given in a single call, as one line. Control characters and line
+/// separators in it are escaped in Rust's notation.
+pub struct LineWriter<W> {
     to: W,
     colours: bool,
 }
 
-impl<W: Write> Lines<W> {
-    /// `colours`: the events have sequences for a terminal that are meant.
+impl<W: Write> LineWriter<W> {
+    /// Creates a writer. With `colours`, escape sequences for terminals in events are preserved.
     #[must_use]
     pub const fn new(to: W, colours: bool) -> Self {
         Self { to, colours }
     }
 }
 
-impl<W: Write> Write for Lines<W> {
+impl<W: Write> Write for LineWriter<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        self.to.write_all(line(&text, self.colours).as_bytes())?;
+        self.to.write_all(escape_line(&text, self.colours).as_bytes())?;
         Ok(event.len())
     }
 
@@ -32,21 +32,22 @@ impl<W: Write> Write for Lines<W> {
     }
 }
 
-fn line(event: &str, colours: bool) -> Cow<'_, str> {
+/// Escapes an event; the final line break is preserved.
+fn escape_line(event: &str, colours: bool) -> Cow<'_, str> {
     let (text, end) = match event.strip_suffix('\n') {
         Some(text) => (text, "\n"),
         None => (event, ""),
     };
-    let odd = |c: char| {
+    let is_escaped = |c: char| {
         let separates = matches!(c, '\u{2028}' | '\u{2029}');
         (c.is_control() || separates) && !(colours && c == '\u{1b}')
     };
-    if !text.contains(odd) {
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(event);
     }
     let mut escaped = String::with_capacity(event.len() + 16);
     for c in text.chars() {
-        if odd(c) {
+        if is_escaped(c) {
             escaped.extend(c.escape_default());
         } else {
             escaped.push(c);
@@ -63,9 +64,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -88,18 +89,18 @@ mod tests {
 
     #[test]
     fn one_event_is_one_line() {
-        let kept = Kept::default();
-        let writer = kept.clone();
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
         let log = tracing_subscriber::fmt()
             .with_ansi(false)
-            .with_writer(move || Lines::new(writer.clone(), false))
+            .with_writer(move || LineWriter::new(writer.clone(), false))
             .finish();
         tracing::subscriber::with_default(log, || {
             let error: &dyn std::error::Error = &Hostile;
             tracing::error!(error, host = "a\nb", text = %Hostile, "a call\nfailed");
             tracing::info!("another");
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.ends_with("another\n") && text.contains(" ü"), "{text}");
         assert!(
@@ -110,9 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_keeps_its_colours_alone() {
-        assert_eq!(line("\u{1b}[31mred\u{1b}[0m\tx\n", true), "\u{1b}[31mred\u{1b}[0m\\tx\n");
-        assert_eq!(line("\u{1b}[31mred\n", false), "\\u{1b}[31mred\n");
-        assert!(matches!(line("as it was\n", false), Cow::Borrowed(_)));
+    fn only_escape_sequences_are_preserved_for_terminals() {
+        assert_eq!(
+            escape_line("\u{1b}[31mred\u{1b}[0m\tx\n", true),
+            "\u{1b}[31mred\u{1b}[0m\\tx\n"
+        );
+        assert_eq!(escape_line("\u{1b}[31mred\n", false), "\\u{1b}[31mred\n");
+        assert!(matches!(escape_line("unchanged\n", false), Cow::Borrowed(_)));
     }
 }

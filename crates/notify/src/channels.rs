@@ -1,4 +1,4 @@
-//! The channels of a deployment: each letter goes over its own.
+//! The channels of a deployment: each notification is sent over its own.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ports::notifier::{Notification, Notifier, SendError};
 
 use crate::{Mail, Sms, Whatsapp};
 
-/// All that are configured.
+/// All configured channels.
 pub struct Channels {
     pub mail: Arc<Mail>,
     pub whatsapp: Option<Whatsapp>,
@@ -18,12 +18,18 @@ pub struct Channels {
 #[async_trait]
 impl Notifier for Channels {
     async fn send(&self, letter: &Notification) -> Result<(), SendError> {
-        // Taken out of the configuration since: whoever did may put it back.
-        let gone = || SendError::Transient("its channel is not configured any more".into());
+        // Temporary, since the operator may configure the channel again.
+        let not_configured = || {
+            SendError::Transient(
+                "the channel of the notification is not configured any more".into(),
+            )
+        };
         match letter.channel {
             Channel::Email => self.mail.send(letter).await,
-            Channel::Whatsapp => self.whatsapp.as_ref().ok_or_else(gone)?.send(letter).await,
-            Channel::Sms => self.sms.as_ref().ok_or_else(gone)?.send(letter).await,
+            Channel::Whatsapp => {
+                self.whatsapp.as_ref().ok_or_else(not_configured)?.send(letter).await
+            }
+            Channel::Sms => self.sms.as_ref().ok_or_else(not_configured)?.send(letter).await,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The channels over which applicants are told where to go.
+//! The channels over which applicants and users are notified.
 //!
-//! **Invariant:** what is logged of a failure has no applicant's address in it.
+//! **Invariant:** the detail of a failure, which is logged, never contains an applicant's address.
 
 mod channels;
 mod mail;
@@ -8,15 +8,15 @@ mod messages;
 
 pub use self::{
     channels::Channels,
-    mail::{BadSmtpUrl, Mail, Server, Wordings, is_address},
+    mail::{InvalidSmtpUrl, Mail, MailTemplates, SmtpServer, is_address},
     messages::{
-        BadAccount,
+        InvalidAccount,
         sms::{Sms, SmsAccount},
         whatsapp::{Whatsapp, WhatsappAccount},
     },
 };
 
-/// Text in one line, as headers and messages' gaps need it.
+/// Returns the text without control characters, as headers and template parameters require.
 fn one_line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

@@ -16,7 +16,7 @@ use ports::attestor::AttestError;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 const RESOURCE_LIMITS: Bounds =
-    Bounds { memory: 12 * 1024 * 1024 * 1024, rest: Duration::from_secs(300) };
+    Bounds { memory: 12 * 1024 * 1024 * 1024, idle_timeout: Duration::from_secs(300) };
 
 /// A connection, and what is to be hidden of it.
 #[derive(Encode, Decode)]
@@ -94,7 +94,7 @@ impl ProvingJob {
         let job = write(self).map_err(|error| failed(&error))?;
         let result = pool.run(&job).await.map_err(|error| match error {
             JobError::TimedOut(_) => AttestError::TimedOut,
-            JobError::Start(_) | JobError::Died | JobError::Long => failed(&error),
+            JobError::Start(_) | JobError::Died | JobError::TooLong => failed(&error),
         })?;
         match read(&result).map_err(|error| failed(&error))? {
             ProvingResult::Proved(reveal) => Ok(*reveal),

@@ -39,7 +39,7 @@ pub(crate) fn renew() -> Result<(), Failure> {
     let texts = texts.iter().map(fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
     let passwords = || texts.iter().flat_map(|text| text.lines());
     let list = frequent::write(passwords())?;
-    let entries = frequent::entries_of(&list);
+    let entries = frequent::entry_count(&list);
     let data = root().join("crates/frequent/data");
     fs::write(data.join("frequent.bin"), list)?;
     fs::write(data.join("SOURCE"), source(passwords().count(), entries))?;

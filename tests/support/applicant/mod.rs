@@ -31,8 +31,8 @@ impl Applicant {
             executable: "chromium".into(),
             folder: folder.path().join("applicant"),
             flags: vec!["--window-size=1280,1000".into()],
-            jail: None,
-            seat: 0,
+            sandbox: None,
+            slot: 0,
         };
         let Launched { chromium, mut events, .. } =
             Chromium::launch(&options).await.expect("a Chromium");

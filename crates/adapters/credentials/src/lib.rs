@@ -94,7 +94,7 @@ impl PasswordHasher for Argon2Passwords {
 }
 
 // A password that may be chosen is long enough to be on the list.
-const _: () = assert!(frequent::SHORTEST == domain::account::MIN_PASSWORD_CHARS);
+const _: () = assert!(frequent::MIN_CHARS == domain::account::MIN_PASSWORD_CHARS);
 
 /// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
 pub struct TotpCodes;

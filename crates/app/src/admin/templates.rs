@@ -9,7 +9,7 @@ use domain::{
     template::ReviewStep,
     webhook::wire_time,
 };
-use notify::Wordings;
+use notify::MailTemplates;
 use ports::{
     clock::Clock as _,
     template_store::{StoredTemplate, TemplateRevision, TemplateStore as _},
@@ -94,7 +94,7 @@ async fn decide(
     step: ReviewStep,
     reason: &str,
 ) -> Result<Value, StartupError> {
-    let desk = TemplateReview { templates: store, stationery: &Wordings, audit: store };
+    let desk = TemplateReview { templates: store, stationery: &MailTemplates, audit: store };
     let kept = desk.waiting(id).await.map_err(error_chain)?;
     let now = SystemClock.now();
     let deed = |action: &str, subject: &str| AuditEvent::new(now, ADMIN, action, subject);

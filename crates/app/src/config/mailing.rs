@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::webhook::Backoff;
-use notify::Server;
+use notify::SmtpServer;
 use url::{Host, Url};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct MailConfig {
     /// None: mails become files in the data folder.
-    pub(crate) smtp: Option<Server>,
+    pub(crate) smtp: Option<SmtpServer>,
     /// The address that mails are from.
     pub(crate) from: String,
     pub(crate) backoff: Backoff,
@@ -29,7 +29,7 @@ pub(super) fn mailing(
     faults: &mut Vec<String>,
 ) -> MailConfig {
     let roots = certificates(values.get("smtp_roots"), "smtp_roots", faults);
-    let smtp = values.get("smtp_url").map(|url| Server::new(url, &roots)).transpose();
+    let smtp = values.get("smtp_url").map(|url| SmtpServer::new(url, &roots)).transpose();
     let smtp = smtp.map_err(|error| faults.push(format!("smtp_url {error}"))).ok().flatten();
     let from = values.get("mail_from").cloned();
     let from = from.unwrap_or_else(|| format!("no-reply@{}", domain_of(public_url)));

@@ -88,7 +88,7 @@ pub struct Config {
     pub webhook_backoff: Backoff,
     pub mailing: MailConfig,
     /// Who else knows the people of the portal.
-    pub identity: Option<::identity::Account>,
+    pub identity: Option<::identity::ClientRegistration>,
     pub sign_ins: SignInPolicy,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,

@@ -75,7 +75,7 @@ impl ConversationError {
             | Self::DuplicateSession
             | Self::TooManyChallenges
             | Self::Relay(_)
-            | Self::Job(JobError::Long)
+            | Self::Job(JobError::TooLong)
             | Self::RecordingRefused(_)
             | Self::ResultMismatch
             | Self::Sign(_)

@@ -6,12 +6,12 @@ use std::{
     path::PathBuf,
 };
 
-use calls::{Address, Caller};
+use calls::{BaseUrl, HttpClient};
 
 use super::MonitorError;
 
 pub(super) enum LogSource {
-    Web(Box<Caller>, Address),
+    Web(Box<HttpClient>, BaseUrl),
     Folder(PathBuf),
 }
 
@@ -24,7 +24,7 @@ impl LogSource {
         let address = log.parse();
         let address =
             address.map_err(|error| MonitorError::State(format!("its address {error}")))?;
-        let caller = Caller::new().map_err(|error| MonitorError::State(error.to_string()))?;
+        let caller = HttpClient::new().map_err(|error| MonitorError::State(error.to_string()))?;
         Ok(Self::Web(Box::new(caller), address))
     }
 
@@ -38,7 +38,7 @@ impl LogSource {
         let failed = |why: String| MonitorError::Unreachable(format!("{path}: {why}"));
         let bytes = match self {
             Self::Web(caller, address) => {
-                let answer = caller.get(&address.below(path)).await;
+                let answer = caller.get(&address.join(path)).await;
                 let answer = answer.map_err(|error| failed(error.to_string()))?;
                 match answer.status {
                     200 => Some(answer.body),

@@ -1,7 +1,7 @@
-//! The jail's helper alone, for this crate's own tests: `avouch` is its own.
+//! The sandbox's helper alone, for this crate's tests; `avouch` contains the helper itself.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cdp::enter_jail(std::env::args_os().skip(1))
+    cdp::enter_sandbox(std::env::args_os().skip(1))
 }

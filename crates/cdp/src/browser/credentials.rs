@@ -1,13 +1,13 @@
-//! What the browser would send with a request of its own.
+//! The cookies and the user agent that the browser would send with a request.
 
 use domain::secret::Secret;
 use ports::browser::{BrowserError, Credentials};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Pages, told};
+use super::{Pages, browser_error};
 
-/// What the page's own requests say of the browser.
+/// The user agent of the page's own requests.
 const USER_AGENT: &str = "() => navigator.userAgent";
 
 #[derive(Default, Deserialize)]
@@ -23,20 +23,21 @@ struct Cookie {
 }
 
 impl Pages {
-    /// For a request to this URL (RFC 6265, section 5.4): the longest paths first.
+    /// Returns the credentials for a request to this URL, with the cookies of the longest paths first
+    /// (RFC 6265, section 5.4).
     pub(super) async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError> {
-        let (session, _) = self.top().ok_or(BrowserError::Gone)?;
-        let asked = json!({ "urls": [url] });
-        let reply = self.client.call(Some(&session), "Network.getCookies", asked).await;
+        let (session, _) = self.active().ok_or(BrowserError::Gone)?;
+        let params = json!({ "urls": [url] });
+        let reply = self.client.call(Some(&session), "Network.getCookies", params).await;
         let Cookies { mut cookies } =
-            serde_json::from_value(reply.map_err(told)?).unwrap_or_default();
+            serde_json::from_value(reply.map_err(browser_error)?).unwrap_or_default();
         cookies.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let pairs = cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value));
         let cookies = Secret::new(pairs.collect::<Vec<_>>().join("; "));
         let user_agent = self.run(USER_AGENT, vec![]).await?;
         let user_agent = user_agent.as_str().map(str::to_owned);
-        let user_agent = user_agent
-            .ok_or_else(|| BrowserError::Refused("a page without a user agent".into()))?;
+        let user_agent =
+            user_agent.ok_or_else(|| BrowserError::Refused("the page has no user agent".into()))?;
         Ok(Credentials { cookies, user_agent })
     }
 }

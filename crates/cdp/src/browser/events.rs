@@ -1,4 +1,4 @@
-//! Chromium's events, read and handed on.
+//! Parses Chromium's events and dispatches them.
 
 use std::sync::Arc;
 
@@ -9,83 +9,88 @@ use tokio::sync::mpsc;
 use super::pages::Pages;
 use crate::client::Event;
 
-/// Takes Chromium's events in, one by one. Never waits for a reply: the reply comes the same way.
-pub(super) async fn listen(pages: Arc<Pages>, mut events: mpsc::Receiver<Event>) {
+/// Handles Chromium's events one by one. Must never wait for a reply, which arrives on the same
+/// connection.
+pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
         if event.method == "Target.attachedToTarget" {
             if let Some(attached) = event.read() {
-                pages.attached(attached);
+                pages.target_attached(attached);
             }
             continue;
         }
         if event.method == "Target.detachedFromTarget" {
-            if let Some(Detached { session_id }) = event.read() {
-                pages.detached(&session_id);
+            if let Some(TargetDetached { session_id }) = event.read() {
+                pages.target_detached(&session_id);
             }
             continue;
         }
         if event.method == "Browser.downloadWillBegin" {
-            pages.refused(RefusedAction::Download);
+            pages.action_refused(RefusedAction::Download);
             continue;
         }
         if let Some(session) = event.session.as_deref() {
-            of_page(&pages, session, &event);
+            handle_page_event(&pages, session, &event);
         }
     }
 }
 
-fn of_page(pages: &Arc<Pages>, session: &str, event: &Event) {
+fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &Event) {
     match event.method.as_str() {
         "Page.screencastFrame" => {
-            if let Some(cast) = event.read::<Cast<'_>>() {
-                pages.pictured(session, &cast);
+            if let Some(frame) = event.read::<ScreencastFrame<'_>>() {
+                pages.frame_received(session, &frame);
             }
         }
         "Fetch.requestPaused" => {
-            if let Some(paused) = event.read::<Paused>() {
-                pages.paused(session, &paused);
+            if let Some(paused) = event.read::<RequestPaused>() {
+                pages.request_paused(session, &paused);
             }
         }
         "Network.responseReceived" => {
-            if let Some(answered) = event.read::<Answered>() {
-                pages.answered(session, answered);
+            if let Some(response) = event.read::<ResponseReceived>() {
+                pages.response_received(session, response);
             }
         }
         "Network.loadingFinished" => {
-            if let Some(Finished { request_id }) = event.read() {
-                pages.finished(session, &request_id);
+            if let Some(LoadingFinished { request_id }) = event.read() {
+                pages.loading_finished(session, &request_id);
             }
         }
         "Page.frameStartedLoading" | "Page.frameStoppedLoading" => {
-            if let Some(OfFrame { frame_id }) = event.read() {
-                pages.loading(session, &frame_id, event.method == "Page.frameStartedLoading");
+            if let Some(FrameLoading { frame_id }) = event.read() {
+                pages.loading_changed(
+                    session,
+                    &frame_id,
+                    event.method == "Page.frameStartedLoading",
+                );
             }
         }
         "Page.frameNavigated" => {
-            if let Some(Navigated { frame }) = event.read() {
-                pages.watching().loaded(session, &frame.id);
-                pages.navigated(session, &frame.id, frame.url);
+            if let Some(FrameNavigated { frame }) = event.read() {
+                pages.tracker().document_loaded(session, &frame.id);
+                pages.frame_navigated(session, &frame.id, frame.url);
             }
         }
         "Page.navigatedWithinDocument" => {
-            if let Some(Within { frame_id, url }) = event.read() {
-                pages.navigated(session, &frame_id, url);
+            if let Some(NavigatedWithinDocument { frame_id, url }) = event.read() {
+                pages.frame_navigated(session, &frame_id, url);
             }
         }
         "Inspector.targetCrashed" => {
-            tracing::warn!("a page crashed, and with it its browser");
+            tracing::warn!("a page crashed; its browser is ended");
             pages.client.close();
         }
         "Page.javascriptDialogOpening" => {
             if let Some(opening) = event.read() {
-                pages.asks(session, &opening);
+                pages.dialog_opened(session, &opening);
             }
         }
-        "Page.javascriptDialogClosed" => pages.asks_no_more(session),
-        "Page.fileChooserOpened" => pages.refused(RefusedAction::Upload),
+        "Page.javascriptDialogClosed" => pages.dialog_closed(session),
+        "Page.fileChooserOpened" => pages.action_refused(RefusedAction::Upload),
         "Runtime.bindingCalled" => {
-            if let Some(Called { payload }) = event.read() {
-                pages.told(session, &payload);
+            if let Some(BindingCalled { payload }) = event.read() {
+                pages.fields_reported(session, &payload);
             }
         }
         _ => (),
@@ -94,7 +99,7 @@ fn of_page(pages: &Arc<Pages>, session: &str, event: &Event) {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Attached {
+pub(super) struct TargetAttached {
     pub(super) session_id: String,
     pub(super) target_info: TargetInfo,
 }
@@ -110,33 +115,33 @@ pub(super) struct TargetInfo {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Detached {
+struct TargetDetached {
     session_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Cast<'a> {
+pub(super) struct ScreencastFrame<'a> {
     pub(super) data: &'a str,
     pub(super) session_id: u64,
     #[serde(default)]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: FrameMetadata,
 }
 
-/// CSS pixels of the page at the time of a picture.
+/// The size of the page in CSS pixels when a frame was captured.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metadata {
+pub(super) struct FrameMetadata {
     device_width: f64,
     device_height: f64,
 }
 
-impl Metadata {
+impl FrameMetadata {
     #[expect(
         clippy::as_conversions,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a cast of a number that was seen to be in range"
+        reason = "the number is within 1..=4096"
     )]
     pub(super) fn viewport(&self) -> Option<Viewport> {
         let side = |side: f64| (1.0..=4096.0).contains(&side).then_some(side.round() as u16);
@@ -147,64 +152,64 @@ impl Metadata {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Paused {
+pub(super) struct RequestPaused {
     pub(super) request_id: String,
     pub(super) frame_id: String,
-    pub(super) request: PausedRequest,
+    pub(super) request: RequestInfo,
 }
 
 #[derive(Deserialize)]
-pub(super) struct PausedRequest {
+pub(super) struct RequestInfo {
     pub(super) url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answered {
+pub(super) struct ResponseReceived {
     pub(super) request_id: String,
     pub(super) frame_id: Option<String>,
     #[serde(rename = "type")]
     pub(super) kind: String,
-    pub(super) response: AnsweredResponse,
+    pub(super) response: ResponseInfo,
 }
 
 #[derive(Deserialize)]
-pub(super) struct AnsweredResponse {
+pub(super) struct ResponseInfo {
     pub(super) url: String,
     pub(super) status: u16,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Finished {
+struct LoadingFinished {
     request_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OfFrame {
+struct FrameLoading {
     frame_id: String,
 }
 
 #[derive(Deserialize)]
-struct Called {
+struct BindingCalled {
     payload: String,
 }
 
 #[derive(Deserialize)]
-struct Navigated {
-    frame: NavigatedFrame,
+struct FrameNavigated {
+    frame: FrameInfo,
 }
 
 #[derive(Deserialize)]
-struct NavigatedFrame {
+struct FrameInfo {
     id: String,
     url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Within {
+struct NavigatedWithinDocument {
     frame_id: String,
     url: String,
 }

@@ -1,13 +1,13 @@
-//! One session's browser: drives its pages, watches them, and passes pictures and input on.
+//! The browser of one session: drives and observes its pages, and passes on frames and input.
 
 mod credentials;
 mod events;
-mod inputs;
+mod input_queue;
+mod page_state;
 mod pages;
-mod scene;
 mod scripts;
 mod setup;
-mod waiting;
+mod unassigned;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -19,38 +19,41 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::{
-    inputs::Inputs,
+    input_queue::InputQueue,
     pages::Pages,
-    scripts::{FETCH, FILL, LOOK, TEXTS},
+    scripts::{FETCH, FILL_FIELD, OBSERVE, READ_TEXTS},
 };
-pub(crate) use self::{scene::Open, waiting::WaitingBrowser};
+pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
 use crate::{
+    backend::{Backend, EgressGuard},
     client::CallError,
-    vessel::{Vessel, WayOut},
 };
 
-/// The world of our scripts, apart from the page's own.
-const WORLD: &str = "avouch";
-/// How long `changed` waits when nothing tells of a change.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-const RESPONSE_PATIENCE: Duration = Duration::from_secs(5);
-const LOAD_PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes read of what tells our country.
-const LONGEST_COUNTRY: u32 = 8192;
+/// The isolated world of our scripts, separate from the page's own.
+const WORLD_NAME: &str = "avouch";
+/// The time after which `changed` returns without a change.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// The time that `response` waits for a watched response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that is waited for a page to load.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes read of the response to a country check.
+const MAX_COUNTRY_BYTES: u32 = 8192;
 
 /// A session's browser.
 pub(crate) struct RemoteBrowser {
-    vessel: Vessel,
+    backend: Backend,
     pages: Arc<Pages>,
-    inputs: Inputs,
-    /// Lives as long as the browser: its only way out.
-    _way_out: WayOut,
+    input_queue: InputQueue,
+    /// FieldMatch for the lifetime of the browser: its only egress.
+    _egress: EgressGuard,
 }
 
 impl RemoteBrowser {
-    /// The country that a service says we come from; `None` where it does not answer.
-    pub(crate) async fn country(&self, url: &str) -> Option<String> {
-        let (session, target) = self.pages.top()?;
+    /// Returns the country of the egress address, from the service at `url`; `None` if it does not
+    /// respond.
+    pub(crate) async fn egress_country(&self, url: &str) -> Option<String> {
+        let (session, target) = self.pages.active()?;
         let client = &self.pages.client;
         let load = json!({
             "frameId": target, "url": url,
@@ -59,35 +62,35 @@ impl RemoteBrowser {
         let loaded = client.call(Some(&session), "Network.loadNetworkResource", load).await.ok()?;
         let resource = loaded.get("resource")?;
         let handle = resource.get("stream")?.as_str()?;
-        let read = json!({ "handle": handle, "size": LONGEST_COUNTRY });
-        let read = client.call(Some(&session), "IO.read", read).await;
-        client.fire(Some(&session), "IO.close", json!({ "handle": handle }));
+        let range = json!({ "handle": handle, "size": MAX_COUNTRY_BYTES });
+        let read = client.call(Some(&session), "IO.read", range).await;
+        client.send_no_reply(Some(&session), "IO.close", json!({ "handle": handle }));
         let read = read.ok()?;
         let text = read.get("data")?.as_str()?;
         let plain = read.get("base64Encoded").and_then(Value::as_bool) != Some(true);
         let text = if plain { text.as_bytes().to_vec() } else { STANDARD.decode(text).ok()? };
-        let fine = resource.get("httpStatusCode").and_then(Value::as_u64) == Some(200);
-        parse_country_response(str::from_utf8(&text).ok()?).filter(|_| fine)
+        let succeeded = resource.get("httpStatusCode").and_then(Value::as_u64) == Some(200);
+        parse_country_response(str::from_utf8(&text).ok()?).filter(|_| succeeded)
     }
 
-    /// The process group of all of the browser's processes.
+    /// Returns the process group of the browser, if it runs on this machine.
     pub(crate) fn pid(&self) -> Option<i32> {
-        self.vessel.pid()
+        self.backend.pid()
     }
 
     pub(crate) async fn end(&self) {
-        self.vessel.end().await;
+        self.backend.end().await;
     }
 }
 
 impl Pages {
-    /// Runs a function in our world of the page on top.
+    /// Runs a function in our isolated world of the active page, and returns its result.
     async fn run(&self, function: &str, arguments: Vec<Value>) -> Result<Value, BrowserError> {
-        let (session, target) = self.top().ok_or(BrowserError::Gone)?;
+        let (session, target) = self.active().ok_or(BrowserError::Gone)?;
         let client = &self.client;
-        let world = json!({ "frameId": target, "worldName": WORLD });
-        let made = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
-        let world = made.map_err(told)?;
+        let world = json!({ "frameId": target, "worldName": WORLD_NAME });
+        let created = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
+        let world = created.map_err(browser_error)?;
         let arguments: Vec<_> =
             arguments.into_iter().map(|value| json!({ "value": value })).collect();
         let call = json!({
@@ -97,8 +100,10 @@ impl Pages {
             "awaitPromise": true,
             "returnByValue": true,
         });
-        let mut reply =
-            client.call(Some(&session), "Runtime.callFunctionOn", call).await.map_err(told)?;
+        let mut reply = client
+            .call(Some(&session), "Runtime.callFunctionOn", call)
+            .await
+            .map_err(browser_error)?;
         if reply.get("exceptionDetails").is_some() {
             return Err(BrowserError::Refused("a script failed in the page".into()));
         }
@@ -106,9 +111,9 @@ impl Pages {
     }
 }
 
-fn told(error: CallError) -> BrowserError {
+fn browser_error(error: CallError) -> BrowserError {
     match error {
-        CallError::Gone => BrowserError::Gone,
+        CallError::Closed => BrowserError::Gone,
         CallError::TimedOut(_) => BrowserError::TimedOut,
         CallError::Refused(why) => BrowserError::Refused(why),
     }
@@ -117,61 +122,62 @@ fn told(error: CallError) -> BrowserError {
 #[async_trait]
 impl Browser for RemoteBrowser {
     async fn navigate(&self, url: &str) -> Result<(), BrowserError> {
-        let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
         let client = &self.pages.client;
         let reply = client.call(Some(&session), "Page.navigate", json!({ "url": url })).await;
-        if reply.map_err(told)?.get("errorText").is_some() {
+        if reply.map_err(browser_error)?.get("errorText").is_some() {
             return Err(BrowserError::Refused("the page cannot be reached".into()));
         }
         let loaded = async {
-            while !self.pages.settled() {
+            while !self.pages.is_settled() {
                 self.changed().await;
             }
         };
-        // A page that loads for ever can still be used.
-        let _ = tokio::time::timeout(LOAD_PATIENCE, loaded).await;
+        // A page that never finishes loading can still be used.
+        let _ = tokio::time::timeout(LOAD_TIMEOUT, loaded).await;
         Ok(())
     }
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
-        let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
-        let settled = self.pages.settled();
-        let document = self.pages.watching().page(&session).map(|page| page.document);
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+        let settled = self.pages.is_settled();
+        let document = self.pages.tracker().page(&session).map(|page| page.document);
         let selectors = json!(self.pages.spec.get().map(|spec| &spec.watch.selectors));
-        let look = self.pages.run(LOOK, vec![selectors]).await;
-        let seen: Look = match look {
+        let snapshot = self.pages.run(OBSERVE, vec![selectors]).await;
+        let snapshot: Snapshot = match snapshot {
             Ok(value) => serde_json::from_value(value).unwrap_or_default(),
-            // The page went away under our hands; the next look finds its successor.
-            Err(BrowserError::Refused(_)) => Look::default(),
+            // The page was replaced meanwhile; the next observation sees the new one.
+            Err(BrowserError::Refused(_)) => Snapshot::default(),
             Err(error) => return Err(error),
         };
         let cookies = self.pages.client.call(Some(&session), "Network.getCookies", json!({})).await;
         let cookies: Cookies =
             serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
-        let mut watching = self.pages.watching();
-        let page = watching.page(&session).ok_or(BrowserError::Gone)?;
-        // What was seen of a document that is gone is not what is there now.
-        let seen = if document == Some(page.document) { seen } else { Look::default() };
+        let mut tracker = self.pages.tracker();
+        let page = tracker.page(&session).ok_or(BrowserError::Gone)?;
+        // A snapshot of a previous document does not apply to the current one.
+        let snapshot = if document == Some(page.document) { snapshot } else { Snapshot::default() };
         Ok(Observation {
             url: page.url.clone(),
             document: page.document,
-            settled: settled && seen.ready == "complete" && page.settled(),
+            settled: settled && snapshot.ready == "complete" && page.is_settled(),
             http_status: page.http_status,
             cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
-            present: seen.present,
+            present: snapshot.present,
             responses: page.responses(),
         })
     }
 
     async fn changed(&self) {
-        let _ = tokio::time::timeout(LOOK_AGAIN, self.pages.changed.notified()).await;
+        let _ = tokio::time::timeout(POLL_INTERVAL, self.pages.changed.notified()).await;
     }
 
     async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError> {
         let value = self.pages.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
-        let answer: FetchAnswer = serde_json::from_value(value)
-            .map_err(|_| BrowserError::Refused("an answer that cannot be read".into()))?;
-        Ok(Fetched { status: answer.status, body: answer.body })
+        let result: FetchResult = serde_json::from_value(value).map_err(|_| {
+            BrowserError::Refused("the result of the fetch has an unexpected form".into())
+        })?;
+        Ok(Fetched { status: result.status, body: result.body })
     }
 
     async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError> {
@@ -179,27 +185,28 @@ impl Browser for RemoteBrowser {
     }
 
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError> {
-        let ends = tokio::time::Instant::now() + RESPONSE_PATIENCE;
+        let deadline = tokio::time::Instant::now() + RESPONSE_TIMEOUT;
         loop {
-            let (session, _) = self.pages.top().ok_or(BrowserError::Gone)?;
+            let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
             let found = {
-                let mut watching = self.pages.watching();
-                let seen = watching.page(&session).and_then(|page| page.response(pattern).cloned());
-                seen.map(|seen| (seen.response.status, seen.text))
+                let mut tracker = self.pages.tracker();
+                let page = tracker.page(&session);
+                let captured = page.and_then(|page| page.response(pattern).cloned());
+                captured.map(|captured| (captured.response.status, captured.text))
             };
             match found {
                 Some((200..=299, text)) => return Ok(Some(text)),
                 Some(_) => return Ok(None),
-                None if tokio::time::Instant::now() >= ends => return Ok(None),
+                None if tokio::time::Instant::now() >= deadline => return Ok(None),
                 None => self.changed().await,
             }
         }
     }
 
     async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
-        let value = self.pages.run(TEXTS, vec![json!(selectors)]).await?;
+        let value = self.pages.run(READ_TEXTS, vec![json!(selectors)]).await?;
         serde_json::from_value(value)
-            .map_err(|_| BrowserError::Refused("texts that cannot be read".into()))
+            .map_err(|_| BrowserError::Refused("the texts have an unexpected form".into()))
     }
 
     async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
@@ -220,20 +227,24 @@ impl Browser for RemoteBrowser {
     }
 
     fn input(&self, input: Input) {
-        let Some((session, target)) = self.pages.top() else { return };
-        if self.inputs.take(session, &input) {
+        let Some((session, target)) = self.pages.active() else { return };
+        if self.input_queue.enqueue(session, &input) {
             return;
         }
         if let Input::Answer { dialog, accept, text } = &input {
-            self.pages.answer(*dialog, *accept, text);
+            self.pages.answer_dialog(*dialog, *accept, text);
         } else if let Input::Fill(value) = input {
             let (pages, value) = (self.pages.clone(), json!(value));
-            // What cannot be filled stays as it is; the applicant sees that.
-            tokio::spawn(async move { pages.run(FILL, vec![value]).await.map(drop) });
+            // A field that cannot be filled stays as it is, which the applicant sees.
+            tokio::spawn(async move { pages.run(FILL_FIELD, vec![value]).await.map(drop) });
         } else if let Input::Resize(viewport) = input {
             self.pages.resize(viewport);
-        } else if self.pages.watching().count() > 1 {
-            self.pages.client.fire(None, "Target.closeTarget", json!({ "targetId": target }));
+        } else if self.pages.tracker().page_count() > 1 {
+            self.pages.client.send_no_reply(
+                None,
+                "Target.closeTarget",
+                json!({ "targetId": target }),
+            );
         }
     }
 
@@ -242,8 +253,9 @@ impl Browser for RemoteBrowser {
     }
 }
 
+/// The state of the document: whether it is ready, and the selectors that match something visible.
 #[derive(Default, Deserialize)]
-struct Look {
+struct Snapshot {
     ready: String,
     present: BTreeSet<String>,
 }
@@ -259,7 +271,7 @@ struct Cookie {
 }
 
 #[derive(Deserialize)]
-struct FetchAnswer {
+struct FetchResult {
     status: u16,
     body: String,
 }

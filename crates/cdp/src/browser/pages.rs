@@ -1,4 +1,4 @@
-//! The pages of one browser: set up when they come, watched while they are there.
+//! The pages of one browser: set up when they are created, tracked while they exist.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,228 +9,244 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use super::{
-    events::{Answered, Attached, Cast, Paused},
-    setup::{self, Agent},
+    events::{RequestPaused, ResponseReceived, ScreencastFrame, TargetAttached},
+    setup::{self, UserAgent},
 };
 use crate::{
     client::Client,
-    watching::{LONGEST_RESPONSE, Page, Watching},
+    page_tracker::{MAX_RESPONSE_BYTES, PageTracker, TrackedPage},
 };
 
-const MOST_PAGES: usize = 5;
+/// Pages of one browser; further ones are closed.
+const MAX_PAGES: usize = 5;
 
-/// The pages of one browser, as its events tell of them.
+/// The pages of one browser, as tracked by its events.
 pub(super) struct Pages {
     pub(super) client: Client,
-    /// The context that is ours; none where all of the browser is.
-    context: Option<String>,
-    /// The size of the page on top.
+    /// Our browser context; `None` if the whole browser is ours.
+    context_id: Option<String>,
+    /// The viewport of the active page.
     viewport: watch::Sender<Viewport>,
-    /// What the browser is for; not known while it waits for a session.
+    /// The parameters of the session; unset until the browser is assigned to one.
     pub(super) spec: OnceLock<BrowserSpec>,
-    pub(super) watching: Mutex<Watching>,
+    pub(super) tracker: Mutex<PageTracker>,
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
+    /// Notified when a page may have changed.
     pub(super) changed: Notify,
+    /// Whether the first page can be driven.
     pub(super) ready: watch::Sender<bool>,
     pub(super) scenes: watch::Sender<Arc<PageState>>,
-    agent: Agent,
+    user_agent: UserAgent,
 }
 
 impl Pages {
-    pub(super) fn new(client: Client, context: Option<String>, agent: Agent) -> Self {
+    pub(super) fn new(client: Client, context_id: Option<String>, user_agent: UserAgent) -> Self {
         Self {
             client,
-            context,
+            context_id,
             viewport: watch::Sender::default(),
             spec: OnceLock::new(),
-            watching: Mutex::default(),
+            tracker: Mutex::default(),
             frames: watch::Sender::new(None),
             changed: Notify::new(),
             ready: watch::Sender::new(false),
             scenes: watch::Sender::default(),
-            agent,
+            user_agent,
         }
     }
 
-    pub(super) fn watching(&self) -> MutexGuard<'_, Watching> {
-        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn tracker(&self) -> MutexGuard<'_, PageTracker> {
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// DevTools session and target of the page on top.
-    pub(super) fn top(&self) -> Option<(String, String)> {
-        let watching = self.watching();
-        watching.active().map(|page| (page.session.clone(), page.target.clone()))
+    /// Returns the DevTools session and the target of the active page.
+    pub(super) fn active(&self) -> Option<(String, String)> {
+        let tracker = self.tracker();
+        tracker.active().map(|page| (page.session.clone(), page.target.clone()))
     }
 
-    pub(super) fn settled(&self) -> bool {
-        self.watching().active().is_some_and(Page::settled)
+    pub(super) fn is_settled(&self) -> bool {
+        self.tracker().active().is_some_and(TrackedPage::is_settled)
     }
 
-    /// Tells the page that is there, and those to come, what session they are for.
+    /// Applies the parameters of a session to the existing page and to future ones.
     pub(super) fn assign(&self, spec: BrowserSpec) {
         let viewport = spec.device.viewport;
         if self.spec.set(spec).is_ok() {
             self.viewport.send_replace(viewport);
-            if let Some((session, _)) = self.top() {
-                self.introduce(&session);
+            if let Some((session, _)) = self.active() {
+                self.apply_spec(&session);
             }
         }
     }
 
-    fn introduce(&self, session: &str) {
+    /// Configures a page for the session, and starts its screencast.
+    fn apply_spec(&self, session: &str) {
         let Some(spec) = self.spec.get() else { return };
-        for (method, params) in setup::of_session(spec, &self.agent) {
-            self.client.fire(Some(session), method, params);
+        for (method, params) in setup::session_commands(spec, &self.user_agent) {
+            self.client.send_no_reply(Some(session), method, params);
         }
-        self.cast(session);
+        self.start_screencast(session);
     }
 
-    /// Gives the page on top the size that there is room for, and casts it.
-    pub(super) fn cast(&self, session: &str) {
+    /// Sets the viewport of the active page, and starts its screencast.
+    pub(super) fn start_screencast(&self, session: &str) {
         let Some(spec) = self.spec.get() else { return };
         let viewport = *self.viewport.borrow();
-        // Finer than the browser was started for it cannot be.
+        // The scale cannot exceed the one that the browser was started with.
         let scale = if viewport.may_be_fine() { spec.device.scale } else { Scale::One };
-        for (method, params) in setup::sizes(Device { viewport, scale, ..spec.device }) {
-            self.client.fire(Some(session), method, params);
+        for (method, params) in setup::viewport_commands(Device { viewport, scale, ..spec.device })
+        {
+            self.client.send_no_reply(Some(session), method, params);
         }
     }
 
-    /// There is this much room now.
+    /// Changes the viewport.
     pub(super) fn resize(&self, viewport: Viewport) {
-        let changed =
-            self.viewport.send_if_modified(|known| std::mem::replace(known, viewport) != viewport);
-        if changed && let Some((session, _)) = self.top() {
-            self.client.fire(Some(&session), "Page.stopScreencast", json!({}));
-            self.cast(&session);
+        let changed = self
+            .viewport
+            .send_if_modified(|current| std::mem::replace(current, viewport) != viewport);
+        if changed && let Some((session, _)) = self.active() {
+            self.client.send_no_reply(Some(&session), "Page.stopScreencast", json!({}));
+            self.start_screencast(&session);
         }
     }
 
-    /// A target came into being. Chromium holds it until we let it run.
-    pub(super) fn attached(self: &Arc<Self>, attached: Attached) {
+    /// Handles a new target, which Chromium pauses until we let it run.
+    pub(super) fn target_attached(self: &Arc<Self>, attached: TargetAttached) {
         let session = attached.session_id;
         let client = &self.client;
-        if self.context.is_some() && self.context != attached.target_info.browser_context_id {
-            // Somebody else's in a browser that we share: it waits for us, too.
-            client.fire(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
-            return client.fire(None, "Target.detachFromTarget", json!({ "sessionId": session }));
+        if self.context_id.is_some() && self.context_id != attached.target_info.browser_context_id {
+            // A target of another context in a shared browser: it waits for us as well.
+            client.send_no_reply(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+            return client.send_no_reply(
+                None,
+                "Target.detachFromTarget",
+                json!({ "sessionId": session }),
+            );
         }
-        if attached.target_info.kind == "page" && self.watching().count() < MOST_PAGES {
-            if let Some((below, _)) = self.top() {
-                client.fire(Some(&below), "Page.stopScreencast", json!({}));
+        if attached.target_info.kind == "page" && self.tracker().page_count() < MAX_PAGES {
+            if let Some((previous, _)) = self.active() {
+                client.send_no_reply(Some(&previous), "Page.stopScreencast", json!({}));
             }
-            self.watching().push(Page::new(session.clone(), attached.target_info.target_id));
-            let fire = |method, params| client.fire(Some(&session), method, params);
-            for (method, params) in setup::commands() {
-                fire(method, params);
+            self.tracker().push(TrackedPage::new(session.clone(), attached.target_info.target_id));
+            let send = |method, params| client.send_no_reply(Some(&session), method, params);
+            for (method, params) in setup::page_commands() {
+                send(method, params);
             }
-            self.introduce(&session);
-            self.show_top();
-            tokio::spawn(run_first(self.clone(), session));
+            self.apply_spec(&session);
+            self.publish_active_page();
+            tokio::spawn(run_page(self.clone(), session));
             return;
         } else if attached.target_info.kind == "page" {
             let target = json!({ "targetId": attached.target_info.target_id });
-            client.fire(None, "Target.closeTarget", target);
+            client.send_no_reply(None, "Target.closeTarget", target);
         }
-        client.fire(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+        client.send_no_reply(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
     }
 
-    pub(super) fn detached(&self, session: &str) {
-        let was_top = self.watching().remove(session);
-        self.asks_no_more(session);
-        self.show_top();
-        if was_top && let Some((below, _)) = self.top() {
-            self.cast(&below);
+    /// Handles the end of a target.
+    pub(super) fn target_detached(&self, session: &str) {
+        let was_active = self.tracker().remove(session);
+        self.dialog_closed(session);
+        self.publish_active_page();
+        if was_active && let Some((previous, _)) = self.active() {
+            self.start_screencast(&previous);
         }
         self.changed.notify_waiters();
     }
 
-    pub(super) fn pictured(&self, session: &str, cast: &Cast<'_>) {
-        let acknowledge = json!({ "sessionId": cast.session_id });
-        self.client.fire(Some(session), "Page.screencastFrameAck", acknowledge);
+    /// Handles a frame of the screencast.
+    pub(super) fn frame_received(&self, session: &str, frame: &ScreencastFrame<'_>) {
+        let acknowledge = json!({ "sessionId": frame.session_id });
+        self.client.send_no_reply(Some(session), "Page.screencastFrameAck", acknowledge);
         let origin = self
-            .watching()
+            .tracker()
             .active()
             .filter(|page| page.session == session)
             .map(|page| origin(&page.url));
-        // A page that is not on top, or the empty one that a browser begins with, is not shown.
+        // Frames of inactive pages, and of the blank page that a browser starts with, are dropped.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
-        let Ok(jpeg) = STANDARD.decode(cast.data) else { return };
-        // A picture that was taken before the page had its size says so.
-        let viewport = cast.metadata.viewport().unwrap_or(*self.viewport.borrow());
-        let mut watching = self.watching();
-        watching.frame_seq = watching.frame_seq.saturating_add(1);
-        let seq = watching.frame_seq;
-        drop(watching);
+        let Ok(jpeg) = STANDARD.decode(frame.data) else { return };
+        // A frame that was captured before a change of the viewport has the former one in its metadata.
+        let viewport = frame.metadata.viewport().unwrap_or(*self.viewport.borrow());
+        let mut tracker = self.tracker();
+        tracker.frame_seq = tracker.frame_seq.saturating_add(1);
+        let seq = tracker.frame_seq;
+        drop(tracker);
         self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
     }
 
-    /// A document is about to be requested. The main frame stays on the platform's hosts.
-    pub(super) fn paused(&self, session: &str, paused: &Paused) {
-        let main = self.watching().page(session).is_some_and(|page| page.target == paused.frame_id);
+    /// Handles the request of a document. The main frame must stay on the platform's hosts.
+    pub(super) fn request_paused(&self, session: &str, paused: &RequestPaused) {
+        let main = self.tracker().page(session).is_some_and(|page| page.target == paused.frame_id);
         let allowed = host(&paused.request.url)
             .is_some_and(|host| self.spec.get().is_some_and(|spec| spec.hosts.contains(&host)));
         let request = json!({ "requestId": paused.request_id });
         if !main || allowed {
-            self.client.fire(Some(session), "Fetch.continueRequest", request);
+            self.client.send_no_reply(Some(session), "Fetch.continueRequest", request);
         } else {
             let mut request = request;
             if let Some(object) = request.as_object_mut() {
-                // Aborted, not blocked: the page that is there stays there.
+                // Aborted, not blocked, so that the current page stays.
                 object.insert("errorReason".into(), "Aborted".into());
             }
-            self.client.fire(Some(session), "Fetch.failRequest", request);
-            tracing::info!("a browser was kept from leaving its platform");
-            self.refused(RefusedAction::Elsewhere);
+            self.client.send_no_reply(Some(session), "Fetch.failRequest", request);
+            tracing::info!("a navigation to a host outside of the platform was refused");
+            self.action_refused(RefusedAction::Elsewhere);
         }
     }
 
-    pub(super) fn answered(&self, session: &str, answered: Answered) {
-        let mut watching = self.watching();
-        let Some(page) = watching.page(session) else { return };
-        if answered.kind == "Document" && answered.frame_id.as_deref() == Some(&page.target) {
-            page.http_status = Some(answered.response.status);
+    /// Handles the head of a response.
+    pub(super) fn response_received(&self, session: &str, event: ResponseReceived) {
+        let mut tracker = self.tracker();
+        let Some(page) = tracker.page(session) else { return };
+        if event.kind == "Document" && event.frame_id.as_deref() == Some(&page.target) {
+            page.http_status = Some(event.response.status);
         }
         let watched = self.spec.get().map(|spec| spec.watch.responses.as_slice());
         if watched
             .unwrap_or_default()
             .iter()
-            .any(|pattern| matches_url(pattern, &answered.response.url))
+            .any(|pattern| matches_url(pattern, &event.response.url))
         {
-            page.announce(answered.request_id, &answered.response.url, answered.response.status);
+            page.expect_response(event.request_id, &event.response.url, event.response.status);
         }
     }
 
-    pub(super) fn finished(self: &Arc<Self>, session: &str, request: &str) {
-        let arrived = self.watching().page(session).and_then(|page| page.arrived(request));
-        let Some(response) = arrived else { return };
-        let (shared, session) = (self.clone(), session.to_owned());
+    /// Handles the end of a response, and reads its body if it is watched.
+    pub(super) fn loading_finished(self: &Arc<Self>, session: &str, request: &str) {
+        let expected = self.tracker().page(session).and_then(|page| page.take_expected(request));
+        let Some(response) = expected else { return };
+        let (pages, session) = (self.clone(), session.to_owned());
         let request = json!({ "requestId": request });
         tokio::spawn(async move {
-            let body = shared.client.call(Some(&session), "Network.getResponseBody", request).await;
+            let body = pages.client.call(Some(&session), "Network.getResponseBody", request).await;
             let Ok(body) = body else { return };
             let text = body.get("body").and_then(Value::as_str).unwrap_or_default();
             let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
-            if plain && text.len() <= LONGEST_RESPONSE {
-                if let Some(page) = shared.watching().page(&session) {
-                    page.keep(response, text.to_owned());
+            if plain && text.len() <= MAX_RESPONSE_BYTES {
+                if let Some(page) = pages.tracker().page(&session) {
+                    page.store_response(response, text.to_owned());
                 }
-                shared.changed.notify_waiters();
+                pages.changed.notify_waiters();
             }
         });
     }
 
-    pub(super) fn loading(&self, session: &str, frame: &str, loading: bool) {
-        if let Some(page) = self.watching().page(session)
+    /// Handles the start or the end of loading a frame.
+    pub(super) fn loading_changed(&self, session: &str, frame: &str, loading: bool) {
+        if let Some(page) = self.tracker().page(session)
             && page.target == frame
         {
-            page.load(loading);
+            page.set_loading(loading);
         }
         self.changed.notify_waiters();
     }
 
-    pub(super) fn navigated(&self, session: &str, frame: &str, url: String) {
-        if let Some(page) = self.watching().page(session)
+    /// Handles the navigation of a frame.
+    pub(super) fn frame_navigated(&self, session: &str, frame: &str, url: String) {
+        if let Some(page) = self.tracker().page(session)
             && page.target == frame
         {
             page.url = url;
@@ -239,18 +255,18 @@ impl Pages {
     }
 }
 
-/// Lets a page run, and tells when it does: a renderer that is sent elsewhere before it has
-/// answered crashes now and then.
-async fn run_first(pages: Arc<Pages>, session: String) {
+/// Lets a page run, and sets `ready` when it replies: a renderer that navigates before it has replied
+/// sometimes crashes.
+async fn run_page(pages: Arc<Pages>, session: String) {
     let client = &pages.client;
     let run = client.call(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await;
-    let look = json!({ "expression": "0" });
-    if run.is_ok() && client.call(Some(&session), "Runtime.evaluate", look).await.is_ok() {
+    let probe = json!({ "expression": "0" });
+    if run.is_ok() && client.call(Some(&session), "Runtime.evaluate", probe).await.is_ok() {
         pages.ready.send_replace(true);
     }
 }
 
-/// The host of a URL, lower case; for `about:blank` and the like none.
+/// Returns the host of an HTTP or HTTPS URL in lower case; `None` for others such as `about:blank`.
 fn host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -259,6 +275,7 @@ fn host(url: &str) -> Option<String> {
     matches!(scheme, "http" | "https").then(|| host.to_ascii_lowercase())
 }
 
+/// Returns the origin of a URL; empty if it has no authority.
 fn origin(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

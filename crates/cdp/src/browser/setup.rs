@@ -1,39 +1,41 @@
-//! What a page is told before its first script runs.
+//! The commands that configure a page before its first script runs.
 
 use ports::browser::{BrowserSpec, Device, Viewport};
 use serde_json::{Value, json};
 
 use super::{
-    WORLD,
-    scripts::{FIELDS, PICKERS, TELL},
+    WORLD_NAME,
+    scripts::{BINDING_NAME, REPORT_FIELDS, STYLE_SELECTS},
 };
 
-/// Bytes of answers that Chromium keeps for the workflow to read.
-const KEPT: u32 = 8 * 1024 * 1024;
+/// Bytes of response bodies that Chromium buffers for the workflow.
+const RESPONSE_BUFFER_BYTES: u32 = 8 * 1024 * 1024;
 
-/// What is sent on is never finer than this.
+/// The JPEG quality of frames: viewers are never sent a higher one.
 const JPEG_QUALITY: u8 = 80;
-const FRAMES_IN_FLIGHT: u8 = 3;
+/// Frames that Chromium sends without an acknowledgement.
+const MAX_FRAMES_IN_FLIGHT: u8 = 3;
 
-/// Who Chromium says it is, without the word that it runs without a window. Nothing else is hidden:
-/// how far to go is for the operator's lawyers, not a default.
-pub(super) struct Agent {
+/// Chromium's own user agent, without the word that tells that it is headless. Nothing else is hidden:
+/// going further is a legal decision of the operator's, not a default.
+pub(super) struct UserAgent {
     text: String,
     version: String,
 }
 
-impl Agent {
-    pub(super) fn new(told: &str) -> Self {
-        let text = told.replace("HeadlessChrome", "Chrome");
+impl UserAgent {
+    pub(super) fn new(original: &str) -> Self {
+        let text = original.replace("HeadlessChrome", "Chrome");
         let version = text.split_once("Chrome/").map(|(_, rest)| rest);
         let version = version.and_then(|rest| rest.split([' ', '.']).next()).unwrap_or_default();
         Self { version: version.to_owned(), text }
     }
 
-    fn claims(&self, spec: &BrowserSpec) -> Value {
+    /// Returns the parameters of `Emulation.setUserAgentOverride`.
+    fn override_params(&self, spec: &BrowserSpec) -> Value {
         let mobile = spec.device.touch;
         let text = if mobile {
-            // As Chrome for Android says it of every device (its reduced user agent).
+            // The reduced user agent of Chrome for Android, the same for every device.
             format!(
                 "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) \
                  Chrome/{}.0.0.0 Mobile Safari/537.36",
@@ -44,7 +46,7 @@ impl Agent {
         };
         json!({
             "userAgent": text,
-            "acceptLanguage": languages(&spec.locale.language),
+            "acceptLanguage": accept_language(&spec.locale.language),
             "userAgentMetadata": {
                 "brands": [
                     { "brand": "Chromium", "version": self.version },
@@ -60,72 +62,78 @@ impl Agent {
     }
 }
 
-/// The language of a place, without its country, and English behind it (RFC 9110, section 12.5.4;
-/// Chromium adds the weights).
-fn languages(tag: &str) -> String {
-    let plain = tag.split('-').next().unwrap_or_default();
-    match plain {
+/// Returns the value of `Accept-Language`: the tag, its language without the country, and English
+/// (RFC 9110, section 12.5.4; Chromium adds the weights).
+fn accept_language(tag: &str) -> String {
+    let language = tag.split('-').next().unwrap_or_default();
+    match language {
         "" | "en" => [tag, "en"].into_iter().filter(|tag| !tag.is_empty()).collect::<Vec<_>>(),
-        plain => vec![tag, plain, "en"],
+        language => vec![tag, language, "en"],
     }
     .join(",")
 }
 
-/// What every page is told, in this order, while it waits to be let run.
-pub(super) fn commands() -> Vec<(&'static str, Value)> {
+/// Returns the commands for every page, in this order, while it is paused.
+pub(super) fn page_commands() -> Vec<(&'static str, Value)> {
     let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
-    let script = |source| json!({ "source": source, "worldName": WORLD, "runImmediately": true });
+    let script =
+        |source| json!({ "source": source, "worldName": WORLD_NAME, "runImmediately": true });
     vec![
         ("Page.enable", json!({})),
-        ("Network.enable", json!({ "maxTotalBufferSize": KEPT })),
+        ("Network.enable", json!({ "maxTotalBufferSize": RESPONSE_BUFFER_BYTES })),
         ("Fetch.enable", json!({ "patterns": documents })),
         ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
         ("Page.setInterceptFileChooserDialog", json!({ "enabled": true })),
         ("Runtime.enable", json!({})),
-        ("Runtime.addBinding", json!({ "name": TELL, "executionContextName": WORLD })),
-        ("Page.addScriptToEvaluateOnNewDocument", script(PICKERS)),
-        ("Page.addScriptToEvaluateOnNewDocument", script(FIELDS)),
+        ("Runtime.addBinding", json!({ "name": BINDING_NAME, "executionContextName": WORLD_NAME })),
+        ("Page.addScriptToEvaluateOnNewDocument", script(STYLE_SELECTS)),
+        ("Page.addScriptToEvaluateOnNewDocument", script(REPORT_FIELDS)),
     ]
 }
 
-/// What a page is told of the session that it is for.
-pub(super) fn of_session(spec: &BrowserSpec, agent: &Agent) -> Vec<(&'static str, Value)> {
+/// Returns the commands that apply the parameters of a session.
+pub(super) fn session_commands(
+    spec: &BrowserSpec,
+    agent: &UserAgent,
+) -> Vec<(&'static str, Value)> {
     let device = spec.device;
     let mut commands = vec![
-        ("Emulation.setEmulatedMedia", preferences(device)),
-        ("Emulation.setUserAgentOverride", agent.claims(spec)),
+        ("Emulation.setEmulatedMedia", media_features(device)),
+        ("Emulation.setUserAgentOverride", agent.override_params(spec)),
     ];
     if device.touch {
-        let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
-        commands.push(("Emulation.setTouchEmulationEnabled", fingers));
+        let touch = json!({ "enabled": true, "maxTouchPoints": 5 });
+        commands.push(("Emulation.setTouchEmulationEnabled", touch));
     }
     if !spec.locale.language.is_empty() {
         let locale = json!({ "locale": spec.locale.language.replace('-', "_") });
         commands.push(("Emulation.setLocaleOverride", locale));
     }
-    if let Some(zone) = &spec.locale.time_zone {
-        commands.push(("Emulation.setTimezoneOverride", json!({ "timezoneId": zone })));
+    if let Some(time_zone) = &spec.locale.time_zone {
+        commands.push(("Emulation.setTimezoneOverride", json!({ "timezoneId": time_zone })));
     }
     commands
 }
 
-/// How large a page is, and how its pictures are.
-pub(super) fn sizes(device: Device) -> [(&'static str, Value); 2] {
-    let (Viewport { width, height }, times) = (device.viewport, device.scale.times());
+/// Returns the commands that set the viewport and start the screencast.
+pub(super) fn viewport_commands(device: Device) -> [(&'static str, Value); 2] {
+    let (Viewport { width, height }, scale) = (device.viewport, device.scale.times());
     let metrics = json!({
-        "width": width, "height": height, "deviceScaleFactor": times, "mobile": device.touch,
+        "width": width, "height": height, "deviceScaleFactor": scale, "mobile": device.touch,
         "screenWidth": width, "screenHeight": height,
     });
-    let cast = json!({
+    let screencast = json!({
         "format": "jpeg", "quality": JPEG_QUALITY, "everyNthFrame": 1, "sendLastFrame": true,
-        "maxWidth": width * times, "maxHeight": height * times,
-        "maxFramesInFlight": FRAMES_IN_FLIGHT,
+        "maxWidth": width * scale, "maxHeight": height * scale,
+        "maxFramesInFlight": MAX_FRAMES_IN_FLIGHT,
     });
-    [("Emulation.setDeviceMetricsOverride", metrics), ("Page.startScreencast", cast)]
+    [("Emulation.setDeviceMetricsOverride", metrics), ("Page.startScreencast", screencast)]
 }
 
-fn preferences(device: Device) -> Value {
-    let feature = |name, on, value| json!({ "name": name, "value": if on { value } else { "" } });
+/// Returns the media features that express the device's preferences.
+fn media_features(device: Device) -> Value {
+    let feature =
+        |name, enabled, value| json!({ "name": name, "value": if enabled { value } else { "" } });
     json!({ "features": [
         feature("prefers-color-scheme", device.dark, "dark"),
         feature("prefers-reduced-motion", device.reduced_motion, "reduce"),
@@ -137,16 +145,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_asks_for_its_language_and_then_for_english() {
-        assert_eq!(languages("de-DE"), "de-DE,de,en");
-        assert_eq!(languages("en-US"), "en-US,en");
-        assert_eq!(languages(""), "en");
+    fn a_language_is_followed_by_english() {
+        assert_eq!(accept_language("de-DE"), "de-DE,de,en");
+        assert_eq!(accept_language("en-US"), "en-US,en");
+        assert_eq!(accept_language(""), "en");
     }
 
     #[test]
-    fn the_agent_is_itself_without_the_word_headless() {
-        let told = "Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0 Safari/537.36";
-        let agent = Agent::new(told);
+    fn the_user_agent_does_not_contain_headless() {
+        let original = "Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/156.0.0.0 Safari/537.36";
+        let agent = UserAgent::new(original);
         assert_eq!(agent.version, "156");
         assert!(!agent.text.contains("Headless"), "{}", agent.text);
     }

@@ -21,14 +21,14 @@ use tokio::{
 
 pub(crate) use self::socket::{Socket, SocketError};
 
-/// How long Chromium may take to answer a command.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Commands on their way to Chromium, events on their way from it.
-const QUEUE: usize = 4096;
-/// A message longer than this ends the connection: no honest one is.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// The time within which Chromium must reply to a command.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Commands that wait to be written, and events that wait to be handled.
+const QUEUE_CAPACITY: usize = 4096;
+/// Bytes of a message. A longer one ends the connection: regular ones are much shorter.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Sends commands and hands out replies. Cheap to clone.
+/// Sends commands and receives their replies. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -36,34 +36,34 @@ pub struct Client {
 
 struct Inner {
     outgoing: mpsc::Sender<Outgoing>,
-    next: AtomicU64,
+    next_id: AtomicU64,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, CallError>>>>,
     closed: watch::Sender<bool>,
 }
 
-/// A command on its way, with the room that it takes until it is written.
+/// A command to be written, with the permit that is released once it is written.
 struct Outgoing {
     text: String,
-    room: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Something Chromium tells without being asked.
+/// An event of Chromium.
 #[derive(Debug)]
 pub struct Event {
     pub method: String,
-    /// The DevTools session it belongs to; none for the browser itself.
+    /// The DevTools session that it belongs to; `None` for the browser itself.
     pub session: Option<String>,
     params: Box<RawValue>,
 }
 
 impl Event {
-    /// The event's parameters; `null` where they cannot be read.
+    /// Returns the event's parameters; `null` if they cannot be parsed.
     #[must_use]
     pub fn params(&self) -> Value {
         serde_json::from_str(self.params.get()).unwrap_or(Value::Null)
     }
 
-    /// The parameters as a type that takes only what it needs.
+    /// Parses the parameters into a type that has only the required fields.
     #[must_use]
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
         serde_json::from_str(self.params.get()).ok()
@@ -72,11 +72,11 @@ impl Event {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    #[error("Chromium is gone")]
-    Gone,
-    #[error("Chromium did not answer {0} in time")]
+    #[error("the connection to Chromium is closed")]
+    Closed,
+    #[error("Chromium did not reply to {0} in time")]
     TimedOut(String),
-    #[error("Chromium refused: {0}")]
+    #[error("Chromium refused the command: {0}")]
     Refused(String),
 }
 
@@ -88,31 +88,31 @@ struct Message {
     session_id: Option<String>,
     params: Option<Box<RawValue>>,
     result: Option<Value>,
-    error: Option<Refusal>,
+    error: Option<ErrorBody>,
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorBody {
     message: String,
 }
 
 impl Client {
-    /// Speaks over a pair of pipes; events come out of the receiver, which must be drained.
+    /// Creates a client over a pair of pipes. The receiver yields events and must be drained.
     #[must_use]
-    pub fn over(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<Event>) {
+    pub fn from_pipes(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<Event>) {
         let (inner, commands) = Inner::new();
-        let (events, receiver) = mpsc::channel(QUEUE);
+        let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(pipe::write(to, commands));
         tokio::spawn(pipe::read(from, inner.clone(), events));
         (Self { inner }, receiver)
     }
 
-    /// Speaks over a WebSocket; as with pipes.
+    /// Creates a client over a WebSocket; otherwise as [`Self::from_pipes`].
     #[must_use]
-    pub(crate) fn over_socket(socket: Socket) -> (Self, mpsc::Receiver<Event>) {
+    pub(crate) fn from_socket(socket: Socket) -> (Self, mpsc::Receiver<Event>) {
         let (inner, commands) = Inner::new();
-        let (events, receiver) = mpsc::channel(QUEUE);
-        socket.speak(inner.clone(), commands, events);
+        let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
+        socket.spawn_tasks(inner.clone(), commands, events);
         (Self { inner }, receiver)
     }
 
@@ -124,20 +124,21 @@ impl Client {
         params: Value,
     ) -> Result<Value, CallError> {
         let reply = self.send(session, method, params)?;
-        match tokio::time::timeout(PATIENCE, reply).await {
+        match tokio::time::timeout(CALL_TIMEOUT, reply).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => Err(CallError::Gone),
+            Ok(Err(_)) => Err(CallError::Closed),
             Err(_) => Err(CallError::TimedOut(method.to_owned())),
         }
     }
 
-    /// Sends a command in order and does not wait: a page that shows a dialog answers no input.
-    pub fn fire(&self, session: Option<&str>, method: &str, params: Value) {
-        // The reply is dropped with its receiver; a full queue means that Chromium hangs.
+    /// Sends a command in order and does not wait for the reply: a page that shows a dialog replies to no
+    /// input.
+    pub fn send_no_reply(&self, session: Option<&str>, method: &str, params: Value) {
+        // The reply is dropped with its receiver. A full queue means that Chromium hangs.
         let _ = self.send(session, method, params);
     }
 
-    /// Counts the connection as closed from now on: nothing more is sent, nobody waits any longer.
+    /// Closes the connection: nothing more is sent, and callers that wait get an error.
     pub fn close(&self) {
         self.inner.close();
     }
@@ -147,24 +148,24 @@ impl Client {
         *self.inner.closed.borrow()
     }
 
-    /// Comes back when the connection is closed.
+    /// Waits until the connection is closed.
     pub async fn closed(&self) {
         let mut closed = self.inner.closed.subscribe();
         let _ = closed.wait_for(|closed| *closed).await;
     }
 
-    /// Sends a command in order; its reply comes out of the receiver.
+    /// Sends a command in order, and returns the receiver of its reply.
     pub(crate) fn send(
         &self,
         session: Option<&str>,
         method: &str,
         params: Value,
     ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
-        self.send_with(session, method, params, None)
+        self.send_with_permit(session, method, params, None)
     }
 
-    /// The same, with the room that the command takes: it is given back once the command is written.
-    pub(crate) fn send_with(
+    /// Like [`Self::send`], with a permit that is released once the command is written.
+    pub(crate) fn send_with_permit(
         &self,
         session: Option<&str>,
         method: &str,
@@ -172,9 +173,9 @@ impl Client {
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
         if self.is_closed() {
-            return Err(CallError::Gone);
+            return Err(CallError::Closed);
         }
-        let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
         let mut message = Map::from_iter([
             ("id".to_owned(), id.into()),
             ("method".to_owned(), method.into()),
@@ -185,10 +186,10 @@ impl Client {
         }
         let (sender, reply) = oneshot::channel();
         self.inner.pending().insert(id, sender);
-        let outgoing = Outgoing { text: Value::Object(message).to_string(), room };
+        let outgoing = Outgoing { text: Value::Object(message).to_string(), permit: room };
         if self.inner.outgoing.try_send(outgoing).is_err() {
             self.inner.pending().remove(&id);
-            return Err(CallError::Gone);
+            return Err(CallError::Closed);
         }
         Ok(reply)
     }
@@ -196,17 +197,17 @@ impl Client {
 
 impl Inner {
     fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
-        let (outgoing, commands) = mpsc::channel(QUEUE);
+        let (outgoing, commands) = mpsc::channel(QUEUE_CAPACITY);
         let inner = Self {
             outgoing,
-            next: AtomicU64::new(1),
+            next_id: AtomicU64::new(1),
             pending: Mutex::default(),
             closed: watch::Sender::new(false),
         };
         (Arc::new(inner), commands)
     }
 
-    /// Nothing more comes.
+    /// Marks the connection as closed, and drops the senders of pending replies.
     fn close(&self) {
         self.closed.send_replace(true);
         self.pending().clear();
@@ -216,16 +217,20 @@ impl Inner {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn take(&self, bytes: &[u8], events: &mpsc::Sender<Event>) {
+    /// Passes a reply to its caller, or an event to the receiver.
+    async fn dispatch(&self, bytes: &[u8], events: &mpsc::Sender<Event>) {
         let Ok(message) = serde_json::from_slice::<Message>(bytes) else {
-            // Not logged in full: it may hold what the applicant typed.
-            tracing::warn!(length = bytes.len(), "Chromium sent a message that cannot be read");
+            // Not logged in full: it may contain the applicant's input.
+            tracing::warn!(
+                length = bytes.len(),
+                "failed to parse a message of Chromium; it is dropped"
+            );
             return;
         };
         if let Some(id) = message.id {
             let Some(sender) = self.pending().remove(&id) else { return };
             let _ = sender.send(match message.error {
-                Some(refusal) => Err(CallError::Refused(refusal.message)),
+                Some(error) => Err(CallError::Refused(error.message)),
                 None => Ok(message.result.unwrap_or(Value::Null)),
             });
         } else if let (Some(method), Some(params)) = (message.method, message.params) {

@@ -1,4 +1,4 @@
-//! Messages over a pair of pipes, each with a NUL byte at its end.
+//! DevTools messages over a pair of pipes, each terminated by a NUL byte.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::{Event, Inner, LONGEST, Outgoing};
+use super::{Event, Inner, MAX_MESSAGE_BYTES, Outgoing};
 
 pub(super) async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<Outgoing>) {
-    while let Some(Outgoing { text, room }) = commands.recv().await {
+    while let Some(Outgoing { text, permit: room }) = commands.recv().await {
         let mut bytes = text.into_bytes();
         bytes.push(0);
         if to.write_all(&bytes).await.is_err() {
@@ -25,11 +25,11 @@ pub(super) async fn read(from: UnixStream, inner: Arc<Inner>, events: mpsc::Send
     let mut from = BufReader::with_capacity(1 << 18, from);
     let mut message = Vec::new();
     while let Ok(read) = from.read_until(0, &mut message).await {
-        if read == 0 || message.len() > LONGEST {
+        if read == 0 || message.len() > MAX_MESSAGE_BYTES {
             break;
         }
         message.pop();
-        inner.take(&message, &events).await;
+        inner.dispatch(&message, &events).await;
         message.clear();
     }
     inner.close();

@@ -1,34 +1,35 @@
-//! What the tests of pools share.
+//! The fixtures that the tests of pools share.
 
 use std::{
     collections::{BTreeSet, HashMap},
     path::Path,
 };
 
-use cdp::{Here, Installation, Jail, PoolOptions, Source};
+use cdp::{BrowserSource, Installation, LocalBrowsers, PoolOptions, Sandbox};
 use domain::{egress::Egress, egress_proxy::EgressProxies, id::BrowserId, request::Location};
 use ports::browser::{BrowserSpec, Device, Locale, ObservedSignals};
 use uuid::Uuid;
 
-/// A pool of jailed browsers, two at once, none of them ahead of time, that leave from here.
+/// Returns the options of a pool of at most two sandboxed browsers, none of them warm, without egress
+/// proxies.
 pub(crate) fn options(folder: &Path) -> PoolOptions {
     PoolOptions {
-        source: Source::Here(here(folder)),
+        source: BrowserSource::Local(local_browsers(folder)),
         capacity: 2,
         warm: 0,
         egress: Egress::default(),
-        exits: EgressProxies::default(),
-        exit_check: None,
-        routes: HashMap::new(),
+        egress_proxies: EgressProxies::default(),
+        country_check_url: None,
+        local_hosts: HashMap::new(),
     }
 }
 
-pub(crate) fn here(folder: &Path) -> Here {
-    Here {
+pub(crate) fn local_browsers(folder: &Path) -> LocalBrowsers {
+    LocalBrowsers {
         executable: "chromium".into(),
         folder: folder.to_owned(),
-        memory: 4 << 30,
-        jail: Some(Jail {
+        memory_limit: 4 << 30,
+        sandbox: Some(Sandbox {
             helper: env!("CARGO_BIN_EXE_cdp-jail").into(),
             arguments: vec![],
             installation: Installation::find("chromium".as_ref()).unwrap(),
@@ -38,7 +39,7 @@ pub(crate) fn here(folder: &Path) -> Here {
     }
 }
 
-/// A new browser for a session in a country, on pages of one host.
+/// Returns the parameters of a new browser for a session in a country, on pages of one host.
 pub(crate) fn spec(host: &str, country: &str) -> BrowserSpec {
     BrowserSpec {
         id: BrowserId::from_uuid(Uuid::new_v4()),

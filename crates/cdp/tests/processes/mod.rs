@@ -1,10 +1,10 @@
-//! The processes of this machine.
+//! The processes of this machine, from `/proc`.
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Every process of a group.
+/// Returns every process of a group.
 pub(crate) fn processes_of(group: i32) -> BTreeSet<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let names = all.filter_map(|entry| entry.file_name().into_string().ok());
@@ -21,12 +21,12 @@ pub(crate) fn parent_of(process: &str) -> Option<String> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
 }
 
-/// Waits until processes have ended; zombies have.
+/// Waits until processes have exited; zombies count as such.
 pub(crate) async fn gone(all: &BTreeSet<String>) {
-    let ends = tokio::time::Instant::now() + PATIENCE;
-    let lives = |one: &String| read(one, "stat").is_some_and(|stat| !stat.contains(") Z "));
-    while let Some(one) = all.iter().find(|one| lives(one)) {
-        assert!(tokio::time::Instant::now() < ends, "{one} is still there");
+    let deadline = tokio::time::Instant::now() + EXIT_TIMEOUT;
+    let lives = |process: &String| read(process, "stat").is_some_and(|stat| !stat.contains(") Z "));
+    while let Some(process) = all.iter().find(|process| lives(process)) {
+        assert!(tokio::time::Instant::now() < deadline, "{process} still runs");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,4 +1,5 @@
-# Tries what a program in the browser's place must not reach. Writes one line for each attempt:
+# Attempts to reach everything that a program in the browser's place must not reach. Writes one line
+# per attempt:
 # group, name, "reached" or "denied", separated by tabs. Uses no modules, since the sandbox does not
 # contain them. The numbers of system calls are those of x86_64.
 my %at = map { split /=/, $_, 2 } @ARGV;
@@ -8,7 +9,7 @@ my $results = "$at{own}/results.txt";
 open(my $out, '>', $results) or die "cannot write $results: $!";
 select((select($out), $| = 1)[0]);
 
-# Each attempt is made in a child process, and has 5 s.
+# Each attempt runs in a child process, with a timeout of 5 s.
 sub try {
     my ($group, $what, $attempt) = @_;
     my $child = fork();
@@ -26,9 +27,9 @@ sub reads { my ($path) = @_; open(my $file, '<', $path) or return 0; return defi
 sub holds { my ($path, $text) = @_; open(my $file, '<', $path) or return 0; local $/; my $all = <$file>; return index($all // '', $text) >= 0 }
 sub lists { opendir(my $folder, $_[0]) or return 0; return scalar(grep { !/^\.\.?$/ } readdir $folder) }
 sub opens { my ($path, $flags) = @_; return sysopen(my $file, $path, $flags) }
-# Whether the kernel runs a system call: any other error comes from the call itself.
+# Whether the kernel runs a system call: errors except EPERM, EACCES and ENOSYS come from the call itself.
 sub calls { my ($number, @words) = (@_, (0) x (7 - @_)); $! = 0; my $answer = syscall($number, @words); return 1 if $answer >= 0; return !($! == 1 || $! == 13 || $! == 38) }
-# The same where only success counts.
+# The same, but only success counts.
 sub works { my ($number, @words) = @_; my $answer = syscall($number, @words); return defined $answer && $answer >= 0 }
 # Reversed in the arguments, since our own command line is in /proc too.
 my $token = reverse $at{nekot};
@@ -200,7 +201,7 @@ try($o, 'system calls without a filter', sub { own('Seccomp') ne '2' });
 try($o, 'core dumps', sub { open(my $file, '<', '/proc/self/limits') or return 0; grep { /^Max core file size/ && !/^Max core file size\s+0\s+0/ } <$file> });
 try($o, "the machine's host name", sub { my $name = "\0" x 390; syscall(63, $name); index($name, $at{host}) >= 0 });
 try($o, 'more than three cores', sub { my $mask = "\0" x 128; my $length = syscall(204, 0, 128, $mask); unpack('%32b*', substr($mask, 0, $length)) > 3 });
-# What Chromium needs: this has to be reached.
+# What Chromium needs, which must be reached.
 my $c = 'permitted';
 try($c, 'writing to its own folder', sub { opens("$at{own}/new", $WRONLY | 0100) });
 try($c, 'writing to /tmp and /dev/shm of its own', sub { opens('/tmp/new', $WRONLY | 0100) && opens('/dev/shm/new', $WRONLY | 0100) });

@@ -1,12 +1,12 @@
-//! Letters as mails: to a server over SMTP, or into a folder where no server is configured.
+//! Mails: sent to a server over SMTP, or written to a folder if no server is configured.
 
 mod account;
-mod answers;
 mod notice;
-mod read_aloud;
+mod plain_text;
 mod smtp;
-mod wording;
-pub(crate) mod words;
+mod smtp_status;
+mod template;
+pub(crate) mod translations;
 
 use std::{io, path::PathBuf};
 
@@ -30,58 +30,75 @@ use ports::notifier::{
 };
 use tokio::io::AsyncWriteExt as _;
 
-pub use self::smtp::{BadSmtpUrl, Server};
-use self::{smtp::Smtp, words::Facts};
+pub use self::smtp::{InvalidSmtpUrl, SmtpServer};
+use self::{smtp::Smtp, translations::MailContext};
 use crate::one_line;
 
-/// Sends letters as mails from one address.
+/// Sends mails from one address.
 pub struct Mail {
     from: Address,
-    way: Way,
+    transport: Transport,
 }
 
-/// Whether mail can be from or to it.
+/// Whether the text is an e-mail address.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     text.parse::<Address>().is_ok()
 }
 
-enum Way {
+/// The destination of mails.
+enum Transport {
     Smtp(Smtp),
     Folder(PathBuf),
 }
 
 impl Mail {
-    /// Mails over SMTP. `None` where `from` is no e-mail address. Call it on a runtime.
+    /// Sends mails over SMTP. Returns `None` if `from` is not an e-mail address. Must be called within a
+    /// Tokio runtime.
     #[must_use]
-    pub fn over(server: Server, from: &str) -> Option<Self> {
-        Some(Self { from: from.parse().ok()?, way: Way::Smtp(Smtp::new(server)) })
+    pub fn over(server: SmtpServer, from: &str) -> Option<Self> {
+        Some(Self { from: from.parse().ok()?, transport: Transport::Smtp(Smtp::new(server)) })
     }
 
-    /// Mails as files that nobody sends, `{id}.eml`. `None` where `from` is no e-mail address.
+    /// Writes mails to files `{id}.eml` instead of sending them. Returns `None` if `from` is not an
+    /// e-mail address.
     #[must_use]
     pub fn into_folder(folder: PathBuf, from: &str) -> Option<Self> {
-        Some(Self { from: from.parse().ok()?, way: Way::Folder(folder) })
+        Some(Self { from: from.parse().ok()?, transport: Transport::Folder(folder) })
     }
 
     fn compose(&self, letter: &Notification) -> Result<Message, SendError> {
         let to = letter.name.as_deref().map(one_line);
-        let from = one_line(words::sender(letter));
+        let from = one_line(translations::sender(letter));
         let logo = letter.brand.logo.as_ref();
         let to = (to, letter.address.as_str());
-        let ways = ways_out(&letter.choice);
-        self.message(&letter.id.to_string(), from, to, words::write(letter), logo, ways)
+        let headers = unsubscribe_headers(&letter.choice);
+        self.message(
+            &letter.id.to_string(),
+            from,
+            to,
+            translations::render_notification(letter),
+            logo,
+            headers,
+        )
     }
 
     fn compose_account(&self, mail: &AccountMail) -> Result<Message, SendError> {
-        let (id, from) = (mail.id.to_string(), words::SERVICE.to_owned());
-        self.message(&id, from, (None, mail.address.as_str()), account::write(mail), None, vec![])
+        let (id, from) = (mail.id.to_string(), translations::SERVICE_NAME.to_owned());
+        self.message(
+            &id,
+            from,
+            (None, mail.address.as_str()),
+            account::render_account_mail(mail),
+            None,
+            vec![],
+        )
     }
 
     fn compose_notice(&self, notice: &AccountNotice) -> Result<Message, SendError> {
-        let (id, from) = (notice.id.to_string(), words::SERVICE.to_owned());
+        let (id, from) = (notice.id.to_string(), translations::SERVICE_NAME.to_owned());
         let to = (None, notice.address.as_str());
-        self.message(&id, from, to, notice::write(notice), None, vec![])
+        self.message(&id, from, to, notice::render_notice(notice), None, vec![])
     }
 
     fn message(
@@ -89,67 +106,70 @@ impl Mail {
         id: &str,
         from: String,
         (to, address): (Option<String>, &str),
-        written: Result<RenderedMail, minijinja::Error>,
+        rendered: Result<RenderedMail, minijinja::Error>,
         logo: Option<&Logo>,
-        ways_out: Vec<HeaderValue>,
+        headers: Vec<HeaderValue>,
     ) -> Result<Message, SendError> {
         let address: Address = address.parse().map_err(|_| SendError::Permanent {
             why: NotificationFailure::UnknownReceiver,
-            detail: "it is no address that mail can be sent to".into(),
+            detail: "the recipient's address is malformed".into(),
         })?;
         let failed = |error: &dyn std::error::Error| SendError::Transient(error.to_string());
-        let written = written.map_err(|error| failed(&error))?;
+        let rendered = rendered.map_err(|error| failed(&error))?;
         let builder = Message::builder()
             .from(Mailbox::new(Some(from), self.from.clone()))
             .to(Mailbox::new(to, address))
-            .subject(one_line(&written.subject))
-            // The same at each try: who has the mail already can tell (RFC 5322, section 3.6.4).
+            .subject(one_line(&rendered.subject))
+            // The same for each attempt, so that recipients can detect duplicates (RFC 5322, section
+            // 3.6.4).
             .message_id(Some(format!("<{id}@{}>", self.from.domain())))
-            // No answers from out-of-office robots (RFC 3834, section 5).
+            // Prevents automatic replies (RFC 3834, section 5).
             .raw_header(HeaderValue::new(
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
                 "auto-generated".to_owned(),
             ));
-        let builder = ways_out.into_iter().fold(builder, MessageBuilder::raw_header);
-        let message = builder.multipart(body(written.text, written.html, logo));
+        let builder = headers.into_iter().fold(builder, MessageBuilder::raw_header);
+        let message = builder.multipart(body(rendered.text, rendered.html, logo));
         message.map_err(|error| failed(&error))
     }
 }
 
-/// How a mail program offers to stop such mails (RFC 2369, section 3.2); with one click only where
-/// that goes over TLS (RFC 8058, section 3.1).
-fn ways_out(choice: &str) -> Vec<HeaderValue> {
-    let at = HeaderValue::new(
+/// Returns the headers by which mail clients offer to unsubscribe (RFC 2369, section 3.2); with one
+/// click only if the URL uses TLS (RFC 8058, section 3.1).
+fn unsubscribe_headers(url: &str) -> Vec<HeaderValue> {
+    let link = HeaderValue::new(
         HeaderName::new_from_ascii_str("List-Unsubscribe"),
-        format!("<{}>", one_line(choice)),
+        format!("<{}>", one_line(url)),
     );
     let one_click = HeaderValue::new(
         HeaderName::new_from_ascii_str("List-Unsubscribe-Post"),
         "List-Unsubscribe=One-Click".to_owned(),
     );
-    if choice.starts_with("https://") { vec![at, one_click] } else { vec![at] }
+    if url.starts_with("https://") { vec![link, one_click] } else { vec![link] }
 }
 
-/// Text and HTML, and the logo that the HTML shows (RFC 2387).
+/// Returns the body: text and HTML, and the logo that the HTML refers to (RFC 2387).
 fn body(text: String, html: String, logo: Option<&Logo>) -> MultiPart {
     let Some(logo) = logo else { return MultiPart::alternative_plain_html(text, html) };
-    // A kind that is written as it has to be; what cannot be is no picture.
-    let Ok(kind) = ContentType::parse("image/png") else {
+    // The media type is valid; the fallback only avoids a panic.
+    let Ok(png) = ContentType::parse("image/png") else {
         return MultiPart::alternative_plain_html(text, html);
     };
-    let picture = Attachment::new_inline("logo".to_owned()).body(logo.bytes().to_vec(), kind);
-    let shown = MultiPart::related().singlepart(SinglePart::html(html)).singlepart(picture);
-    MultiPart::alternative().singlepart(SinglePart::plain(text)).multipart(shown)
+    let image = Attachment::new_inline("logo".to_owned()).body(logo.bytes().to_vec(), png);
+    let related = MultiPart::related().singlepart(SinglePart::html(html)).singlepart(image);
+    MultiPart::alternative().singlepart(SinglePart::plain(text)).multipart(related)
 }
 
 impl Mail {
-    async fn hand_over(&self, id: &str, message: Message) -> Result<(), SendError> {
-        match &self.way {
-            Way::Smtp(smtp) => smtp.send(message).await,
-            Way::Folder(folder) => {
+    async fn deliver(&self, id: &str, message: Message) -> Result<(), SendError> {
+        match &self.transport {
+            Transport::Smtp(smtp) => smtp.send(message).await,
+            Transport::Folder(folder) => {
                 let file = folder.join(format!("{id}.eml"));
                 let written = write(&file, &message.formatted()).await;
-                written.map_err(|error| SendError::Transient(format!("no file: {error}")))
+                written.map_err(|error| {
+                    SendError::Transient(format!("failed to write the mail to a file: {error}"))
+                })
             }
         }
     }
@@ -158,25 +178,25 @@ impl Mail {
 #[async_trait]
 impl Notifier for Mail {
     async fn send(&self, letter: &Notification) -> Result<(), SendError> {
-        self.hand_over(&letter.id.to_string(), self.compose(letter)?).await
+        self.deliver(&letter.id.to_string(), self.compose(letter)?).await
     }
 }
 
 #[async_trait]
 impl Mailer for Mail {
     async fn mail(&self, mail: &AccountMail) -> Result<(), SendError> {
-        self.hand_over(&mail.id.to_string(), self.compose_account(mail)?).await
+        self.deliver(&mail.id.to_string(), self.compose_account(mail)?).await
     }
 
     async fn notify(&self, notice: &AccountNotice) -> Result<(), SendError> {
-        self.hand_over(&notice.id.to_string(), self.compose_notice(notice)?).await
+        self.deliver(&notice.id.to_string(), self.compose_notice(notice)?).await
     }
 }
 
-/// Wordings as mails have them.
-pub struct Wordings;
+/// Renders previews of templates.
+pub struct MailTemplates;
 
-impl MailRenderer for Wordings {
+impl MailRenderer for MailTemplates {
     fn preview(
         &self,
         wording: &TemplateText,
@@ -187,30 +207,30 @@ impl MailRenderer for Wordings {
         let encoded =
             |logo: &Logo| format!("data:image/png;base64,{}", STANDARD.encode(logo.bytes()));
         let logo = brand.logo.as_ref().map(encoded);
-        let facts = Facts {
+        let context = MailContext {
             sender,
             name: "Ada Lovelace",
             platform: "Acme",
             link: "https://avouch.example/embed/0?token=preview",
             expires: "2030-01-31 12:00 UTC",
             choice: "https://avouch.example/unsubscribe/0?lang=en",
-            look: words::look(brand, colour.as_deref(), logo.as_deref()),
+            appearance: translations::appearance(brand, colour.as_deref(), logo.as_deref()),
         };
-        let flaws = wording::flaws(wording, &facts);
-        if !flaws.is_empty() {
-            return Err(flaws);
+        let errors = template::validate(wording, &context);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        wording::write(wording, &facts).map_err(|error| vec![error.to_string()])
+        template::render(wording, &context).map_err(|error| vec![error.to_string()])
     }
 }
 
-/// Writes a file for the service's own user: there is a link in it.
+/// Writes a file that only the service's user can read, because it contains a link.
 async fn write(file: &std::path::Path, content: &[u8]) -> io::Result<()> {
     let mut options = tokio::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let mut open = options.open(file).await?;
-    open.write_all(content).await?;
-    open.flush().await
+    let mut file = options.open(file).await?;
+    file.write_all(content).await?;
+    file.flush().await
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What a mail says that tells a person of the portal what happened to their account.
+//! The texts of mails that notify users of events of their account.
 
 use domain::notice::AccountEvent;
 use minijinja::context;
 use ports::notifier::{AccountNotice, RenderedMail};
 
-use super::words::{Look, SERVICE, render};
+use super::translations::{Appearance, SERVICE_NAME, render};
 use crate::one_line;
 
-pub(super) fn write(notice: &AccountNotice) -> Result<RenderedMail, minijinja::Error> {
+pub(super) fn render_notice(notice: &AccountNotice) -> Result<RenderedMail, minijinja::Error> {
     let (subject, happened) = match notice.event {
         AccountEvent::PasswordChanged => {
             ("Your password was changed", "The password of your account was changed.")
@@ -31,16 +31,16 @@ pub(super) fn write(notice: &AccountNotice) -> Result<RenderedMail, minijinja::E
         ),
     };
     let at = notice.at.format("%Y-%m-%d %H:%M UTC");
-    // What a browser says of itself is cut by whoever keeps it.
+    // The length of the user agent was bounded when it was stored.
     let agent = one_line(&notice.from.agent);
     let agent = if agent.is_empty() { "an unknown browser".to_owned() } else { agent };
     let address = notice.from.address;
     render(
-        &Look::OURS,
+        &Appearance::DEFAULT,
         &context! {
             language => "en",
             direction => "ltr",
-            subject => format!("{subject} at {SERVICE}"),
+            subject => format!("{subject} at {SERVICE_NAME}"),
             content => (),
             greeting => "Hello,",
             body => format!("{happened} {at}, from {address}, {agent}."),
@@ -49,7 +49,7 @@ pub(super) fn write(notice: &AccountNotice) -> Result<RenderedMail, minijinja::E
             expires => "",
             unexpected => "If it was not you, change your password, sign out everywhere, and tell \
                            an owner of your team.",
-            sent_by => format!("Sent by {SERVICE}."),
+            sent_by => format!("Sent by {SERVICE_NAME}."),
             choice => "",
         },
     )
@@ -65,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_says_what_happened_when_and_from_where() {
+    fn each_event_is_described_with_time_and_origin() {
         for event in AccountEvent::ALL {
             let agent = "Browser <img src=x>\r\nBcc: all@example.org {{ link }}".to_owned();
-            let written = write(&AccountNotice {
+            let rendered = render_notice(&AccountNotice {
                 id: NoticeId::from_uuid(Uuid::nil()),
                 address: "ada@lender.example".parse().unwrap(),
                 event,
@@ -76,12 +76,12 @@ mod tests {
                 from: RequestOrigin { address: [192, 0, 2, 1].into(), agent },
                 link: "https://avouch.example/portal/account".into(),
             });
-            let written = written.unwrap();
+            let rendered = rendered.unwrap();
             for part in ["1970-01-01 00:00 UTC", "192.0.2.1", "{{ link }}", "/portal/account"] {
-                assert!(written.text.contains(part), "{}", written.text);
+                assert!(rendered.text.contains(part), "{}", rendered.text);
             }
-            assert!(!written.html.contains("<img"), "{}", written.html);
-            assert!(!written.subject.contains(['\r', '\n']), "{}", written.subject);
+            assert!(!rendered.html.contains("<img"), "{}", rendered.html);
+            assert!(!rendered.subject.contains(['\r', '\n']), "{}", rendered.subject);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A mail server: where it is, how it is spoken to, and what its answers mean.
+//! The configuration of a mail server, and the connections to it.
 
 use std::{fmt, time::Duration};
 
@@ -12,56 +12,56 @@ use lettre::{
 use ports::notifier::SendError;
 use url::Url;
 
-use super::answers::not_taken;
+use super::smtp_status::send_error;
 
-/// How long one command may take.
-const COMMAND: Duration = Duration::from_secs(30);
-const CONNECTIONS: u32 = 8;
-const IDLE: Duration = Duration::from_secs(60);
-/// Where mails are handed in (RFC 6409, section 3.1), and where servers take them from others.
-const SUBMISSION: u16 = 587;
-const RELAY: u16 = 25;
+/// The time for one SMTP command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_CONNECTIONS: u32 = 8;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The port for message submission (RFC 6409, section 3.1), and that for relaying between servers.
+const SUBMISSION_PORT: u16 = 587;
+const RELAY_PORT: u16 = 25;
 
-/// What is wrong with the URL of a mail server.
+/// The reason why the URL of a mail server is invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum BadSmtpUrl {
+pub enum InvalidSmtpUrl {
     #[error("must be smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://…")]
     Form,
     #[error("tls must be required, opportunistic or none, and none only without a password")]
     Tls,
     #[error("{0}")]
-    Server(#[from] lettre::transport::smtp::Error),
+    SmtpServer(#[from] lettre::transport::smtp::Error),
 }
 
-/// Where a mail server is and how it is spoken to; nothing is connected yet.
+/// The address of a mail server and the options of its connections; not connected yet.
 #[derive(Clone)]
-pub struct Server {
+pub struct SmtpServer {
     name: String,
     builder: AsyncSmtpTransportBuilder,
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for SmtpServer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not what we sign in with.
+        // Without the credentials.
         out.write_str(&self.name)
     }
 }
 
-impl Server {
-    /// `smtp://` begins in the clear and goes on under TLS (STARTTLS, RFC 3207): always where there
-    /// is a password, else where the server offers it; `?tls=required|opportunistic|none` says
-    /// otherwise. `smtps://` is TLS from the start (RFC 8314). `roots` are believed beside the usual
-    /// ones, DER.
-    pub fn new(url: &str, roots: &[Vec<u8>]) -> Result<Self, BadSmtpUrl> {
-        let url = Url::parse(url).map_err(|_| BadSmtpUrl::Form)?;
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(BadSmtpUrl::Form)?;
+impl SmtpServer {
+    /// Parses a URL. `smtp://` starts in plain text and upgrades to TLS (STARTTLS, RFC 3207): always if
+    /// there is a password, else if the server offers it; `?tls=required|opportunistic|none` overrides
+    /// this. `smtps://` is TLS from the start (RFC 8314). `roots` are root certificates in DER that are
+    /// trusted in addition to the usual ones.
+    pub fn new(url: &str, roots: &[Vec<u8>]) -> Result<Self, InvalidSmtpUrl> {
+        let url = Url::parse(url).map_err(|_| InvalidSmtpUrl::Form)?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(InvalidSmtpUrl::Form)?;
         let has_password = url.password().is_some() || !url.username().is_empty();
         let mut parameters = TlsParameters::builder(host.to_owned());
         for root in roots {
             parameters = parameters.add_root_certificate(Certificate::from_der(root.clone())?);
         }
-        let asked = url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value);
-        let tls = match (url.scheme(), asked.as_deref(), has_password) {
+        let tls_mode = url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value);
+        let tls = match (url.scheme(), tls_mode.as_deref(), has_password) {
             ("smtps", None, _) => Tls::Wrapper(parameters.build()?),
             ("smtp", Some("required"), _) | ("smtp", None, true) => {
                 Tls::Required(parameters.build()?)
@@ -70,28 +70,28 @@ impl Server {
                 Tls::Opportunistic(parameters.build()?)
             }
             ("smtp", Some("none"), false) => Tls::None,
-            ("smtp" | "smtps", Some(_), _) => return Err(BadSmtpUrl::Tls),
-            _ => return Err(BadSmtpUrl::Form),
+            ("smtp" | "smtps", Some(_), _) => return Err(InvalidSmtpUrl::Tls),
+            _ => return Err(InvalidSmtpUrl::Form),
         };
         let mut plain = url.clone();
         plain.set_query(None);
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(plain.as_str())?;
         if url.port().is_none() && url.scheme() == "smtp" {
-            builder = builder.port(if has_password { SUBMISSION } else { RELAY });
+            builder = builder.port(if has_password { SUBMISSION_PORT } else { RELAY_PORT });
         }
-        let pool = PoolConfig::new().max_size(CONNECTIONS).idle_timeout(IDLE);
-        let builder = builder.tls(tls).timeout(Some(COMMAND)).pool_config(pool);
+        let pool = PoolConfig::new().max_size(MAX_CONNECTIONS).idle_timeout(IDLE_TIMEOUT);
+        let builder = builder.tls(tls).timeout(Some(COMMAND_TIMEOUT)).pool_config(pool);
         Ok(Self { name: host.to_owned(), builder })
     }
 
-    /// Whether the server answers, by a connection of its own on which nothing is sent. Call it on
-    /// a runtime.
+    /// Checks that the server accepts commands, over a separate connection on which no mail is sent. Must
+    /// be called within a Tokio runtime.
     ///
     /// # Errors
-    /// In one line what went wrong.
+    /// One line with the error and its causes.
     pub async fn check(&self) -> Result<(), String> {
         let transport = self.builder.clone().build::<Tokio1Executor>();
-        let answered = transport.test_connection().await.map_err(|error| {
+        let accepts = transport.test_connection().await.map_err(|error| {
             let (mut line, mut cause) = (error.to_string(), std::error::Error::source(&error));
             while let Some(error) = cause {
                 line = format!("{line}: {error}");
@@ -99,20 +99,20 @@ impl Server {
             }
             line
         })?;
-        if answered { Ok(()) } else { Err("it does not take commands".into()) }
+        if accepts { Ok(()) } else { Err("the server does not accept commands".into()) }
     }
 }
 
-/// Connections to a mail server, kept for the next mail.
+/// A pool of connections to a mail server.
 pub(super) struct Smtp(AsyncSmtpTransport<Tokio1Executor>);
 
 impl Smtp {
-    /// Call it on a runtime, which looks after the connections.
-    pub(super) fn new(server: Server) -> Self {
+    /// Must be called within a Tokio runtime, which maintains the connections.
+    pub(super) fn new(server: SmtpServer) -> Self {
         Self(server.builder.build())
     }
 
     pub(super) async fn send(&self, message: Message) -> Result<(), SendError> {
-        self.0.send(message).await.map(drop).map_err(|error| not_taken(&error))
+        self.0.send(message).await.map(drop).map_err(|error| send_error(&error))
     }
 }

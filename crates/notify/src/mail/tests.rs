@@ -1,4 +1,4 @@
-//! Mails as they are written.
+//! The headers and bodies of composed mails.
 
 use chrono::DateTime;
 use domain::{id::NotificationId, notification::Channel};
@@ -24,13 +24,13 @@ fn letter() -> Notification {
 }
 
 #[tokio::test]
-async fn a_mail_becomes_a_file_where_there_is_no_server() {
+async fn a_mail_is_written_to_a_file_if_there_is_no_server() {
     let folder = tempfile::tempdir().unwrap();
     let mail = Mail::into_folder(folder.path().to_owned(), "no-reply@avouch.example").unwrap();
     mail.send(&letter()).await.unwrap();
     mail.send(&letter()).await.unwrap();
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
-    assert_eq!(files.len(), 1, "sent twice, there once");
+    assert_eq!(files.len(), 1, "sending it again replaces the file");
     let text = std::fs::read_to_string(files[0].path()).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     for line in [
@@ -45,15 +45,15 @@ async fn a_mail_becomes_a_file_where_there_is_no_server() {
 }
 
 #[test]
-fn one_click_is_offered_where_it_is_safe() {
+fn one_click_unsubscribe_is_offered_only_over_tls() {
     let mail = Mail::into_folder("/nowhere".into(), "no-reply@avouch.example").unwrap();
     let head = |letter: &Notification| {
         let text = String::from_utf8(mail.compose(letter).unwrap().formatted()).unwrap();
         text.split("\r\n\r\n").next().unwrap().to_owned()
     };
     let text = head(&letter());
-    let way = "\r\nList-Unsubscribe: <https://avouch.example/unsubscribe/ab?lang=de>\r\n";
-    assert!(text.contains(way), "{text}");
+    let header = "\r\nList-Unsubscribe: <https://avouch.example/unsubscribe/ab?lang=de>\r\n";
+    assert!(text.contains(header), "{text}");
     assert!(text.contains("\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"), "{text}");
     let plain =
         head(&Notification { choice: "http://127.0.0.1/unsubscribe/ab".into(), ..letter() });
@@ -61,10 +61,11 @@ fn one_click_is_offered_where_it_is_safe() {
 }
 
 #[test]
-fn nothing_that_was_given_becomes_a_header_or_another_receiver() {
+fn values_cannot_inject_headers_or_recipients() {
     let mail = Mail::into_folder("/nowhere".into(), "no-reply@avouch.example").unwrap();
-    let evil = "x\r\nBcc: eve@example.org\r\n\r\nhello";
-    let given = Notification { sender: Some(evil.into()), name: Some(evil.into()), ..letter() };
+    let injection = "x\r\nBcc: eve@example.org\r\n\r\nhello";
+    let given =
+        Notification { sender: Some(injection.into()), name: Some(injection.into()), ..letter() };
     let message = mail.compose(&given).unwrap();
     let text = String::from_utf8(message.formatted()).unwrap();
     let head = text.split("\r\n\r\n").next().unwrap();
@@ -81,17 +82,17 @@ fn nothing_that_was_given_becomes_a_header_or_another_receiver() {
 }
 
 #[test]
-fn servers_are_named_by_urls_and_passwords_never_go_in_the_clear() {
-    for fine in [
+fn server_urls_are_validated_and_passwords_require_tls() {
+    for valid in [
         "smtp://mail.example",
         "smtp://127.0.0.1:2525?tls=none",
         "smtp://user:p%40ss@mail.example:2587",
         "smtps://user:pass@mail.example",
         "smtp://mail.example?tls=required",
     ] {
-        assert!(Server::new(fine, &[]).is_ok(), "{fine}");
+        assert!(SmtpServer::new(valid, &[]).is_ok(), "{valid}");
     }
-    for wrong in [
+    for invalid in [
         "mail.example",
         "http://mail.example",
         "smtp://",
@@ -100,6 +101,6 @@ fn servers_are_named_by_urls_and_passwords_never_go_in_the_clear() {
         "smtp://user:pass@mail.example?tls=opportunistic",
         "smtps://mail.example?tls=none",
     ] {
-        assert!(Server::new(wrong, &[]).is_err(), "{wrong}");
+        assert!(SmtpServer::new(invalid, &[]).is_err(), "{invalid}");
     }
 }

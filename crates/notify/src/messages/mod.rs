@@ -1,16 +1,16 @@
-//! Letters as short messages, through providers' HTTP interfaces.
+//! Short messages, sent through providers' HTTP interfaces.
 
 pub(crate) mod sms;
 pub(crate) mod whatsapp;
 
-use calls::BadAddress;
+use calls::InvalidUrl;
 use domain::secret::Secret;
 
-/// What is wrong with an account at a provider, to be read after the name of its setting.
+/// The reason why an account at a provider is invalid; the text follows the name of its setting.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum BadAccount {
+pub enum InvalidAccount {
     #[error("url {0}")]
-    Url(#[from] BadAddress),
+    Url(#[from] InvalidUrl),
     #[error("key must be USER:PASSWORD: the account's identifier or an API key's, and its secret")]
     Key,
     #[error("from must be an E.164 number, a messaging service (MG…), a short code or a name")]
@@ -21,9 +21,9 @@ pub enum BadAccount {
     Template,
 }
 
-/// A secret that fits into a header.
+/// Returns the text as a secret if it is valid in a header: 1 to 1,000 visible ASCII characters.
 fn secret(text: &str) -> Option<Secret> {
-    let fits =
+    let is_valid =
         (1..=1_000).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-    fits.then(|| Secret::new(text.to_owned()))
+    is_valid.then(|| Secret::new(text.to_owned()))
 }

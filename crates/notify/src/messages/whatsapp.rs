@@ -1,21 +1,21 @@
-//! WhatsApp, through Meta's Cloud API: a template that Meta has approved, with three gaps.
+//! WhatsApp, through Meta's Cloud API: a template that Meta has approved, with three parameters.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use calls::{Address, Caller, Content, Credentials};
+use calls::{BaseUrl, Credentials, HttpClient, RequestBody};
 use domain::notification::NotificationFailure;
 use ports::notifier::{Notification, Notifier, SendError};
 use serde_json::{Value, json};
 
-use super::{BadAccount, secret};
-use crate::mail::words;
+use super::{InvalidAccount, secret};
+use crate::mail::translations;
 
-/// A number that messages are sent from.
+/// A phone number at the provider, from which messages are sent.
 #[derive(Clone)]
 pub struct WhatsappAccount {
     /// `https://graph.facebook.com/VERSION/PHONE_NUMBER_ID`
-    url: Address,
+    url: BaseUrl,
     token: Credentials,
     template: Template,
 }
@@ -29,11 +29,13 @@ impl fmt::Debug for WhatsappAccount {
 }
 
 impl WhatsappAccount {
+    /// Validates the values of an account.
+    ///
     /// # Errors
-    /// The first value that cannot be.
-    pub fn new(url: &str, token: &str, template: &str) -> Result<Self, BadAccount> {
-        let token = Credentials::Bearer(secret(token).ok_or(BadAccount::Token)?);
-        let template = Template::of(template).ok_or(BadAccount::Template)?;
+    /// The first invalid value.
+    pub fn new(url: &str, token: &str, template: &str) -> Result<Self, InvalidAccount> {
+        let token = Credentials::Bearer(secret(token).ok_or(InvalidAccount::Token)?);
+        let template = Template::parse(template).ok_or(InvalidAccount::Template)?;
         Ok(Self { url: url.parse()?, token, template })
     }
 }
@@ -42,49 +44,50 @@ impl WhatsappAccount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Template {
     name: String,
-    /// As Meta writes them: `en`, `pt_BR`. The first is for who speaks none of them.
+    /// In Meta's notation: `en`, `pt_BR`. The first one is the fallback.
     languages: Vec<String>,
 }
 
 impl Template {
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (name, languages) = text.split_once(':')?;
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        let is_name = (1..=512).contains(&name.len()) && name.chars().all(fits);
+        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let is_name = (1..=512).contains(&name.len()) && name.chars().all(is_allowed);
         let languages: Vec<_> = languages.split(',').map(str::to_owned).collect();
-        let known = languages.iter().all(|tag| {
+        let valid_languages = languages.iter().all(|tag| {
             (2..=6).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
         });
-        (is_name && known).then(|| Self { name: name.to_owned(), languages })
+        (is_name && valid_languages).then(|| Self { name: name.to_owned(), languages })
     }
 
-    /// The one nearest to what somebody speaks (BCP 47).
+    /// Returns the language that is nearest to the locale (BCP 47).
     fn language(&self, locale: Option<&str>) -> Option<&str> {
-        let asked = locale.unwrap_or_default().replace('-', "_");
+        let requested = locale.unwrap_or_default().replace('-', "_");
         let first = |tag: &str| tag.split('_').next().unwrap_or_default().to_ascii_lowercase();
         let mut all = self.languages.iter().map(String::as_str);
-        let same = all.clone().find(|tag| tag.eq_ignore_ascii_case(&asked));
-        let near = all.clone().find(|tag| first(tag) == first(&asked));
-        same.or(near).or_else(|| all.next())
+        let same = all.clone().find(|tag| tag.eq_ignore_ascii_case(&requested));
+        let related = all.clone().find(|tag| first(tag) == first(&requested));
+        same.or(related).or_else(|| all.next())
     }
 }
 
-/// Sends letters as WhatsApp messages.
+/// Sends notifications as WhatsApp messages.
 pub struct Whatsapp {
     account: WhatsappAccount,
-    caller: Arc<Caller>,
+    client: Arc<HttpClient>,
 }
 
 impl Whatsapp {
     #[must_use]
-    pub const fn new(account: WhatsappAccount, caller: Arc<Caller>) -> Self {
-        Self { account, caller }
+    pub const fn new(account: WhatsappAccount, client: Arc<HttpClient>) -> Self {
+        Self { account, client }
     }
 }
 
-/// The message object.
+/// Returns the message object of the API.
 fn message(template: &Template, letter: &Notification) -> Value {
-    let gaps = [words::sender(letter), &letter.platform, &letter.link].map(gap);
+    let parameters =
+        [translations::sender(letter), &letter.platform, &letter.link].map(text_parameter);
     json!({
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
@@ -93,15 +96,15 @@ fn message(template: &Template, letter: &Notification) -> Value {
         "template": {
             "name": template.name,
             "language": { "code": template.language(letter.locale.as_deref()) },
-            "components": [{ "type": "body", "parameters": gaps }],
+            "components": [{ "type": "body", "parameters": parameters }],
         },
-        // Comes back in the provider's reports: what is said twice can be told.
+        // Returned in the provider's reports, by which duplicates can be detected.
         "biz_opaque_callback_data": letter.id.to_string(),
     })
 }
 
-/// The text of a gap, which has no line breaks, tabs, or many blanks in a row.
-fn gap(text: &str) -> Value {
+/// Returns a text parameter, which must not contain line breaks, tabs or many consecutive spaces.
+fn text_parameter(text: &str) -> Value {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     json!({ "type": "text", "text": crate::one_line(&text) })
 }
@@ -110,29 +113,29 @@ fn gap(text: &str) -> Value {
 impl Notifier for Whatsapp {
     async fn send(&self, letter: &Notification) -> Result<(), SendError> {
         let account = &self.account;
-        let content = Content::json(&message(&account.template, letter));
-        let messages = account.url.below("messages");
-        let answer = self.caller.post(&messages, &account.token, content).await;
-        let answer = answer.map_err(|error| SendError::Transient(error.to_string()))?;
-        let body = answer.json();
-        let taken =
-            answer.is_success() && body.pointer("/messages/0/id").is_some_and(Value::is_string);
-        if taken {
+        let content = RequestBody::json(&message(&account.template, letter));
+        let messages = account.url.join("messages");
+        let response = self.client.post(&messages, &account.token, content).await;
+        let response = response.map_err(|error| SendError::Transient(error.to_string()))?;
+        let body = response.json();
+        let accepted =
+            response.is_success() && body.pointer("/messages/0/id").is_some_and(Value::is_string);
+        if accepted {
             Ok(())
         } else {
-            Err(refusal(answer.status, body.pointer("/error/code").and_then(Value::as_i64)))
+            Err(send_error(response.status, body.pointer("/error/code").and_then(Value::as_i64)))
         }
     }
 }
 
-/// What an error of the provider means; its texts may name the receiver and are left out.
-fn refusal(status: u16, code: Option<i64>) -> SendError {
-    let detail = format!("WhatsApp answered {status}, code {}", code.unwrap_or_default());
+/// Converts an error of the provider, without its text, which may contain the recipient's number.
+fn send_error(status: u16, code: Option<i64>) -> SendError {
+    let detail = format!("WhatsApp responded with {status}, code {}", code.unwrap_or_default());
     let why = match code {
-        // Not to be reached: no WhatsApp at that number.
+        // Undeliverable: no WhatsApp account with that number.
         Some(131_026) => NotificationFailure::UnknownReceiver,
-        // Not among the numbers of a trial; sender and receiver are one; not now, for the
-        // receiver's own good; does not want messages; a country that is not sent to.
+        // Not an allowed recipient of a test number; sender and recipient are the same; limited to
+        // protect the recipient; opted out of messages; a restricted country.
         Some(131_030 | 131_021 | 131_049 | 131_050 | 130_497) => NotificationFailure::Rejected,
         _ => return SendError::Transient(detail),
     };
@@ -146,8 +149,8 @@ mod tests {
     const URL: &str = "https://graph.facebook.com/v23.0/106540352242922";
 
     #[test]
-    fn the_nearest_language_of_a_template_is_taken() {
-        let template = Template::of("account_link:en,pt_BR,pt_PT,de").unwrap();
+    fn the_nearest_language_of_a_template_is_used() {
+        let template = Template::parse("account_link:en,pt_BR,pt_PT,de").unwrap();
         for (locale, language) in [
             (Some("pt-PT"), "pt_PT"),
             (Some("pt-br"), "pt_BR"),
@@ -161,19 +164,19 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_checked_and_not_printed() {
+    fn an_account_is_validated_and_its_secret_not_printed() {
         let account = WhatsappAccount::new(URL, "EAAhush", "account_link:en").unwrap();
         assert!(!format!("{account:?}").contains("hush"));
         for template in ["", "account_link", "account_link:", "Account:en", "a:en,", "a:e n"] {
-            let bad = WhatsappAccount::new(URL, "EAAhush", template).unwrap_err();
-            assert_eq!(bad, BadAccount::Template, "{template}");
+            let error = WhatsappAccount::new(URL, "EAAhush", template).unwrap_err();
+            assert_eq!(error, InvalidAccount::Template, "{template}");
         }
-        let bad = WhatsappAccount::new(URL, "EAA\nhush", "account_link:en").unwrap_err();
-        assert_eq!(bad, BadAccount::Token);
+        let error = WhatsappAccount::new(URL, "EAA\nhush", "account_link:en").unwrap_err();
+        assert_eq!(error, InvalidAccount::Token);
     }
 
     #[test]
-    fn a_gap_is_one_line() {
-        assert_eq!(gap("A\n\tB     C\u{0}")["text"], "A B C");
+    fn a_text_parameter_is_one_line() {
+        assert_eq!(text_parameter("A\n\tB     C\u{0}")["text"], "A B C");
     }
 }
