@@ -12,9 +12,8 @@ use domain::{
     workflow::{Definition, check},
 };
 use ports::{
-    catalogue::Catalogue as _,
-    clock::{Clock as _, RandomSource as _},
-    key_store::KeyStore as _,
+    catalogue::Catalogue as _, clock::Clock as _, key_store::KeyStore as _,
+    random::RandomSource as _,
 };
 use serde_json::{Value, json};
 use store::Store;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use domain::id::InstanceId;
-use ports::clock::RandomSource as _;
+use ports::random::RandomSource as _;
 use rustix::process::geteuid;
 use system::clock::SystemRandom;
 

@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ports::clock::RandomSource as _;
 use ports::encryption::Cipher as _;
+use ports::random::RandomSource as _;
 use sha2::{Digest as _, Sha256};
 use store::{DeploymentKey, Store};
 use system::clock::{HmacTokenIssuer, SystemRandom};

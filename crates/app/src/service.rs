@@ -26,11 +26,7 @@ use cdp::JpegRedactor;
 use domain::{fairness::BrowserQueue, id::InstanceId};
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::{Ffmpeg, RecordingFiles};
-use ports::{
-    attestor::Attestor,
-    clock::{Clock, RandomSource},
-    rate_limiter::RateLimiter,
-};
+use ports::{attestor::Attestor, clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use prover::PackageReader;
 use store::Store;
 use system::clock::{HmacTokenIssuer, SystemClock, SystemRandom};

@@ -16,9 +16,10 @@ use domain::{
 };
 use ports::{
     catalogue::Catalogue as _,
-    clock::{Clock as _, RandomSource as _},
+    clock::Clock as _,
     driving::{Caller, SessionService as _},
     key_store::KeyStore as _,
+    random::RandomSource as _,
 };
 use serde_json::{Value, json};
 use store::DatabaseUrl;

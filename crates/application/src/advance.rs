@@ -17,12 +17,14 @@ use ports::{
     attestor::{AttestationStore, Attestor},
     browser::FrameRedactor,
     catalogue::Catalogue,
-    clock::{Clock, RandomSource, TokenIssuer},
+    clock::Clock,
     device_store::DeviceStore,
     driving::{SessionError, SessionView},
     key_store::KeyStore,
+    random::RandomSource,
     refusals::RefusalLog,
     session_store::{CommitError, SessionStore},
+    tokens::TokenIssuer,
 };
 use tokio::{runtime::Handle, sync::Notify};
 

@@ -59,7 +59,7 @@ impl Form {
     }
 
     fn read(&self) -> Result<Contact, PortalError> {
-        let contact = Contact::contact(&self.name, &self.email, &self.phone, &self.locale);
+        let contact = Contact::parse(&self.name, &self.email, &self.phone, &self.locale);
         contact.map_err(|invalid| PortalError::Invalid(invalid.to_string()))
     }
 }

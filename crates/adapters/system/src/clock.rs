@@ -8,7 +8,7 @@ use domain::{
     notification::Mailbox,
     secret::Secret,
 };
-use ports::clock::{Clock, RandomSource, TokenIssuer};
+use ports::{clock::Clock, random::RandomSource, tokens::TokenIssuer};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;

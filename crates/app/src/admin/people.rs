@@ -13,9 +13,10 @@ use domain::{
 use ports::{
     account_store::{NewPassword, SignInStore as _, User, UserStore as _},
     audit_log::AuditLog as _,
-    clock::{Clock as _, RandomSource as _},
+    clock::Clock as _,
     credentials::{PasswordHasher as _, TotpVerifier as _},
     passkeys::PasskeyStore as _,
+    random::RandomSource as _,
 };
 use serde_json::{Value, json};
 use store::Store;

@@ -60,7 +60,7 @@ impl ReceiverCommand {
         match self {
             Self::CreateReceiver(order) => {
                 let CreateReceiver { team, name, email, phone, locale } = order;
-                let contact = Contact::contact(&name, &email, &phone, &locale)?;
+                let contact = Contact::parse(&name, &email, &phone, &locale)?;
                 known(store.has_team(team).await.map_err(error_chain)?, "team", team)?;
                 note(store, team, "receiver.add", "").await?;
                 let made = register(&**store, (&SystemClock, &SystemRandom), team, contact);

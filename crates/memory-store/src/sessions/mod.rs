@@ -1,4 +1,4 @@
-//! Sessions, and the records that a change of one is_text_input besides it.
+//! Sessions, and the records that a change of one writes besides it.
 
 mod commits;
 mod devices;

@@ -19,8 +19,8 @@ fn receiver(team: TeamId, minutes: i64, contact: Contact) -> StoredContact {
 pub async fn keeps_a_teams_receivers_for_that_team(backend: &Backend) {
     let store = &backend.receivers;
     let (home, other) = (household(backend).await.team, household(backend).await.team);
-    let ada = Contact::contact("Ada", "ada@example.com", "", "en-GB").unwrap();
-    let bob = Contact::contact("", "", "+15551234567", "").unwrap();
+    let ada = Contact::parse("Ada", "ada@example.com", "", "en-GB").unwrap();
+    let bob = Contact::parse("", "", "+15551234567", "").unwrap();
     let (ada, bob) = (receiver(home, 0, ada), receiver(home, 1, bob));
     for one in [&ada, &bob] {
         store.add_contact(one).await.unwrap();
