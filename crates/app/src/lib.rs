@@ -12,6 +12,7 @@ mod jail;
 mod kept;
 mod limiters;
 mod partners_portal;
+mod portal_wiring;
 mod secret_key;
 mod service;
 mod site;
