@@ -11,6 +11,7 @@ mod channels;
 mod check;
 mod data_dir;
 mod limiters;
+mod portal_wiring;
 mod secret_key;
 mod service;
 mod site;

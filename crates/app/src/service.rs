@@ -17,7 +17,6 @@ use application::{
     delivery::WebhookDispatcher,
     live::{Applicants, Observers, SessionHub},
     mail_preferences::MailPreferences,
-    portal::People,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
     workers::Workers,
 };
@@ -42,9 +41,10 @@ use crate::{
     config::Config,
     data_dir::browsers_folder,
     limiters::limiters,
+    portal_wiring::portal as wire_portal,
     site::SandboxSite,
     storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
-    wiring::{pages, partners as wire_partners, people as wire_people},
+    wiring::partners as wire_partners,
 };
 
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
@@ -80,7 +80,7 @@ struct WorkerServices {
     core: Arc<Core>,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
-    people: Arc<People>,
+    portal: portal::Portal,
     uses: Arc<KeyUses>,
     limiter: Arc<dyn RateLimiter>,
     config: Config,
@@ -126,12 +126,20 @@ impl WorkerServices {
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
             refusals: self.core.refusals.clone(),
-            pages: Some(pages(&self.people, &self.config)),
+            pages: Some(pages(&self.portal)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
     }
+}
+
+/// Returns what adds the portal's pages to a server.
+fn pages(portal: &portal::Portal) -> http_api::Pages {
+    let portal = portal.clone();
+    Arc::new(move |config| {
+        config.configure(portal::routes(portal.clone(), http_api::address));
+    })
 }
 
 fn core(
@@ -161,9 +169,9 @@ fn core(
         frames: Arc::new(JpegRedactor),
         refusals: Arc::new(ProcessRefusals),
         hub: SessionHub::default(),
-        queue: Mutex::new(BrowserQueue::new(config.quotas)),
+        queue: Arc::new(Mutex::new(BrowserQueue::new(config.quotas))),
         effects: Notify::new(),
-        deliveries: Notify::new(),
+        deliveries: Arc::default(),
     }
 }
 
@@ -226,7 +234,7 @@ impl Service {
         let (vault, films) = recordings(config, &keys, core.clock.clone())?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
         let partners = Arc::new(wire_partners(config, &core, &store, vault.clone(), &limiters));
-        let people = wire_people(&keys, &core, config, &store, &limiters, partners.clone())?;
+        let portal = wire_portal(&keys, &core, config, &store, &limiters, partners.clone())?;
         let workers = Workers {
             core: core.clone(),
             outbox: store.clone(),
@@ -260,7 +268,7 @@ impl Service {
             core,
             store,
             partners: partners.clone(),
-            people: Arc::new(people),
+            portal,
             uses,
             limiter: limiters.0,
             config: config.clone(),

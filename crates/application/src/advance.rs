@@ -56,12 +56,12 @@ pub struct Core {
     pub refusals: Arc<dyn RefusalLog>,
     pub hub: SessionHub,
     /// Sessions that have a browser of this process, or wait for one.
-    pub queue: Mutex<BrowserQueue>,
+    pub queue: Arc<Mutex<BrowserQueue>>,
     pub attestations: Attestations,
     /// Rung when effects were saved.
     pub effects: Notify,
     /// Rung when deliveries may have been saved.
-    pub deliveries: Notify,
+    pub deliveries: Arc<Notify>,
 }
 
 /// Who attests, and where that is kept.
