@@ -10,6 +10,7 @@ mod browsers;
 mod channels;
 mod check;
 mod data_dir;
+mod engine;
 mod limiters;
 mod portal_wiring;
 mod secret_key;
@@ -17,6 +18,7 @@ mod service;
 mod site;
 mod storage;
 mod wiring;
+mod workers;
 mod workflow_run;
 
 pub use application::api_keys::ApiKeyText;

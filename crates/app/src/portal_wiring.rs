@@ -7,13 +7,10 @@ use std::sync::Arc;
 
 use ::passkeys::RelyingParty;
 use ::portal::Portal;
-use application::{
-    advance::Core,
-    portal::{
-        AccountLinkIssuer, AccountNotices, AttemptGuard, AuditLogs, AuditTrail, Branding,
-        Embedding, KnownBrowsers, PasskeyChallenges, PasswordRules, ProviderProofs, RefusedSignIns,
-        RequestLimits, SecondFactorCodes, SignInIssuer,
-    },
+use application::portal::{
+    AccountLinkIssuer, AccountNotices, AttemptGuard, AuditLogs, AuditTrail, Branding, Embedding,
+    KnownBrowsers, PasskeyChallenges, PasswordRules, ProviderProofs, RefusedSignIns, RequestLimits,
+    SecondFactorCodes, SignInIssuer,
 };
 use credentials::{Argon2Passwords, TotpCodes};
 use ports::{
@@ -26,6 +23,7 @@ use url::Url;
 
 use crate::{
     config::Config,
+    engine::SharedParts,
     limiters::Limiters,
     secret_key::Keys,
     storage::{StartupError, error_chain},
@@ -33,7 +31,7 @@ use crate::{
 
 /// What several services share.
 struct Shared<'a> {
-    core: &'a Core,
+    parts: &'a SharedParts,
     config: &'a Config,
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
@@ -55,13 +53,13 @@ struct Shared<'a> {
 /// Wires what the portal's pages call.
 pub(crate) fn portal(
     keys: &Keys,
-    core: &Core,
+    parts: &SharedParts,
     config: &Config,
     store: &Arc<Store>,
     limiters: &Limiters,
     partner: Arc<dyn SessionService>,
 ) -> Result<Portal, StartupError> {
-    let shared = Shared::new(keys, core, config, store.clone(), limiters)?;
+    let shared = Shared::new(keys, parts, config, store.clone(), limiters)?;
     let issuer = shared.issuer();
     Ok(Portal {
         accounts: Arc::new(shared.accounts(issuer.clone())),
@@ -93,12 +91,12 @@ fn passkey_verifier(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
 impl<'a> Shared<'a> {
     fn new(
         keys: &Keys,
-        core: &'a Core,
+        parts: &'a SharedParts,
         config: &'a Config,
         store: Arc<Store>,
         (limiter, attempts): &Limiters,
     ) -> Result<Self, StartupError> {
-        let (clock, random) = (core.clock.clone(), core.random.clone());
+        let (clock, random) = (parts.clock.clone(), parts.random.clone());
         let cipher: Arc<dyn Cipher> = Arc::new(keys.seal("portal", &EncryptionKeys::default()));
         let audit = AuditTrail { log: store.clone(), clock: clock.clone() };
         Ok(Self {
@@ -138,11 +136,11 @@ impl<'a> Shared<'a> {
             guard: AttemptGuard { attempts: attempts.clone(), clock: clock.clone() },
             refusals: RefusedSignIns {
                 audit: audit.clone(),
-                refusals: core.refusals.clone(),
-                runtime: core.runtime.clone(),
+                refusals: parts.refusals.clone(),
+                runtime: parts.runtime.clone(),
             },
             audit,
-            core,
+            parts,
             config,
             store,
             clock,

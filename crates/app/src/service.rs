@@ -5,32 +5,25 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
-use ::webhooks::HyperWebhookSender;
 use actix_web::dev::{Server, ServerHandle};
 use application::{
-    advance::{Attestations, Core},
     api_keys::KeyUses,
-    delivery::WebhookDispatcher,
-    live::{Applicants, Observers, SessionHub},
+    live::{Applicants, Observers},
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
-    workers::Workers,
 };
 use cdp::ChromiumPool;
-use cdp::JpegRedactor;
-use domain::{fairness::BrowserQueue, id::InstanceId};
+use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
-use objects::{Ffmpeg, RecordingFiles};
-use ports::{attestor::Attestor, clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
-use prover::PackageReader;
+use objects::RecordingFiles;
+use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use store::Store;
-use system::clock::{HmacTokenIssuer, SystemClock, SystemRandom};
-use system::refusals::ProcessRefusals;
-use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
+use system::clock::{SystemClock, SystemRandom};
+use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -40,11 +33,13 @@ use crate::{
     channels::{channels, mail},
     config::Config,
     data_dir::browsers_folder,
+    engine::SharedParts,
     limiters::limiters,
     portal_wiring::portal as wire_portal,
     site::SandboxSite,
     storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
     wiring::partners as wire_partners,
+    workers::WorkerParts,
 };
 
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
@@ -74,10 +69,10 @@ pub struct Service {
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
-/// What every worker's services are made of.
+/// What the services of each HTTP worker are made of.
 #[derive(Clone)]
-struct WorkerServices {
-    core: Arc<Core>,
+struct HttpParts {
+    shared: SharedParts,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
     portal: portal::Portal,
@@ -88,48 +83,80 @@ struct WorkerServices {
     films: RecordingFiles,
 }
 
-impl WorkerServices {
-    /// What one worker's handlers call. Single reads go over a connection of the worker's own.
+impl HttpParts {
+    /// Returns what the handlers of one HTTP worker call. Single reads go over a pipelined
+    /// connection of the worker's own.
     fn services(&self) -> Services {
-        let store = Arc::new(self.store.with_lane());
-        let gate = Arc::new(KeyAuthenticator {
-            core: self.core.clone(),
+        let store = Arc::new(self.store.with_pipelined_connection());
+        Services {
+            gate: Arc::new(self.authenticator(&store)),
+            sessions: self.partners.clone(),
+            lookups: Arc::new(self.lookups(&store)),
+            applicants: Arc::new(self.applicants(&store)),
+            watchers: Arc::new(self.observers()),
+            mails: Arc::new(self.mail_preferences(&store)),
+            ready: self.store.clone(),
+            films: Some(Arc::new(self.films.clone())),
+            refusals: self.shared.refusals.clone(),
+            pages: Some(pages(&self.portal)),
+            https: self.config.addresses.public.starts_with("https://"),
+            trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
+            metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
+        }
+    }
+
+    fn authenticator(&self, store: &Arc<Store>) -> KeyAuthenticator {
+        KeyAuthenticator {
+            clock: self.shared.clock.clone(),
+            urls: self.shared.urls.clone(),
             keys: store.clone(),
             sessions: store.clone(),
             limiter: self.limiter.clone(),
             limits: self.config.limits,
             uses: self.uses.clone(),
-        });
-        let offers = Arc::new(LookupUseCases {
+        }
+    }
+
+    fn lookups(&self, store: &Arc<Store>) -> LookupUseCases {
+        LookupUseCases {
             catalogue: store.clone(),
             templates: store.clone(),
             places: self.partners.places.clone(),
             channels: self.partners.channels.clone(),
-        });
-        let applicants = Applicants {
-            core: self.core.clone(),
+        }
+    }
+
+    fn applicants(&self, store: &Arc<Store>) -> Applicants {
+        let shared = &self.shared;
+        Applicants {
+            engine: shared.engine.clone(),
+            starter: shared.starter.clone(),
+            devices: shared.devices.clone(),
+            urls: shared.urls.clone(),
+            catalogue: shared.pipelined.clone(),
+            keys: shared.pipelined.clone(),
             brands: store.clone(),
             notifications: store.clone(),
-        };
-        let mailboxes = MailPreferences {
-            core: self.core.clone(),
+            refusals: shared.refusals.clone(),
+            runtime: shared.runtime.clone(),
+        }
+    }
+
+    fn observers(&self) -> Observers {
+        Observers {
+            engine: self.shared.engine.clone(),
+            tokens: self.shared.tokens.clone(),
+            frames: self.shared.frames.clone(),
+            runtime: self.shared.runtime.clone(),
+        }
+    }
+
+    fn mail_preferences(&self, store: &Arc<Store>) -> MailPreferences {
+        MailPreferences {
+            tokens: self.shared.tokens.clone(),
+            clock: self.shared.clock.clone(),
             brands: store.clone(),
             suppressions: store.clone(),
-        };
-        Services {
-            gate,
-            sessions: self.partners.clone(),
-            lookups: offers,
-            applicants: Arc::new(applicants),
-            watchers: Arc::new(Observers { core: self.core.clone() }),
-            mails: Arc::new(mailboxes),
-            ready: self.store.clone(),
-            films: Some(Arc::new(self.films.clone())),
-            refusals: self.core.refusals.clone(),
-            pages: Some(pages(&self.portal)),
-            https: self.config.addresses.public.starts_with("https://"),
-            trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
-            metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
     }
 }
@@ -142,56 +169,6 @@ fn pages(portal: &portal::Portal) -> http_api::Pages {
     })
 }
 
-fn core(
-    config: &Config,
-    parts: Overrides,
-    node: InstanceId,
-    tokens: HmacTokenIssuer,
-    store: Arc<Store>,
-    attestor: Arc<dyn Attestor>,
-) -> Core {
-    Core {
-        node,
-        runtime: Handle::current(),
-        addresses: config.addresses.clone(),
-        sessions: store.clone(),
-        devices: store.clone(),
-        attestations: Attestations {
-            attestor,
-            attestations: store.clone(),
-            reader: Arc::new(PackageReader),
-            keys: store.clone(),
-        },
-        catalogue: store,
-        clock: parts.clock,
-        random: Arc::new(SystemRandom),
-        tokens: Arc::new(tokens),
-        frames: Arc::new(JpegRedactor),
-        refusals: Arc::new(ProcessRefusals),
-        hub: SessionHub::default(),
-        queue: Arc::new(Mutex::new(BrowserQueue::new(config.quotas))),
-        effects: Notify::new(),
-        deliveries: Arc::default(),
-    }
-}
-
-fn dispatcher(
-    config: &Config,
-    core: Arc<Core>,
-    store: &Store,
-    tasks: TaskTracker,
-) -> Result<WebhookDispatcher, StartupError> {
-    let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
-    Ok(WebhookDispatcher {
-        core,
-        queue: Arc::new(store.with_lane()),
-        log: Arc::new(store.with_lane()),
-        sender: Arc::new(sender),
-        backoff: config.webhook_backoff,
-        tasks,
-    })
-}
-
 pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
@@ -201,13 +178,13 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
 fn servers(
     site: SandboxSite,
     socket: TcpListener,
-    shared: WorkerServices,
+    parts: HttpParts,
 ) -> Result<Vec<Server>, StartupError> {
     let (for_browsers, over_tls, identity) = site.into_parts();
-    let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
+    let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
     let mut servers = vec![
         sandbox::serve(for_browsers, over_tls, identity)?,
-        http_api::serve(socket, move || shared.services())?,
+        http_api::serve(socket, move || parts.services())?,
     ];
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
@@ -217,55 +194,42 @@ fn servers(
 
 impl Service {
     /// Starts everything; answers once requests are served.
-    pub async fn start(config: &Config, parts: Overrides) -> Result<Self, StartupError> {
+    pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
         let OpenedStorage { store, keys, lasting } = open_store(config).await?;
-        let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
+        let site = SandboxSite::open(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
         let browsers = browsers_folder(node)?;
-        let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
+        let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
         let address = socket.local_addr()?;
-        let laned = Arc::new(store.with_lane());
+        let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let clock = parts.clock.clone();
-        let attestor = attestor(config, &parts.program, &site, clock, stop.clone(), &tasks).await?;
-        let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
-        let (vault, films) = recordings(config, &keys, core.clock.clone())?;
+        let clock = overrides.clock;
+        let attestor =
+            attestor(config, &overrides.program, &site, clock.clone(), stop.clone(), &tasks)
+                .await?;
+        let tokens = Arc::new(keys.tokens(lasting));
+        let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
+        let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners = Arc::new(wire_partners(config, &core, &store, vault.clone(), &limiters));
-        let portal = wire_portal(&keys, &core, config, &store, &limiters, partners.clone())?;
-        let workers = Workers {
-            core: core.clone(),
-            outbox: store.clone(),
-            log: store.clone(),
-            dispatcher: dispatcher(config, core.clone(), &store, tasks.clone())?,
+        let partners = Arc::new(wire_partners(config, &shared, &store, vault.clone(), &limiters));
+        let portal = wire_portal(&keys, &shared, config, &store, &limiters, partners.clone())?;
+        let workers = WorkerParts {
+            config,
+            shared: &shared,
+            store: &store,
             pool: pool.clone(),
-            queue_patience: config.queue_patience,
             places: partners.places.clone(),
-            recordings: store.clone(),
             vault,
-            encoder: Arc::new(Ffmpeg::default()),
-            notifications: store.clone(),
             notifier: Arc::new(channels(config, mail.clone())?),
-            account_links: store.clone(),
-            notices: store.clone(),
             mailer: mail,
-            link_backoff: config.mailing.backoff,
-            keys: store.clone(),
-            templates: store.clone(),
-            brands: store.clone(),
-            suppressions: store.clone(),
             uses: uses.clone(),
-            sign_ins: store.clone(),
-            browsers: store.clone(),
-            retention: config.retention,
-            stop,
-            tasks,
+            tasks: tasks.clone(),
         };
-        workers.start();
-        let shared = WorkerServices {
-            core,
+        application::workers::spawn(workers.workers()?, &stop, &tasks);
+        let parts = HttpParts {
+            shared,
             store,
             partners: partners.clone(),
             portal,
@@ -275,12 +239,11 @@ impl Service {
             metrics: metrics.clone(),
             films,
         };
-        let ends = workers.stop.clone();
+        let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
-        let servers = servers(site, socket, shared)?.into_iter();
+        let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        let (stop, tasks) = (workers.stop, workers.tasks);
         Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
     }
 

@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
-use application::{advance::Core, sessions::SessionUseCases};
+use application::sessions::SessionUseCases;
 use ports::recording::RecordingVault;
 use store::Store;
 use system::places::IsoPlaces;
 
-use crate::{channels, config::Config, limiters::Limiters};
+use crate::{channels, config::Config, engine::SharedParts, limiters::Limiters};
 
 pub(crate) fn partners(
     config: &Config,
-    core: &Arc<Core>,
+    shared: &SharedParts,
     store: &Arc<Store>,
     vault: Arc<dyn RecordingVault>,
     (limiter, _): &Limiters,
 ) -> SessionUseCases {
     SessionUseCases {
-        core: core.clone(),
+        engine: shared.engine.clone(),
+        urls: shared.urls.clone(),
+        attestations: shared.attestations.clone(),
+        catalogue: shared.pipelined.clone(),
+        random: shared.random.clone(),
         recordings: store.clone(),
         notifications: store.clone(),
-        receivers: store.clone(),
+        contacts: store.clone(),
         templates: store.clone(),
         vault,
         places: Arc::new(IsoPlaces::new(config.countries.as_deref())),

@@ -75,13 +75,13 @@ impl Shared<'_> {
                 issuer: self.links.clone(),
                 audit: self.audit.clone(),
             },
-            tokens: self.core.tokens.clone(),
+            tokens: self.parts.tokens.clone(),
             passwords: self.passwords.clone(),
             limits: self.limits.clone(),
             audit: self.audit.clone(),
             notices: self.notices.clone(),
             clock: self.clock.clone(),
-            runtime: self.core.runtime.clone(),
+            runtime: self.parts.runtime.clone(),
         }
     }
 

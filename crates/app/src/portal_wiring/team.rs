@@ -34,7 +34,7 @@ impl Shared<'_> {
             catalogue: self.store.clone(),
             lookup: self.lookup(),
             partner,
-            queue: self.core.queue.clone(),
+            turns: self.parts.turns.clone(),
             limits: self.config.limits,
             quotas: self.config.quotas,
             audit: self.audit.clone(),
@@ -56,7 +56,7 @@ impl Shared<'_> {
             lookup: self.lookup(),
             audit: self.audit.clone(),
             clock: self.clock.clone(),
-            deliveries: self.core.deliveries.clone(),
+            deliveries: self.parts.wakeups.deliveries.clone(),
         }
     }
 

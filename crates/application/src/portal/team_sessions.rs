@@ -1,15 +1,12 @@
 //! The sessions of a team.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{Days, NaiveTime};
 use domain::{
     account::Permission,
-    fairness::{BrowserQueue, Quotas},
+    fairness::Quotas,
     id::{PlatformId, SessionId},
     request::ListQuery,
 };
@@ -26,6 +23,7 @@ use ports::{
 };
 
 use super::{AuditTrail, TeamSessionLookup, overview};
+use crate::browser_turns::BrowserTurns;
 use crate::settings::Limits;
 
 /// The days of an overview, today among them.
@@ -42,7 +40,7 @@ pub struct TeamSessions {
     /// The use cases of the partner API, which a team's own key may use.
     pub partner: Arc<dyn SessionService>,
     /// The sessions that have a browser of this process, or wait for one.
-    pub queue: Arc<Mutex<BrowserQueue>>,
+    pub turns: Arc<BrowserTurns>,
     pub limits: Limits,
     pub quotas: Quotas,
     pub audit: AuditTrail,
@@ -93,8 +91,7 @@ impl TeamSessionService for TeamSessions {
 
     async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError> {
         user.require(Permission::Look)?;
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let (running, waiting) = queue.of_team(user.team);
+        let (running, waiting) = self.turns.of_team(user.team);
         let Limits { requests, creations, team_creations, recipient } = self.limits;
         let browsers = self.quotas;
         Ok(TeamQuotas {

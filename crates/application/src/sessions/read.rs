@@ -1,4 +1,4 @@
-//! What partners read and end; the driving ports themselves.
+//! The driving ports of the partner API: what partners read, end and erase.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -27,7 +27,7 @@ use ports::{
 
 use super::{LookupUseCases, SessionUseCases};
 
-/// How long a link to a recording works.
+/// How long a link to a recording is valid.
 const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
 
 #[async_trait]
@@ -42,9 +42,9 @@ impl SessionService for SessionUseCases {
     }
 
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
-        Ok(self.core.with_urls(session))
+        Ok(self.urls.with_urls(session))
     }
 
     async fn recording(
@@ -52,7 +52,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<RecordingStatus, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         let state = self.recordings.recording(id).await?;
         Ok(match state.ok_or(SessionError::NotFound)? {
@@ -71,7 +71,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<Vec<TimelineEntry>, SessionError> {
-        self.core.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
+        self.engine.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
     }
 
     async fn list(
@@ -79,7 +79,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), SessionError> {
-        Ok(self.core.sessions.list(caller.id, query).await?)
+        Ok(self.engine.sessions.list(caller.id, query).await?)
     }
 
     async fn compare(
@@ -100,13 +100,13 @@ impl SessionService for SessionUseCases {
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
-        Ok(self.core.advance(id, None, Event::TerminatedByPartner).await?)
+        Ok(self.engine.advance(id, None, Event::TerminatedByPartner).await?)
     }
 
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         let session = found.ok_or(NotifyError::NotFound)?;
         if session.terms.invitation.is_none() {
             return Err(NotifyError::NoChannel);
@@ -117,20 +117,20 @@ impl SessionService for SessionUseCases {
         self.charge_recipient(caller, &session.terms)
             .await
             .map_err(|retry_after| NotifyError::TooSoon { retry_after })?;
-        let now = self.core.clock.now();
+        let now = self.engine.clock.now();
         match self.notifications.notify_again(id, now).await? {
             ResendOutcome::Queued => Ok(()),
             ResendOutcome::NoMore => Err(NotifyError::NoMore),
             ResendOutcome::NotBefore(at) => {
-                let left = (at - now).num_milliseconds();
-                Err(NotifyError::TooSoon { retry_after: (left + 999) / 1000 })
+                let remaining = (at - now).num_milliseconds();
+                Err(NotifyError::TooSoon { retry_after: (remaining + 999) / 1000 })
             }
         }
     }
 
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
         self.terminate(caller, id).await?;
-        Ok(self.core.erase(id).await?)
+        Ok(self.engine.erase(id).await?)
     }
 }
 
