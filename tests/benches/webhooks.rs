@@ -207,7 +207,8 @@ impl Bench {
     async fn claims(&mut self) -> Value {
         self.deployment.kill();
         let url = self.deployment.database.url.clone();
-        let store = Store::open(&url, self.seal()).await.expect("a store").with_lane();
+        let store =
+            Store::open(&url, self.seal()).await.expect("a store").with_pipelined_connection();
         let mut costs = vec![];
         for many in [1_000, 999_000] {
             self.owe(many).await;

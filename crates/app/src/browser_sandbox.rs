@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cdp::{Installation, Sandbox, write_root_certificates};
+use chromium::{Installation, Sandbox, write_root_certificates};
 
 use crate::{config::Config, storage::error_chain};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
-use cdp::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
+use chromium::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::net::TcpListener;
 

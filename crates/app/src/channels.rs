@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use calls::HttpClient;
 use domain::notification::Channel;
-use notify::{Channels, Mail, Sms, Whatsapp};
+use http_client::HttpClient;
+use messaging::{Channels, Mail, Sms, Whatsapp};
 
 use crate::{
     config::{Config, MailConfig, MessageConfig},

@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
-use logs::LineWriter;
+use log_format::LineWriter;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };

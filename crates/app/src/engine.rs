@@ -9,7 +9,7 @@ use application::{
     live::{SessionDevices, SessionHub, SessionStarter},
     urls::Urls,
 };
-use cdp::JpegRedactor;
+use chromium::JpegRedactor;
 use domain::id::InstanceId;
 use ports::{
     attestor::Attestor, browser::FrameRedactor, clock::Clock, random::RandomSource,

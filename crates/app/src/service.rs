@@ -16,7 +16,7 @@ use application::{
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
 };
-use cdp::ChromiumPool;
+use chromium::ChromiumPool;
 use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;

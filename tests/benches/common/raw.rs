@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::service::binary;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, Event, Installation, LaunchOptions, Launched, Sandbox};
+use chromium::{Chromium, Client, Event, Installation, LaunchOptions, Launched, Sandbox};
 use serde_json::json;
 use tokio::sync::mpsc;
 

@@ -6,7 +6,7 @@ mod embed;
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, LaunchOptions, Launched};
+use chromium::{Chromium, Client, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

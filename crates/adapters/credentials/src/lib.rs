@@ -81,7 +81,7 @@ impl PasswordHasher for Argon2Passwords {
     }
 
     fn is_frequent(&self, password: &Secret) -> bool {
-        frequent::is_frequent(password.expose())
+        breached_passwords::is_frequent(password.expose())
     }
 
     async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
@@ -94,7 +94,7 @@ impl PasswordHasher for Argon2Passwords {
 }
 
 // A password that may be chosen is long enough to be on the list.
-const _: () = assert!(frequent::MIN_CHARS == domain::account::MIN_PASSWORD_CHARS);
+const _: () = assert!(breached_passwords::MIN_CHARS == domain::account::MIN_PASSWORD_CHARS);
 
 /// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
 pub struct TotpCodes;

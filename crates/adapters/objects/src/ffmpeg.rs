@@ -116,7 +116,7 @@ async fn feed(film: &Recording, pipe: &mut tokio::process::ChildStdin) -> std::i
 /// The largest picture's size, in even numbers, as the coder wants them.
 fn size(film: &Recording) -> Result<(u16, u16), EncodeError> {
     let pictures =
-        film.pictures.iter().filter_map(|(_, jpeg)| mosaic::JpegImage::decode(jpeg).ok());
+        film.pictures.iter().filter_map(|(_, jpeg)| jpeg_delta::JpegImage::decode(jpeg).ok());
     let sizes = pictures.map(|picture| (picture.width(), picture.height()));
     let largest = sizes.max_by_key(|(width, height)| u32::from(*width) * u32::from(*height));
     let (width, height) =

@@ -252,7 +252,7 @@ impl Store {
     /// which each is sent without waiting for the answers of those before it. The connection is
     /// opened with the first read and runs on the runtime that makes it.
     #[must_use]
-    pub fn with_lane(&self) -> Self {
+    pub fn with_pipelined_connection(&self) -> Self {
         let lane = match &self.pool {
             Database::Postgres(_, server) => {
                 Some(Arc::new(PipelinedConnection::new(server.clone(), self.timeouts.answer())))

@@ -33,7 +33,7 @@ async fn postgres() -> Backend {
 
 async fn postgres_lane() -> Backend {
     let url = database().await;
-    backend(&url, open(&url).await.with_lane(), Box::new(())).await
+    backend(&url, open(&url).await.with_pipelined_connection(), Box::new(())).await
 }
 
 async fn database() -> String {

@@ -9,7 +9,7 @@ use domain::{
     template::ReviewStep,
     webhook::wire_time,
 };
-use notify::MailTemplates;
+use messaging::MailTemplates;
 use ports::{
     clock::Clock as _,
     template_store::{StoredTemplate, TemplateRevision, TemplateStore as _},

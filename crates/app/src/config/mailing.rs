@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::webhook::Backoff;
-use notify::SmtpServer;
+use messaging::SmtpServer;
 use url::{Host, Url};
 
 use super::{
@@ -33,7 +33,7 @@ pub(super) fn mailing(
     let smtp = smtp.map_err(|error| faults.push(format!("smtp_url {error}"))).ok().flatten();
     let from = values.get("mail_from").cloned();
     let from = from.unwrap_or_else(|| format!("no-reply@{}", domain_of(public_url)));
-    if !notify::is_address(&from) {
+    if !messaging::is_address(&from) {
         faults.push("mail_from must be an e-mail address".into());
     }
     let backoff = values.get("notification_backoff").map_or("15x4", String::as_str);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use notify::{SmsAccount, WhatsappAccount};
+use messaging::{SmsAccount, WhatsappAccount};
 
 use super::values::together;
 

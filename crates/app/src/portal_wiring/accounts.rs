@@ -6,7 +6,7 @@ use ::identity::OidcProvider;
 use application::portal::{
     Accounts, Identities, Links, Passkeys, PasswordResets, Reauthentication, SignInIssuer,
 };
-use calls::HttpClient;
+use http_client::HttpClient;
 use ports::identity::IdentityProvider;
 
 use super::Shared;

@@ -8,7 +8,7 @@ use application::{
     },
     webhooks::WebhookUseCases,
 };
-use notify::MailTemplates;
+use messaging::MailTemplates;
 use ports::driving::SessionService;
 
 use super::Shared;

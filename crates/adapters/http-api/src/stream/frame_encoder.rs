@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use mosaic::{Canvas, IncrementalDecoder, JpegImage, QuantScale, Update};
+use jpeg_delta::{Canvas, IncrementalDecoder, JpegImage, QuantScale, Update};
 use ports::browser::Frame;
 use tokio::time::Instant;
 
