@@ -59,12 +59,18 @@ pub(crate) fn vocabulary(options: &Options) -> Result<(), Failure> {
     if options.list {
         for (name, places) in &shared {
             println!("{name} stands for {} types", places.len());
-            places.iter().for_each(|place| print(&tree, place));
+            for place in *places {
+                print(&tree, place);
+            }
         }
         println!("Types named with words that the glossary does not use");
-        odd_types.iter().for_each(|place| print(&tree, place));
+        for place in &odd_types {
+            print(&tree, place);
+        }
         println!("Logs and errors with words that the glossary does not use");
-        odd_messages.iter().for_each(|place| print(&tree, place));
+        for place in &odd_messages {
+            print(&tree, place);
+        }
     }
     let in_shared: usize = shared.iter().map(|(_, places)| places.len()).sum();
     println!("{total} type definitions under {} names", types.len());
