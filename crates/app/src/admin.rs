@@ -34,7 +34,7 @@ use self::{
 };
 use crate::{
     config::Config,
-    secret_key::Keys,
+    secret_key::SecretKeys,
     storage::{OpenedStorage, error_chain, open_store},
 };
 use application::api_keys::ApiKeyText;
@@ -210,7 +210,7 @@ async fn set_ancestors(
     Ok(json!({ "teamId": team, "origins": origins }))
 }
 
-fn rotate(keys: &Keys) -> Result<Value, Failure> {
+fn rotate(keys: &SecretKeys) -> Result<Value, Failure> {
     let (fingerprint, earlier) = keys.rotate()?;
     Ok(json!({ "fingerprint": fingerprint, "earlier": earlier }))
 }

@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use attestor::{
-    AllowedClients, Attestor as Embedded, AttestorLimits, LogError, Settings, StartError, new_key,
-    now,
+    AllowedClients, AttestorLimits, AttestorServer as Embedded, AttestorStartError, LogError,
+    Settings, new_key, now,
 };
 use domain::{
     egress::Egress,
@@ -106,7 +106,7 @@ async fn embedded(
     let attestor = loop {
         let log = logs.next().ok_or("too many processes share the data folder")?;
         match Embedded::new(settings(log)) {
-            Err(StartError::Log(LogError::Locked(_))) => (),
+            Err(AttestorStartError::Log(LogError::Locked(_))) => (),
             made => break made?,
         }
     };

@@ -9,7 +9,7 @@ use system::encryption::EncryptionKeys;
 
 use crate::{
     config::{Config, is_setting},
-    secret_key::Keys,
+    secret_key::SecretKeys,
     storage::{StartupError, error_chain},
 };
 
@@ -83,7 +83,7 @@ pub(crate) async fn check(
 }
 
 async fn database(config: &Config) -> Vec<CheckRow> {
-    let keys = Keys::read(&config.data_dir);
+    let keys = SecretKeys::read(&config.data_dir);
     let probe = match config.database_url.probe(config.timeouts).await {
         Ok(probe) => probe,
         Err(error) => {

@@ -25,7 +25,7 @@ use crate::{
     config::Config,
     engine::SharedParts,
     limiters::Limiters,
-    secret_key::Keys,
+    secret_key::SecretKeys,
     storage::{StartupError, error_chain},
 };
 
@@ -52,7 +52,7 @@ struct Shared<'a> {
 
 /// Wires what the portal's pages call.
 pub(crate) fn portal(
-    keys: &Keys,
+    keys: &SecretKeys,
     parts: &SharedParts,
     config: &Config,
     store: &Arc<Store>,
@@ -90,7 +90,7 @@ fn passkey_verifier(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
 
 impl<'a> Shared<'a> {
     fn new(
-        keys: &Keys,
+        keys: &SecretKeys,
         parts: &'a SharedParts,
         config: &'a Config,
         store: Arc<Store>,

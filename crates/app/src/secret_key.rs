@@ -27,7 +27,7 @@ const PLACE: &str = "deployment_key.lasting";
 const FINGERPRINT_BYTES: usize = 16;
 
 /// The keys of this process.
-pub(crate) struct Keys {
+pub(crate) struct SecretKeys {
     folder: PathBuf,
     current: [u8; 32],
     earlier: Option<[u8; 32]>,
@@ -35,7 +35,7 @@ pub(crate) struct Keys {
     made: bool,
 }
 
-impl Keys {
+impl SecretKeys {
     /// Reads the files, or makes a key up that is written once the database takes it.
     pub(crate) fn read(folder: &Path) -> Result<Self, StartupError> {
         let found = read_key(&folder.join(CURRENT))?;

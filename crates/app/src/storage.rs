@@ -9,7 +9,7 @@ use store::Store;
 use crate::{
     config::Config,
     data_dir::{private_file, private_folder},
-    secret_key::Keys,
+    secret_key::SecretKeys,
 };
 
 pub(crate) type StartupError = Box<dyn Error + Send + Sync>;
@@ -20,7 +20,7 @@ const MAX_KEY_ATTEMPTS: usize = 3;
 /// What is opened at a start.
 pub(crate) struct OpenedStorage {
     pub(crate) store: Arc<Store>,
-    pub(crate) keys: Keys,
+    pub(crate) keys: SecretKeys,
     /// The key whose uses outlast a change of `secret.key`.
     pub(crate) lasting: [u8; 32],
 }
@@ -32,7 +32,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<OpenedStorage, Startup
         private_file(Path::new(path))?;
     }
     for _ in 0..MAX_KEY_ATTEMPTS {
-        let mut keys = Keys::read(&config.data_dir)?;
+        let mut keys = SecretKeys::read(&config.data_dir)?;
         let seal = Arc::new(keys.seal("seal", &config.seal_keys));
         let store = Store::connect(&config.database_url, config.timeouts, seal).await;
         let store = Arc::new(store.map_err(error_chain)?.with_encryption(config.encryption));
@@ -46,7 +46,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<OpenedStorage, Startup
 /// Where recordings are kept, and the films for those who have a link.
 pub(crate) fn recordings(
     config: &Config,
-    keys: &Keys,
+    keys: &SecretKeys,
     clock: Arc<dyn Clock>,
 ) -> Result<(Arc<ObjectVault>, RecordingFiles), StartupError> {
     if let ObjectStorage::Folder(folder) = &config.storage {

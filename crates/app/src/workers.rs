@@ -6,9 +6,9 @@ use application::{
     api_keys::KeyUses,
     delivery::{DeliveryGiveUp, WebhookDispatcher},
     workers::{
-        AccountLinkMails, AccountNotices, BrowserStarter, EffectExecutor, Effects, KeyUseRecorder,
-        LinkComposer, LinkNotifications, LinkSender, Recordings, Retention, RetryPolicy,
-        SessionSweeper, Worker,
+        AccountLinkMails, AccountNoticeMails, BrowserStarter, EffectExecutor, Effects,
+        KeyUseRecorder, LinkComposer, LinkNotifications, LinkSender, Recordings, Retention,
+        RetryPolicy, SessionSweeper, Worker,
     },
 };
 use objects::Ffmpeg;
@@ -152,8 +152,12 @@ impl WorkerParts<'_> {
             retries: retries.clone(),
             origin: origin.clone(),
         };
-        let notices =
-            AccountNotices { notices: store.clone(), mailer: self.mailer.clone(), retries, origin };
+        let notices = AccountNoticeMails {
+            notices: store.clone(),
+            mailer: self.mailer.clone(),
+            retries,
+            origin,
+        };
         [Box::new(links), Box::new(account_links), Box::new(notices)]
     }
 

@@ -82,7 +82,7 @@ pub const fn module() -> (Asset, Asset) {
 
 /// The appearance of the page for one applicant.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PageAppearance<'a> {
+pub struct EmbedAppearance<'a> {
     /// A BCP 47 tag; `None` for the language of the browser.
     pub language: Option<&'a str>,
     pub name: Option<&'a str>,
@@ -94,7 +94,7 @@ pub struct PageAppearance<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(appearance: &PageAppearance<'_>) -> String {
+pub fn page(appearance: &EmbedAppearance<'_>) -> String {
     let data = |name: &str, value: Option<&str>| {
         value.map(|value| format!(" data-{name}=\"{}\"", escape(value))).unwrap_or_default()
     };
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn values_of_the_appearance_are_escaped() {
         let hostile = "<b>\"' {brand}{root}&amp;";
-        let appearance = PageAppearance {
+        let appearance = EmbedAppearance {
             language: Some("de"),
             name: Some(hostile),
             colour: Some("#123456"),
@@ -172,7 +172,7 @@ mod tests {
             !name.starts_with("words/") && *name != "watch.js" || *name == "words/en.js"
         });
         let others: usize = others.map(|(_, asset)| gzipped(asset)).sum();
-        let all = page(&PageAppearance::default()).len() + others + language + MAX_LOGO_BYTES;
+        let all = page(&EmbedAppearance::default()).len() + others + language + MAX_LOGO_BYTES;
         println!("the embed page is {all} bytes in all");
         assert!(all < MAX_SENT_BYTES, "{all} bytes");
         let (module, _) = module();

@@ -35,7 +35,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why there is no response. Contains no URL.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum RequestError {
+pub enum HttpClientError {
     #[error("no response in {} s", REQUEST_TIMEOUT.as_secs())]
     TimedOut,
     #[error("failed to connect")]
@@ -70,22 +70,22 @@ impl HttpResponse {
 
 /// The credentials of a request.
 #[derive(Clone)]
-pub enum Credentials {
+pub enum ApiCredentials {
     /// RFC 7617.
     Basic { user: String, password: Secret },
     /// RFC 6750.
     Bearer(Secret),
 }
 
-impl Credentials {
-    fn header(&self) -> Result<HeaderValue, RequestError> {
+impl ApiCredentials {
+    fn header(&self) -> Result<HeaderValue, HttpClientError> {
         let text = match self {
             Self::Basic { user, password } => {
                 format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.expose())))
             }
             Self::Bearer(token) => format!("Bearer {}", token.expose()),
         };
-        let mut value = HeaderValue::from_str(&text).map_err(|_| RequestError::Invalid)?;
+        let mut value = HeaderValue::from_str(&text).map_err(|_| HttpClientError::Invalid)?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -151,15 +151,15 @@ impl HttpClient {
     pub async fn post(
         &self,
         url: &BaseUrl,
-        credentials: &Credentials,
+        credentials: &ApiCredentials,
         body: RequestBody,
-    ) -> Result<HttpResponse, RequestError> {
+    ) -> Result<HttpResponse, HttpClientError> {
         let request = Request::post(url.as_str())
             .header(ACCEPT, "application/json")
             .header(AUTHORIZATION, credentials.header()?)
             .header(CONTENT_TYPE, body.media_type)
             .body(Full::new(Bytes::from(body.body)));
-        let response = self.execute(request.map_err(|_| RequestError::Invalid)?).await?;
+        let response = self.execute(request.map_err(|_| HttpClientError::Invalid)?).await?;
         Ok(HttpResponse { status: response.status().as_u16(), body: response.into_body() })
     }
 
@@ -167,9 +167,9 @@ impl HttpClient {
     ///
     /// # Errors
     /// As [`HttpClient::post`].
-    pub async fn get(&self, url: &BaseUrl) -> Result<HttpResponse, RequestError> {
+    pub async fn get(&self, url: &BaseUrl) -> Result<HttpResponse, HttpClientError> {
         let request = Request::get(url.as_str()).body(Full::new(Bytes::new()));
-        let response = self.execute(request.map_err(|_| RequestError::Invalid)?).await?;
+        let response = self.execute(request.map_err(|_| HttpClientError::Invalid)?).await?;
         Ok(HttpResponse { status: response.status().as_u16(), body: response.into_body() })
     }
 
@@ -177,25 +177,32 @@ impl HttpClient {
     ///
     /// # Errors
     /// As [`HttpClient::post`].
-    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, RequestError> {
+    pub async fn send(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Vec<u8>>, HttpClientError> {
         self.execute(request.map(|body| Full::new(Bytes::from(body)))).await
     }
 
     async fn execute(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Vec<u8>>, RequestError> {
+    ) -> Result<Response<Vec<u8>>, HttpClientError> {
         tokio::time::timeout(REQUEST_TIMEOUT, async {
             let response = self.client.request(request).await.map_err(|error| {
-                if error.is_connect() { RequestError::Connect } else { RequestError::Interrupted }
+                if error.is_connect() {
+                    HttpClientError::Connect
+                } else {
+                    HttpClientError::Interrupted
+                }
             })?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
-            let body = body.map_err(|_| RequestError::Body)?.to_bytes();
+            let body = body.map_err(|_| HttpClientError::Body)?.to_bytes();
             Ok(Response::from_parts(head, body.into()))
         })
         .await
-        .unwrap_or(Err(RequestError::TimedOut))
+        .unwrap_or(Err(HttpClientError::TimedOut))
     }
 }
 
@@ -223,7 +230,7 @@ mod tests {
     #[tokio::test]
     async fn a_response_is_bounded_and_redirects_are_not_followed() {
         let client = HttpClient::new().unwrap();
-        let key = Credentials::Bearer(Secret::new("x".to_owned()));
+        let key = ApiCredentials::Bearer(Secret::new("x".to_owned()));
         let post = async |bytes| {
             client.post(&server_sending(bytes).await, &key, RequestBody::form(&[("a", "b")])).await
         };
@@ -233,11 +240,11 @@ mod tests {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", MAX_BODY_BYTES + 1);
         let long = [head.into_bytes(), vec![b' '; MAX_BODY_BYTES + 1]].concat();
         let error = post(long).await.unwrap_err();
-        assert_eq!(error, RequestError::Body);
+        assert_eq!(error, HttpClientError::Body);
         let truncated = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}".to_vec();
         let error = post(truncated).await.unwrap_err();
-        assert_eq!(error, RequestError::Body);
+        assert_eq!(error, HttpClientError::Body);
         let error = post(vec![]).await.unwrap_err();
-        assert_eq!(error, RequestError::Interrupted);
+        assert_eq!(error, HttpClientError::Interrupted);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     encode::QuantScale,
-    image::{JpegImage, Layout, McuArea},
+    image::{JpegImage, McuArea, ScanLayout},
 };
 
 /// Tiles of one update; the viewer decodes each as a JPEG of its own.
@@ -13,7 +13,7 @@ const MAX_WASTED_MCUS: u32 = 24;
 /// The content of a viewer's canvas, as sent so far.
 #[derive(Debug, Default)]
 pub struct Canvas {
-    layout: Option<Layout>,
+    layout: Option<ScanLayout>,
     /// By MCU: the hash of what was sent, and whether it was requantized.
     mcus: Vec<(u64, bool)>,
 }

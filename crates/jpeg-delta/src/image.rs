@@ -140,12 +140,12 @@ impl JpegImage {
     }
 
     /// Whether MCUs of both can be compared, and one drawn over the other.
-    pub(crate) fn has_layout(&self, other: &Layout) -> bool {
+    pub(crate) fn has_layout(&self, other: &ScanLayout) -> bool {
         self.layout() == *other
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        Layout {
+    pub(crate) fn layout(&self) -> ScanLayout {
+        ScanLayout {
             size: (self.width, self.height),
             components: self.components.clone(),
             quant_tables: self.quant_tables.clone(),
@@ -202,7 +202,7 @@ impl JpegImage {
 
 /// The properties that two images must share for their MCUs to be comparable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct ScanLayout {
     size: (u16, u16),
     components: Vec<Component>,
     quant_tables: Vec<QuantTable>,

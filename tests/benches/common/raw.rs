@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use acceptance::service::binary;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use chromium::{Chromium, Client, Event, Installation, LaunchOptions, Launched, Sandbox};
+use chromium::{
+    Chromium, DevToolsClient, DevToolsEvent, Installation, LaunchOptions, Launched, Sandbox,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 pub(crate) struct Raw {
-    client: Client,
+    client: DevToolsClient,
     session: String,
-    events: tokio::sync::Mutex<mpsc::Receiver<Event>>,
+    events: tokio::sync::Mutex<mpsc::Receiver<DevToolsEvent>>,
     _chromium: Chromium,
     _folder: tempfile::TempDir,
 }
@@ -78,7 +80,11 @@ fn jail() -> Sandbox {
 }
 
 /// Waits for the next frame and acknowledges it.
-async fn picture(client: &Client, session: &str, events: &mut mpsc::Receiver<Event>) {
+async fn picture(
+    client: &DevToolsClient,
+    session: &str,
+    events: &mut mpsc::Receiver<DevToolsEvent>,
+) {
     while let Some(event) = events.recv().await {
         if event.method == "Page.screencastFrame" {
             let frame = json!({ "sessionId": event.params()["sessionId"] });

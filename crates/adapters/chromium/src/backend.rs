@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    client::Client, fleet::FleetContext, fleet_proxy::ProxyCredential, forwarder::Forwarder,
-    launch::Chromium, route::EgressRoute,
+    client::DevToolsClient, fleet::FleetContext, fleet_proxy::ProxyCredential,
+    forwarder::Forwarder, launch::Chromium, route::EgressRoute,
 };
 
 /// A local process, or a context in a browser of a fleet.
@@ -14,7 +14,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &DevToolsClient {
         match self {
             Self::Process(chromium) => &chromium.client,
             Self::Context(context) => &context.client,

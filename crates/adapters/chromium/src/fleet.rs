@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{
-    client::{CallError, Client, Event, Socket, SocketError},
+    client::{DevToolsClient, DevToolsError, DevToolsEvent, Socket, SocketError},
     fleet_proxy::{FleetProxy, ProxyCredential, READY_HOST, READY_PAGE_TITLE},
 };
 
@@ -66,14 +66,14 @@ impl fmt::Debug for Fleet {
 
 /// A browser context that belongs to one session.
 pub(crate) struct FleetContext {
-    pub(crate) client: Client,
+    pub(crate) client: DevToolsClient,
     pub(crate) context_id: String,
 }
 
 /// A context that has been verified to use the proxy.
 pub(crate) struct AttachedContext {
     pub(crate) context: FleetContext,
-    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) events: mpsc::Receiver<DevToolsEvent>,
     /// The browser's own user agent.
     pub(crate) user_agent: String,
     pub(crate) credential: ProxyCredential,
@@ -84,7 +84,7 @@ pub(crate) enum FleetError {
     #[error("failed to connect to the fleet")]
     Socket(#[from] SocketError),
     #[error("the fleet did not create a browser context")]
-    Call(#[from] CallError),
+    Call(#[from] DevToolsError),
     #[error("the fleet's browser does not use the proxy at {0}")]
     NotProxied(String),
     #[error(
@@ -123,7 +123,7 @@ impl FleetContext {
     /// Creates a context in a browser of the fleet, and verifies that it uses our proxy only.
     pub(crate) async fn create(fleet: &Fleet) -> Result<AttachedContext, FleetError> {
         let socket = Socket::open(fleet.url.expose(), &fleet.tls).await?;
-        let (client, mut events) = Client::from_socket(socket);
+        let (client, mut events) = DevToolsClient::from_socket(socket);
         let credential = fleet.proxy.issue_credential();
         // Disposed of with the connection, however that ends.
         let options = json!({
@@ -161,7 +161,7 @@ impl FleetContext {
     /// proxy was not received.
     async fn verify_proxied(
         &self,
-        events: &mut mpsc::Receiver<Event>,
+        events: &mut mpsc::Receiver<DevToolsEvent>,
         credential: &ProxyCredential,
     ) -> Result<Option<String>, FleetError> {
         let client = &self.client;
@@ -175,7 +175,7 @@ impl FleetContext {
             let params = json!({ "expression": expression, "awaitPromise": true });
             async move {
                 let result = client.call(session, "Runtime.evaluate", params).await?;
-                Ok::<_, CallError>(result.pointer("/result/value").cloned().unwrap_or_default())
+                Ok::<_, DevToolsError>(result.pointer("/result/value").cloned().unwrap_or_default())
             }
         };
         if evaluate(COUNT_ICE_CANDIDATES).await?.as_u64() != Some(0) {
@@ -193,7 +193,7 @@ impl FleetContext {
                     break;
                 }
                 event = events.recv() => {
-                    let event = event.ok_or(CallError::Closed)?;
+                    let event = event.ok_or(DevToolsError::Closed)?;
                     let Some(InterceptedRequest { request_id }) = event.read() else { continue };
                     let (method, params) = match event.method.as_str() {
                         "Fetch.authRequired" => ("Fetch.continueWithAuth", auth_response(&request_id, credential)),
@@ -239,7 +239,7 @@ fn auth_response(request: &str, credential: &ProxyCredential) -> Value {
     })
 }
 
-fn parse<T: for<'a> Deserialize<'a>>(reply: Value) -> Result<T, CallError> {
+fn parse<T: for<'a> Deserialize<'a>>(reply: Value) -> Result<T, DevToolsError> {
     serde_json::from_value(reply)
-        .map_err(|_| CallError::Refused("the reply has an unexpected form".into()))
+        .map_err(|_| DevToolsError::Refused("the reply has an unexpected form".into()))
 }

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use crate::{
-    client::{CallError, Client, Event},
+    client::{DevToolsClient, DevToolsError, DevToolsEvent},
     devtools_pipes::DevToolsPipes,
     sandbox::{MAX_HELPER_ERROR_BYTES, Sandbox, SandboxError, receive_listener},
 };
@@ -93,7 +93,7 @@ pub struct LaunchOptions {
 /// A Chromium that has replied to a command.
 pub struct Launched {
     pub chromium: Chromium,
-    pub events: mpsc::Receiver<Event>,
+    pub events: mpsc::Receiver<DevToolsEvent>,
     /// Its own user agent.
     pub user_agent: String,
     /// The listening socket in its sandbox, on which its proxy is to be served.
@@ -102,7 +102,7 @@ pub struct Launched {
 
 /// A running Chromium.
 pub struct Chromium {
-    pub client: Client,
+    pub client: DevToolsClient,
     child: Mutex<Child>,
     group: Option<Pid>,
     folder: PathBuf,
@@ -117,7 +117,7 @@ pub enum LaunchError {
     #[error("failed to prepare the browser's folder")]
     Folder(#[source] io::Error),
     #[error("Chromium started but does not reply")]
-    NotResponding(#[source] CallError),
+    NotResponding(#[source] DevToolsError),
     #[error("failed to set up the browser's sandbox")]
     Sandbox(#[from] SandboxError),
 }
@@ -144,7 +144,7 @@ impl Chromium {
         })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let stderr = child.stderr.take();
-        let (client, events) = Client::from_pipes(pipes.reader, pipes.writer);
+        let (client, events) = DevToolsClient::from_pipes(pipes.reader, pipes.writer);
         let sandbox_socket = helper_socket.as_ref().map(UnixSocket::try_clone).transpose();
         let sandbox_socket = sandbox_socket.map_err(LaunchError::Folder)?;
         let chromium = Self {
@@ -166,7 +166,7 @@ impl Chromium {
         };
         let version = chromium.client.call(None, "Browser.getVersion", json!({}));
         let reply = tokio::time::timeout(START_TIMEOUT, version).await;
-        match reply.unwrap_or_else(|_| Err(CallError::TimedOut("Browser.getVersion".into()))) {
+        match reply.unwrap_or_else(|_| Err(DevToolsError::TimedOut("Browser.getVersion".into()))) {
             Ok(version) => {
                 let user_agent =
                     version.get("userAgent").and_then(Value::as_str).unwrap_or_default();

@@ -25,7 +25,7 @@ mod upstream;
 mod warm_pool;
 
 pub use self::{
-    client::{CallError, Client, Event},
+    client::{DevToolsClient, DevToolsError, DevToolsEvent},
     factory::{BrowserSource, LocalBrowsers},
     fleet::Fleet,
     launch::{Chromium, LaunchError, LaunchOptions, Launched},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use domain::workflow::{SeenResponse, matches_url};
-use ports::browser::Field;
+use ports::browser::PageField;
 
 use crate::browser::OpenDialog;
 
@@ -42,7 +42,7 @@ pub(crate) struct TrackedPage {
     pub(crate) document: u64,
     pub(crate) http_status: Option<u16>,
     /// The editable fields, the index of the focused one, and the rectangles to redact.
-    pub(crate) fields: (Vec<Field>, Option<u8>, Vec<[f32; 4]>),
+    pub(crate) fields: (Vec<PageField>, Option<u8>, Vec<[f32; 4]>),
     loading: bool,
     changed_at: Instant,
     /// By request: watched responses whose body has not been received yet.

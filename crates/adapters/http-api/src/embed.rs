@@ -56,7 +56,7 @@ async fn page(
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
     // Nothing but identifier and token of a session that is there, where there is a logo.
     let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
-    let page = embed::page(&embed::PageAppearance {
+    let page = embed::page(&embed::EmbedAppearance {
         language: language.map(Language::tag),
         name: name.as_ref().map(BrandName::as_str),
         colour: colour.as_deref(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::{account::Email, secret::Secret};
-use http_client::{BaseUrl, HttpClient, InvalidUrl, RequestError};
+use http_client::{BaseUrl, HttpClient, HttpClientError, InvalidUrl};
 use openidconnect::{
     AsyncHttpClient, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
     HttpResponse, IssuerUrl, Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier,
@@ -235,17 +235,18 @@ struct Http(HttpClient);
 
 /// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
-enum CallError {
+enum ProviderCallError {
     #[error(transparent)]
     Url(#[from] InvalidUrl),
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Request(#[from] HttpClientError),
 }
 
 impl<'c> AsyncHttpClient<'c> for Http {
-    type Error = CallError;
-    type Future =
-        std::pin::Pin<Box<dyn Future<Output = Result<HttpResponse, CallError>> + Send + 'c>>;
+    type Error = ProviderCallError;
+    type Future = std::pin::Pin<
+        Box<dyn Future<Output = Result<HttpResponse, ProviderCallError>> + Send + 'c>,
+    >;
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(async move {

@@ -16,9 +16,9 @@ use crate::{MemoryStore, resealed};
 
 /// At most one attestation for each session.
 #[derive(Default)]
-pub(crate) struct Attestations(BTreeMap<SessionId, (ProofHash, AttestationPackage)>);
+pub(crate) struct AttestationState(BTreeMap<SessionId, (ProofHash, AttestationPackage)>);
 
-impl Attestations {
+impl AttestationState {
     pub(crate) fn erase(&mut self, session: SessionId) {
         self.0.remove(&session);
     }

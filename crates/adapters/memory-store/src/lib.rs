@@ -24,8 +24,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ports::Reencrypted;
 
 use crate::{
-    accounts::Accounts, attestations::Attestations, catalogue::Platforms, deliveries::Deliveries,
-    ids::IdSequence, notifications::Notifications, sessions::Sessions, teams::Teams,
+    accounts::AccountState, attestations::AttestationState, catalogue::Platforms,
+    deliveries::Deliveries, ids::IdSequence, notifications::Notifications, sessions::Sessions,
+    teams::Teams,
 };
 
 /// A store that keeps everything in memory, unencrypted, and forgets it when it is dropped.
@@ -54,8 +55,8 @@ impl MemoryStore {
 #[derive(Default)]
 struct State {
     ids: IdSequence,
-    accounts: Accounts,
-    attestations: Attestations,
+    accounts: AccountState,
+    attestations: AttestationState,
     catalogue: Platforms,
     deliveries: Deliveries,
     notifications: Notifications,

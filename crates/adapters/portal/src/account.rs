@@ -13,7 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::CsrfForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     passkeys,
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
 };
@@ -33,7 +33,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct SignInListRow {
     id: String,
     own: bool,
     address: String,
@@ -42,7 +42,7 @@ struct Row {
     seen: PageTime,
 }
 
-impl Row {
+impl SignInListRow {
     fn of(sign_in: &SignIn, visitor: &SignedInUser) -> Self {
         Self {
             id: sign_in.id.to_string(),
@@ -55,12 +55,13 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<PortalPage, PortalError> {
     let sign_ins = portal.accounts.sign_ins(visitor).await?;
-    let rows: Vec<_> = sign_ins.iter().map(|one| Row::of(one, visitor)).collect();
+    let rows: Vec<_> = sign_ins.iter().map(|one| SignInListRow::of(one, visitor)).collect();
     let passkeys = portal.passkeys.passkeys(visitor).await?;
-    let passkeys = passkeys.map(|all| all.iter().map(passkeys::Row::of).collect::<Vec<_>>());
-    Ok(Page::of_team("account.html", "Your account", "account", visitor)
+    let passkeys =
+        passkeys.map(|all| all.iter().map(passkeys::PasskeyListRow::of).collect::<Vec<_>>());
+    Ok(PortalPage::of_team("account.html", "Your account", "account", visitor)
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
         .with("has_codes", visitor.has_codes)
@@ -121,14 +122,14 @@ async fn offer(portal: web::Data<Portal>, signed: ConfirmedPage<Credentials>) ->
     factor_page(&visitor, &portal.accounts.totp_setup(&visitor, None)).shown()
 }
 
-fn factor_page(visitor: &SignedInUser, offer: &TotpSetup) -> Page {
+fn factor_page(visitor: &SignedInUser, offer: &TotpSetup) -> PortalPage {
     // What cannot be drawn can be typed.
     let drawn = QrCode::new(offer.url.expose()).map(|code| {
         let image = code.render::<svg::Color<'_>>().min_dimensions(220, 220).build();
         image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
     });
     let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
-    Page::of_team("factor.html", "One-time codes", "account", visitor)
+    PortalPage::of_team("factor.html", "One-time codes", "account", visitor)
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
@@ -144,7 +145,7 @@ async fn keep(
     match kept.await {
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = Page::of_team("recovery.html", "Recovery codes", "account", &visitor);
+            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &visitor);
             Ok(page.with("codes", codes).shown())
         }
         Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {

@@ -17,7 +17,7 @@ use crate::{
     authenticated::Authenticated,
     error::PageError,
     forms::CsrfForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
 };
 
 /// Entries on one page.
@@ -39,7 +39,7 @@ struct Before {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct AuditListRow {
     number: i64,
     at: PageTime,
     actor: String,
@@ -49,7 +49,7 @@ struct Row {
     hash: String,
 }
 
-impl From<AuditEntry> for Row {
+impl From<AuditEntry> for AuditListRow {
     fn from(entry: AuditEntry) -> Self {
         let hash = entry.hash_text();
         let AuditEntry { number, event: deed, .. } = entry;
@@ -69,11 +69,11 @@ async fn page(
     portal: &Portal,
     visitor: &SignedInUser,
     before: Option<i64>,
-) -> Result<Page, PortalError> {
+) -> Result<PortalPage, PortalError> {
     let entries = portal.audit.audit(visitor, before, ON_A_PAGE).await?;
-    let rows: Vec<_> = entries.into_iter().map(Row::from).collect();
+    let rows: Vec<_> = entries.into_iter().map(AuditListRow::from).collect();
     let last = rows.last().map(|row| row.number).filter(|number| *number > 1);
-    Ok(Page::of_team("audit.html", "Audit log", "audit", visitor)
+    Ok(PortalPage::of_team("audit.html", "Audit log", "audit", visitor)
         .with("entries", rows)
         .with("older", last)
         .with("checked", ())

@@ -14,7 +14,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::{CsrfForm, CsrfUpload, Fields},
-    page::Page,
+    page::PortalPage,
 };
 
 const HERE: &str = "/portal/branding";
@@ -32,12 +32,12 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 /// What the form has, or is to have.
 #[derive(Serialize)]
-struct Form {
+struct BrandingForm {
     name: String,
     colour: String,
 }
 
-impl Form {
+impl BrandingForm {
     fn of(brand: &Brand) -> Self {
         let name = brand.name.as_ref().map(BrandName::as_str).unwrap_or_default();
         let colour = brand.colour.map(|colour| colour.to_string()).unwrap_or_default();
@@ -56,8 +56,8 @@ impl Form {
     }
 }
 
-fn page(visitor: &SignedInUser, brand: &Brand, form: &Form) -> Page {
-    Page::of_team("branding.html", "Branding", "branding", visitor)
+fn page(visitor: &SignedInUser, brand: &Brand, form: &BrandingForm) -> PortalPage {
+    PortalPage::of_team("branding.html", "Branding", "branding", visitor)
         .with("has_logo", brand.logo.is_some())
         .with("form", form)
 }
@@ -68,11 +68,11 @@ fn invalid(error: InvalidBrand) -> PortalError {
 
 async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let brand = portal.branding.brand(&signed.0).await?;
-    Ok(page(&signed.0, &brand, &Form::of(&brand)).shown())
+    Ok(page(&signed.0, &brand, &BrandingForm::of(&brand)).shown())
 }
 
 async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = Form::sent(&sent.fields);
+    let form = BrandingForm::sent(&sent.fields);
     match form.read() {
         Ok((name, colour)) => {
             portal.branding.set_brand(&sent.visitor, name, colour).await?;
@@ -93,7 +93,7 @@ async fn keep_logo(portal: web::Data<Portal>, sent: CsrfUpload) -> Result<HttpRe
         }
         Err(error) => {
             let brand = portal.branding.brand(&sent.visitor).await?;
-            Ok(page(&sent.visitor, &brand, &Form::of(&brand)).refused(&invalid(error)))
+            Ok(page(&sent.visitor, &brand, &BrandingForm::of(&brand)).refused(&invalid(error)))
         }
     }
 }

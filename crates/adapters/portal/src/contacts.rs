@@ -13,7 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::{CsrfForm, Fields},
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
 };
 
 const HERE: &str = "/portal/receivers";
@@ -31,14 +31,14 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 /// What a form has, or is to have.
 #[derive(Serialize, Default)]
-struct Form {
+struct ContactForm {
     name: String,
     email: String,
     phone: String,
     locale: String,
 }
 
-impl Form {
+impl ContactForm {
     fn sent(fields: &Fields) -> Self {
         let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
         Self {
@@ -65,39 +65,43 @@ impl Form {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ContactListRow {
     id: String,
-    contact: Form,
+    contact: ContactForm,
     since: PageTime,
 }
 
-impl From<StoredContact> for Row {
+impl From<StoredContact> for ContactListRow {
     fn from(kept: StoredContact) -> Self {
-        let contact = Form::of(kept.contact);
+        let contact = ContactForm::of(kept.contact);
         Self { id: kept.id.to_string(), contact, since: kept.created_at.into() }
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser, form: &Form) -> Result<Page, PortalError> {
+async fn page(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    form: &ContactForm,
+) -> Result<PortalPage, PortalError> {
     let receivers = portal.receivers.receivers(visitor).await?.into_iter();
-    let rows: Vec<_> = receivers.map(Row::from).collect();
-    Ok(Page::of_team("receivers.html", "Receivers", "receivers", visitor)
+    let rows: Vec<_> = receivers.map(ContactListRow::from).collect();
+    Ok(PortalPage::of_team("receivers.html", "Receivers", "receivers", visitor)
         .with("receivers", rows)
         .with("form", form))
 }
 
-fn page_of(visitor: &SignedInUser, id: ContactId, form: &Form) -> Page {
-    Page::of_team("receiver.html", "Receiver", "receivers", visitor)
+fn page_of(visitor: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
+    PortalPage::of_team("receiver.html", "Receiver", "receivers", visitor)
         .with("id", id.to_string())
         .with("form", form)
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, &Form::default()).await?.shown())
+    Ok(page(&portal, &signed.0, &ContactForm::default()).await?.shown())
 }
 
 async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = Form::sent(&sent.fields);
+    let form = ContactForm::sent(&sent.fields);
     let added = match form.read() {
         Ok(contact) => portal.receivers.register(&sent.visitor, contact).await,
         Err(error) => Err(error),
@@ -117,7 +121,7 @@ async fn one(
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let kept = portal.receivers.receiver(&signed.0, read(&id)?).await?;
-    Ok(page_of(&signed.0, kept.id, &Form::of(kept.contact)).shown())
+    Ok(page_of(&signed.0, kept.id, &ContactForm::of(kept.contact)).shown())
 }
 
 async fn change(
@@ -125,7 +129,7 @@ async fn change(
     id: web::Path<String>,
     sent: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (id, form) = (read(&id)?, Form::sent(&sent.fields));
+    let (id, form) = (read(&id)?, ContactForm::sent(&sent.fields));
     let changed = match form.read() {
         Ok(contact) => portal.receivers.change_receiver(&sent.visitor, id, contact).await,
         Err(error) => Err(error),

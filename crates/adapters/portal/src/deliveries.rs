@@ -14,7 +14,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::CsrfForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     webhooks,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct DeliveryListRow {
     id: String,
     webhook: String,
     session: String,
@@ -40,7 +40,7 @@ pub(crate) struct Row {
     due: Option<PageTime>,
 }
 
-impl From<&StoredDelivery> for Row {
+impl From<&StoredDelivery> for DeliveryListRow {
     fn from(kept: &StoredDelivery) -> Self {
         Self {
             id: kept.id.to_string(),
@@ -79,8 +79,8 @@ async fn show(
 ) -> Result<HttpResponse, PageError> {
     let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, read(&id)?).await?;
     let attempts: Vec<_> = attempts.into_iter().map(Attempt::from).collect();
-    Ok(Page::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
-        .with("delivery", Row::from(&kept))
+    Ok(PortalPage::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
+        .with("delivery", DeliveryListRow::from(&kept))
         .with("pending", kept.state == DeliveryState::Pending)
         .with("attempts", attempts)
         .shown())

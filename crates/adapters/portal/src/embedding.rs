@@ -4,7 +4,9 @@ use actix_web::{HttpResponse, web};
 use domain::frame_ancestors::FrameAncestor;
 use ports::driving::{PortalError, SignedInUser};
 
-use crate::{Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, page::Page};
+use crate::{
+    Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, page::PortalPage,
+};
 
 const HERE: &str = "/portal/embedding";
 /// More than all origins that a team may have take.
@@ -14,8 +16,8 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route(HERE, web::get().to(show)).route(HERE, web::post().to(save));
 }
 
-fn page(visitor: &SignedInUser, origins: &str) -> Page {
-    Page::of_team("embedding.html", "Embedding", "embedding", visitor)
+fn page(visitor: &SignedInUser, origins: &str) -> PortalPage {
+    PortalPage::of_team("embedding.html", "Embedding", "embedding", visitor)
         .with("origins", origins)
         .with("done", "")
 }

@@ -11,7 +11,7 @@ use actix_web::{
 };
 use ports::{driving::PortalError, refusals::RefusalClass};
 
-use crate::{account, page::Page, reauthentication};
+use crate::{account, page::PortalPage, reauthentication};
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl PageError {
         let internal = matches!(self, Self::Refused(PortalError::Store(_)));
         let text =
             if internal { "that did not work: try again".to_owned() } else { self.to_string() };
-        let page = Page::new("failure.html", "Not possible").with("text", text);
+        let page = PortalPage::new("failure.html", "Not possible").with("text", text);
         match self {
             Self::Refused(error) => answer(page, error),
             Self::SignIn(_)
@@ -103,7 +103,7 @@ impl PageError {
 }
 
 /// A page that tells of a refusal, with its status and when to come back.
-pub(crate) fn answer(page: Page, error: &PortalError) -> HttpResponse {
+pub(crate) fn answer(page: PortalPage, error: &PortalError) -> HttpResponse {
     let mut response = page.of(status(error));
     if let PortalError::TooMany { retry_after } = error {
         response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());

@@ -33,7 +33,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Deserialize)]
-struct Next {
+struct ProviderSignIn {
     #[serde(default)]
     next: String,
 }
@@ -49,7 +49,7 @@ struct Back {
 async fn depart(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    next: web::Query<Next>,
+    next: web::Query<ProviderSignIn>,
 ) -> Result<HttpResponse, PageError> {
     match portal.identities.begin_sign_in(inside(&next.next), request_origin(&request)).await {
         Ok((url, kept)) => Ok(with_cookie(see(&url), COOKIE, kept.expose(), AWAY)),

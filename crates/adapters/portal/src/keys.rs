@@ -13,7 +13,7 @@ use crate::{
     Portal,
     authenticated::Authenticated,
     error::{PageError, see},
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     reauthentication::{Confirmed, Team},
 };
 
@@ -26,7 +26,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ApiKeyRow {
     id: String,
     label: String,
     environment: &'static str,
@@ -37,7 +37,7 @@ struct Row {
     used: Option<PageTime>,
 }
 
-impl Row {
+impl ApiKeyRow {
     fn of(kept: &StoredKey, now: chrono::DateTime<Utc>) -> Self {
         let key = &kept.key;
         let state = match (key.revoked_at, key.opens(now)) {
@@ -58,11 +58,11 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<Page, PortalError> {
+async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
     let keys = portal.keys.keys(visitor).await?;
-    let rows: Vec<_> = keys.iter().map(|kept| Row::of(kept, now)).collect();
-    Ok(Page::of_team("keys.html", "API keys", "keys", visitor).with("keys", rows))
+    let rows: Vec<_> = keys.iter().map(|kept| ApiKeyRow::of(kept, now)).collect();
+    Ok(PortalPage::of_team("keys.html", "API keys", "keys", visitor).with("keys", rows))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
@@ -123,7 +123,7 @@ fn read(id: &str) -> Result<ApiKeyId, PortalError> {
 
 /// What is shown this once.
 fn secret(visitor: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
-    Page::of_team("secret.html", title, "keys", visitor)
+    PortalPage::of_team("secret.html", title, "keys", visitor)
         .with("secret", secret)
         .with("what", "API key")
         .with("kept", "it is kept as a hash")

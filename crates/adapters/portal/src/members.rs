@@ -13,7 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::Fields,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     reauthentication::{Confirmed, Team},
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct MemberRow {
     id: String,
     email: String,
     role: &'static str,
@@ -45,7 +45,7 @@ struct Row {
     until: Option<PageTime>,
 }
 
-impl Row {
+impl MemberRow {
     fn of(member: Member, visitor: &SignedInUser) -> Self {
         let Member { user, link } = member;
         let (mail, until) = link.unzip();
@@ -68,12 +68,16 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser, email: &str) -> Result<Page, PortalError> {
+async fn page(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    email: &str,
+) -> Result<PortalPage, PortalError> {
     let members = portal.team.members(visitor).await?.into_iter();
-    let rows: Vec<_> = members.map(|member| Row::of(member, visitor)).collect();
+    let rows: Vec<_> = members.map(|member| MemberRow::of(member, visitor)).collect();
     let roles = Role::ALL.into_iter().filter(|role| visitor.role.may_appoint(*role));
     let roles: Vec<_> = roles.map(Role::as_str).collect();
-    Ok(Page::of_team("members.html", "Members", "members", visitor)
+    Ok(PortalPage::of_team("members.html", "Members", "members", visitor)
         .with("members", rows)
         .with("required", portal.team.requires_second_factor(visitor).await?)
         .with("roles", roles)

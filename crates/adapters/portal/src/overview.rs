@@ -5,7 +5,7 @@ use domain::{rate::RateLimit, session::Status};
 use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
 use serde::Serialize;
 
-use crate::{Portal, authenticated::Authenticated, error::PageError, page::Page};
+use crate::{Portal, authenticated::Authenticated, error::PageError, page::PortalPage};
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route("/portal/overview", web::get().to(show));
@@ -39,13 +39,13 @@ struct Bar {
 
 /// A day in figures.
 #[derive(Serialize)]
-struct Line {
+struct GridLine {
     date: String,
     /// In the order of [`KINDS`].
     counts: [usize; KINDS.len()],
 }
 
-impl From<&DailyCounts> for Line {
+impl From<&DailyCounts> for GridLine {
     fn from(day: &DailyCounts) -> Self {
         let [mut completed, mut part, mut failed, mut left, mut open] = [0; KINDS.len()];
         for (status, count) in &day.counts {
@@ -128,7 +128,7 @@ fn rate(limit: Option<RateLimit>) -> String {
 }
 
 /// The days as bars, one on another. A kind that there is at all can be seen.
-fn bars(lines: &[Line]) -> Vec<Bar> {
+fn bars(lines: &[GridLine]) -> Vec<Bar> {
     let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
     let mut bars = vec![];
     for (at, line) in lines.iter().enumerate() {
@@ -148,10 +148,10 @@ fn bars(lines: &[Line]) -> Vec<Bar> {
 async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let overview = portal.sessions.overview(&signed.0).await?;
     let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
-    let lines: Vec<_> = days.iter().map(Line::from).collect();
+    let lines: Vec<_> = days.iter().map(GridLine::from).collect();
     let quotas = portal.sessions.quotas(&signed.0).await?;
     let rate = (completed * 100).checked_div(ended);
-    Ok(Page::of_team("overview.html", "Overview", "overview", &signed.0)
+    Ok(PortalPage::of_team("overview.html", "Overview", "overview", &signed.0)
         .with("bars", bars(&lines))
         .with("width", lines.len() * STEP + GAP)
         .with("height", HEIGHT)
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn bars_stand_on_each_other_and_within_the_picture() {
-        let line = |counts| Line { date: String::new(), counts };
+        let line = |counts| GridLine { date: String::new(), counts };
         let all = bars(&[line([1000, 0, 1, 1, 1]), line([0; 5]), line([0, 0, 1, 0, 0])]);
         let places: Vec<_> = all.iter().map(|bar| (bar.x, bar.y, bar.height, bar.kind)).collect();
         assert_eq!(

@@ -83,7 +83,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 /// A page to be shown.
-pub(crate) struct Page {
+pub(crate) struct PortalPage {
     template: &'static str,
     values: BTreeMap<&'static str, Value>,
     /// Where films that it shows come from.
@@ -103,7 +103,7 @@ struct ShownSignIn<'a> {
     operates: bool,
 }
 
-impl Page {
+impl PortalPage {
     pub(crate) fn new(template: &'static str, title: &str) -> Self {
         let values = BTreeMap::from([
             ("title", Value::from(title)),

@@ -14,7 +14,7 @@ use crate::{
     authenticated::{browsers, token, visitor, with_sign_in},
     error::{PageError, see},
     forms::PublicForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
     sign_in::{code_form, inside},
 };
@@ -31,14 +31,14 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 /// A passkey as its owner's page has it.
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct PasskeyListRow {
     id: String,
     name: String,
     since: PageTime,
     used: Option<PageTime>,
 }
 
-impl Row {
+impl PasskeyListRow {
     pub(crate) fn of(passkey: &StoredPasskey) -> Self {
         Self {
             id: passkey.id.to_string(),
@@ -49,9 +49,13 @@ impl Row {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser, name: &str) -> Result<Page, PortalError> {
+async fn page(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    name: &str,
+) -> Result<PortalPage, PortalError> {
     let PasskeyChallenge { options, sealed } = portal.passkeys.offer_passkey(visitor).await?;
-    Ok(Page::of_team("passkey.html", "Add a passkey", "account", visitor)
+    Ok(PortalPage::of_team("passkey.html", "Add a passkey", "account", visitor)
         .with("name", name)
         .with("options", options)
         .with("asked", sealed.expose()))
@@ -75,7 +79,7 @@ async fn keep(
         Ok(codes) if codes.is_empty() => Ok(see("/portal/account")),
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = Page::of_team("recovery.html", "Recovery codes", "account", &visitor);
+            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &visitor);
             Ok(page.with("codes", codes).shown())
         }
         Err(error @ PortalError::Invalid(_)) => {

@@ -9,7 +9,8 @@ use ports::driving::{MailedLink, PortalError};
 use serde::Deserialize;
 
 use crate::{
-    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, page::Page, sign_in,
+    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, page::PortalPage,
+    sign_in,
 };
 
 const LONGEST_TOKEN: usize = 120;
@@ -26,9 +27,9 @@ async fn ask() -> HttpResponse {
     forgot("", false).shown()
 }
 
-fn forgot(email: &str, done: bool) -> Page {
+fn forgot(email: &str, done: bool) -> PortalPage {
     let email: String = email.chars().take(300).collect();
-    Page::new("forgot.html", "A new password").with("email", email).with("done", done)
+    PortalPage::new("forgot.html", "A new password").with("email", email).with("done", done)
 }
 
 async fn asked(
@@ -65,12 +66,12 @@ async fn show(
     Ok(form(&whose, &token).shown())
 }
 
-fn form(whose: &MailedLink, token: &Secret) -> Page {
+fn form(whose: &MailedLink, token: &Secret) -> PortalPage {
     let title = match whose.purpose {
         LinkPurpose::Invitation => "Welcome",
         LinkPurpose::Reset => "A new password",
     };
-    Page::new("choose.html", title).with("email", &whose.email).with("link", token.expose())
+    PortalPage::new("choose.html", title).with("email", &whose.email).with("link", token.expose())
 }
 
 async fn choose(

@@ -19,7 +19,7 @@ use crate::{
     error::{PageError, see},
     forms::{CsrfForm, CsrfFormBeforeDuty, Fields},
     identity,
-    page::Page,
+    page::PortalPage,
     sign_in::HOME,
 };
 
@@ -138,13 +138,17 @@ fn purpose(held: Option<&PendingForm>) -> &'static str {
 }
 
 /// The form to confirm with. `asked`: that the provider of identities has asked the visitor, sealed.
-async fn form(portal: &Portal, visitor: &SignedInUser, asked: &str) -> Result<Page, PortalError> {
+async fn form(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    asked: &str,
+) -> Result<PortalPage, PortalError> {
     let held = portal.confirmations.held_form(visitor).await?;
     let (options, challenge) = match portal.passkeys.ask_passkey(visitor).await? {
         Some(PasskeyChallenge { options, sealed }) => (options, sealed.expose().to_owned()),
         None => (String::new(), String::new()),
     };
-    Ok(Page::of_team("confirm.html", "Confirm it is you", "", visitor)
+    Ok(PortalPage::of_team("confirm.html", "Confirm it is you", "", visitor)
         .with("purpose", purpose(held.as_ref()))
         .with("provider", if visitor.is_by_provider() { identity::name(portal) } else { "" })
         .with("asked_there", asked)
@@ -228,7 +232,7 @@ async fn go_on(
     if held.fields.is_none() {
         return Ok(see(&held.path));
     }
-    Ok(Page::of_team("continue.html", "Continue", "", &visitor)
+    Ok(PortalPage::of_team("continue.html", "Continue", "", &visitor)
         .with("path", held.path)
         .with("resume", held.id)
         .shown())

@@ -7,12 +7,12 @@ use actix_web::{
 };
 use domain::{
     id::SessionId,
-    request::{ListQuery, Page as Part},
+    request::{ListQuery, PageRequest as Part},
     session::{IssuedAttestation, Outcome, Status},
     workflow::AttestMode,
 };
 use ports::{
-    driving::{PortalError, RecordingStatus, SessionDetails, TeamSession},
+    driving::{PortalError, RecordingView, SessionDetails, TeamSession},
     session_store::TimelineEntry,
 };
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use crate::{
     deliveries,
     error::{PageError, see},
     forms::CsrfForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
 };
 
 /// Sessions on one page.
@@ -42,7 +42,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct SessionSearch {
     #[serde(default)]
     status: String,
     #[serde(default)]
@@ -53,7 +53,7 @@ struct Asked {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct SessionListRow {
     id: String,
     status: &'static str,
     platform: String,
@@ -62,7 +62,7 @@ struct Row {
     closed: Option<PageTime>,
 }
 
-impl From<TeamSession> for Row {
+impl From<TeamSession> for SessionListRow {
     fn from(one: TeamSession) -> Self {
         Self {
             id: one.summary.id.to_string(),
@@ -77,7 +77,7 @@ impl From<TeamSession> for Row {
 
 async fn list(
     portal: web::Data<Portal>,
-    asked: web::Query<Asked>,
+    asked: web::Query<SessionSearch>,
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let find = asked.find.trim();
@@ -92,7 +92,7 @@ async fn list(
     let page = Part { limit: ON_A_PAGE + 1, offset: from };
     let (query, called) = (ListQuery { status, page }, reference.map(str::to_owned));
     let found = portal.sessions.team_sessions(&signed.0, query, called).await?;
-    let mut rows: Vec<_> = found.into_iter().map(Row::from).collect();
+    let mut rows: Vec<_> = found.into_iter().map(SessionListRow::from).collect();
     let more = rows.len() > usize::try_from(ON_A_PAGE).unwrap_or(0);
     rows.truncate(usize::try_from(ON_A_PAGE).unwrap_or(0));
     let status = status.map_or("", Status::as_str);
@@ -105,7 +105,7 @@ async fn list(
         format!("/portal/sessions?{query}")
     };
     let statuses: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
-    Ok(Page::of_team("sessions.html", "Sessions", "sessions", &signed.0)
+    Ok(PortalPage::of_team("sessions.html", "Sessions", "sessions", &signed.0)
         .with("sessions", rows)
         .with("statuses", statuses)
         .with("status", status)
@@ -117,7 +117,7 @@ async fn list(
 
 /// A session as its page shows it: nothing of who its applicant is.
 #[derive(Serialize)]
-struct Face {
+struct SessionPage {
     id: String,
     status: &'static str,
     progress: u8,
@@ -131,18 +131,18 @@ struct Face {
     expires: PageTime,
     closed: Option<PageTime>,
     erased: bool,
-    attestation: Option<Attested>,
+    attestation: Option<AttestedField>,
 }
 
 /// What a session's page says of its attestation.
 #[derive(Serialize)]
-struct Attested {
+struct AttestedField {
     proof: String,
     fields: Vec<String>,
     mode: &'static str,
 }
 
-impl From<&IssuedAttestation> for Attested {
+impl From<&IssuedAttestation> for AttestedField {
     fn from(attestation: &IssuedAttestation) -> Self {
         Self {
             proof: attestation.proof.as_str().to_owned(),
@@ -153,7 +153,7 @@ impl From<&IssuedAttestation> for Attested {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct TimelineListRow {
     at: PageTime,
     event: String,
     status: &'static str,
@@ -162,7 +162,7 @@ struct Line {
     detail: Option<String>,
 }
 
-impl From<TimelineEntry> for Line {
+impl From<TimelineEntry> for TimelineListRow {
     fn from(entry: TimelineEntry) -> Self {
         Self {
             at: entry.at.into(),
@@ -176,21 +176,21 @@ impl From<TimelineEntry> for Line {
 }
 
 #[derive(Serialize)]
-struct Film {
+struct RecordingLink {
     state: &'static str,
     coming: bool,
     link: Option<String>,
     why: Option<String>,
 }
 
-impl From<RecordingStatus> for Film {
-    fn from(recording: RecordingStatus) -> Self {
+impl From<RecordingView> for RecordingLink {
+    fn from(recording: RecordingView) -> Self {
         let of = |state, coming| Self { state, coming, link: None, why: None };
         match recording {
-            RecordingStatus::Pending => of("waiting to be made", true),
-            RecordingStatus::InProgress => of("being made", true),
-            RecordingStatus::Completed(link) => Self { link: Some(link), ..of("ready", false) },
-            RecordingStatus::Failed(why) => Self { why: Some(why), ..of("not there", false) },
+            RecordingView::Pending => of("waiting to be made", true),
+            RecordingView::InProgress => of("being made", true),
+            RecordingView::Completed(link) => Self { link: Some(link), ..of("ready", false) },
+            RecordingView::Failed(why) => Self { why: Some(why), ..of("not there", false) },
         }
     }
 }
@@ -203,10 +203,10 @@ async fn show(
     let id = read(&id)?;
     let whole = portal.sessions.team_session(&signed.0, id).await?;
     let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
-    let told: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
+    let told: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
     let SessionDetails { session, platform, key, timeline, recording } = whole;
     let attestation = session.state.outcome().and_then(Outcome::attestation);
-    let face = Face {
+    let face = SessionPage {
         id: session.id.to_string(),
         status: session.status().as_str(),
         progress: session.progress.percent(),
@@ -220,15 +220,15 @@ async fn show(
         expires: session.expires_at.into(),
         closed: session.closed_at.map(PageTime::from),
         erased: session.erased_at.is_some(),
-        attestation: attestation.map(Attested::from),
+        attestation: attestation.map(AttestedField::from),
     };
-    let lines: Vec<_> = timeline.into_iter().map(Line::from).collect();
-    let page = Page::of_team("session.html", "Session", "sessions", &signed.0);
+    let lines: Vec<_> = timeline.into_iter().map(TimelineListRow::from).collect();
+    let page = PortalPage::of_team("session.html", "Session", "sessions", &signed.0);
     let page = match &recording {
-        Some(RecordingStatus::Completed(link)) => page.with_film(link),
+        Some(RecordingView::Completed(link)) => page.with_film(link),
         _ => page,
     };
-    let film = recording.map(Film::from);
+    let film = recording.map(RecordingLink::from);
     let live = !face.over || film.as_ref().is_some_and(|film| film.coming);
     Ok(page
         .with("live", live)

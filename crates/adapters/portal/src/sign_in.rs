@@ -14,7 +14,7 @@ use crate::{
     error::{PageError, see},
     forms::{CsrfFormBeforeDuty, PublicForm},
     identity,
-    page::Page,
+    page::PortalPage,
 };
 
 /// Where somebody is who has signed in and wanted nothing in particular.
@@ -46,8 +46,8 @@ async fn page(portal: web::Data<Portal>, next: web::Query<Next>) -> HttpResponse
     form(&portal, &next.next, "").shown()
 }
 
-pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> Page {
-    Page::new("sign-in.html", "Sign in")
+pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> PortalPage {
+    PortalPage::new("sign-in.html", "Sign in")
         .with("next", inside(next))
         .with("away", on_to("/portal/sign-in/away", &inside(next)))
         .with("provider", identity::name(portal))
@@ -111,9 +111,9 @@ pub(crate) async fn code_form(
     portal: &Portal,
     visitor: &SignedInUser,
     next: &str,
-) -> Result<Page, PortalError> {
+) -> Result<PortalPage, PortalError> {
     let asked = portal.passkeys.ask_passkey(visitor).await?;
-    let page = Page::new("code.html", "Confirm it is you")
+    let page = PortalPage::new("code.html", "Confirm it is you")
         .with("next", inside(next))
         .with("has_codes", visitor.has_codes);
     Ok(match asked {

@@ -21,7 +21,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, see},
     forms::{CsrfForm, Fields},
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
 };
 
 const HERE: &str = "/portal/templates";
@@ -49,14 +49,14 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 /// What a form has, or is to have.
 #[derive(Serialize)]
-struct Form {
+struct TemplateForm {
     name: String,
     language: String,
     subject: String,
     body: String,
 }
 
-impl Form {
+impl TemplateForm {
     fn empty() -> Self {
         Self {
             name: String::new(),
@@ -92,7 +92,7 @@ impl Form {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct TemplateListRow {
     id: i32,
     name: String,
     language: &'static str,
@@ -104,7 +104,7 @@ struct Row {
     team: String,
 }
 
-impl Row {
+impl TemplateListRow {
     fn of(kept: StoredTemplate, team: String) -> Self {
         Self {
             id: kept.id.0,
@@ -126,22 +126,22 @@ fn languages() -> [&'static str; 10] {
 async fn list_page(
     portal: &Portal,
     visitor: &SignedInUser,
-    form: &Form,
-) -> Result<Page, PortalError> {
+    form: &TemplateForm,
+) -> Result<PortalPage, PortalError> {
     let templates = portal.templates.templates(visitor).await?.into_iter();
-    let rows: Vec<_> = templates.map(|kept| Row::of(kept, String::new())).collect();
-    Ok(Page::of_team("templates.html", "E-mail templates", "templates", visitor)
+    let rows: Vec<_> = templates.map(|kept| TemplateListRow::of(kept, String::new())).collect();
+    Ok(PortalPage::of_team("templates.html", "E-mail templates", "templates", visitor)
         .with("templates", rows)
         .with("languages", languages())
         .with("form", form))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(list_page(&portal, &signed.0, &Form::empty()).await?.shown())
+    Ok(list_page(&portal, &signed.0, &TemplateForm::empty()).await?.shown())
 }
 
 async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = Form::sent(&sent.fields);
+    let form = TemplateForm::sent(&sent.fields);
     let added = match form.read() {
         Ok(draft) => portal.templates.add_template(&sent.visitor, draft).await,
         Err(error) => Err(error),
@@ -160,8 +160,8 @@ async fn one_page(
     portal: &Portal,
     visitor: &SignedInUser,
     kept: StoredTemplate,
-    form: Option<&Form>,
-) -> Result<Page, PortalError> {
+    form: Option<&TemplateForm>,
+) -> Result<PortalPage, PortalError> {
     let mine = kept.team == visitor.team;
     let written = portal.templates.preview(visitor, kept.clone()).await?;
     let (text, subject, flaws) = match written {
@@ -169,7 +169,7 @@ async fn one_page(
         Err(flaws) => (String::new(), String::new(), flaws),
     };
     let operates = visitor.role.may(domain::account::Permission::Operate);
-    let page = Page::of_team("template.html", "E-mail template", "templates", visitor)
+    let page = PortalPage::of_team("template.html", "E-mail template", "templates", visitor)
         .with("mine", mine)
         .with("decides", operates && kept.status == ReviewStep::Submit.to())
         .with("open", mine && kept.status.is_open())
@@ -181,9 +181,9 @@ async fn one_page(
         .with("subject", subject);
     let page = match form {
         Some(form) => page.with("form", form),
-        None => page.with("form", Form::of(kept.draft.clone())),
+        None => page.with("form", TemplateForm::of(kept.draft.clone())),
     };
-    Ok(page.with("template", Row::of(kept, String::new())).with_mail())
+    Ok(page.with("template", TemplateListRow::of(kept, String::new())).with_mail())
 }
 
 async fn one(
@@ -200,7 +200,7 @@ async fn write(
     id: web::Path<String>,
     sent: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (id, form) = (read(&id)?, Form::sent(&sent.fields));
+    let (id, form) = (read(&id)?, TemplateForm::sent(&sent.fields));
     let written = match form.read() {
         Ok(draft) => portal.templates.write_template(&sent.visitor, id, draft).await,
         Err(error) => Err(error),
@@ -217,7 +217,7 @@ async fn refused(
     visitor: &SignedInUser,
     id: TemplateId,
     error: PortalError,
-    form: Option<&Form>,
+    form: Option<&TemplateForm>,
 ) -> Result<HttpResponse, PageError> {
     if !matches!(error, PortalError::Invalid(_)) {
         return Err(error.into());
@@ -290,8 +290,8 @@ async fn approvals(
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let waiting = portal.templates.submitted_templates(&signed.0).await?.into_iter();
-    let rows: Vec<_> = waiting.map(|(kept, team)| Row::of(kept, team)).collect();
-    let page = Page::of_team("approvals.html", "To be approved", "approvals", &signed.0);
+    let rows: Vec<_> = waiting.map(|(kept, team)| TemplateListRow::of(kept, team)).collect();
+    let page = PortalPage::of_team("approvals.html", "To be approved", "approvals", &signed.0);
     Ok(page.with("templates", rows).shown())
 }
 

@@ -18,7 +18,7 @@ use crate::{
     deliveries,
     error::{PageError, see},
     forms::CsrfForm,
-    page::{Page, PageTime},
+    page::{PageTime, PortalPage},
     reauthentication::{Confirmed, Team},
     webhook_form::{Entered, change, order},
 };
@@ -38,7 +38,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct WebhookListRow {
     id: String,
     url: String,
     state: &'static str,
@@ -54,7 +54,7 @@ struct Row {
     old_secret_until: Option<PageTime>,
 }
 
-impl Row {
+impl WebhookListRow {
     fn of(kept: &StoredWebhook, now: DateTime<Utc>) -> Self {
         let (webhook, health) = (&kept.webhook, &kept.health);
         let state = match (webhook.active, health.failing(now)) {
@@ -85,14 +85,14 @@ async fn all(
     portal: &Portal,
     visitor: &SignedInUser,
     fields: Option<&crate::forms::Fields>,
-) -> Result<Page, PortalError> {
+) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
     let webhooks = portal.webhooks.webhooks(visitor).await?;
     let keys = portal.keys.keys(visitor).await?;
-    let rows: Vec<_> = webhooks.iter().map(|kept| Row::of(kept, now)).collect();
+    let rows: Vec<_> = webhooks.iter().map(|kept| WebhookListRow::of(kept, now)).collect();
     let entered =
         fields.map_or_else(|| Entered::none(&keys), |fields| Entered::again(fields, &keys));
-    Ok(Page::of_team("webhooks.html", "Webhooks", "webhooks", visitor)
+    Ok(PortalPage::of_team("webhooks.html", "Webhooks", "webhooks", visitor)
         .with("webhooks", rows)
         .with("entered", entered))
 }
@@ -120,7 +120,7 @@ async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpRe
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct DeliverySearch {
     #[serde(default)]
     state: String,
 }
@@ -133,14 +133,14 @@ async fn one(
     visitor: &SignedInUser,
     id: WebhookId,
     state: Option<DeliveryState>,
-) -> Result<Page, PortalError> {
+) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
     let kept = portal.webhooks.webhook(visitor, id).await?;
     let keys = portal.keys.keys(visitor).await?;
     let deliveries = portal.webhooks.webhook_deliveries(visitor, id, state).await?;
-    let rows: Vec<_> = deliveries.iter().map(deliveries::Row::from).collect();
-    Ok(Page::of_team("webhook.html", "Webhook", "webhooks", visitor)
-        .with("webhook", Row::of(&kept, now))
+    let rows: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
+    Ok(PortalPage::of_team("webhook.html", "Webhook", "webhooks", visitor)
+        .with("webhook", WebhookListRow::of(&kept, now))
         .with("entered", Entered::of(&kept, &keys))
         .with("deliveries", rows)
         .with("states", STATES.map(DeliveryState::as_str))
@@ -153,7 +153,7 @@ async fn one(
 async fn show(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    asked: web::Query<Asked>,
+    asked: web::Query<DeliverySearch>,
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let state = STATES.into_iter().find(|state| state.as_str() == asked.state);
@@ -165,7 +165,7 @@ pub(crate) async fn page(
     portal: &Portal,
     visitor: &SignedInUser,
     id: WebhookId,
-) -> Result<Page, PortalError> {
+) -> Result<PortalPage, PortalError> {
     one(portal, visitor, id, None).await
 }
 
@@ -255,7 +255,7 @@ fn shown_once(
     let note = until.map(|until| {
         format!("Until {}, deliveries are signed with the old one too.", PageTime::from(until))
     });
-    Page::of_team("secret.html", title, "webhooks", visitor)
+    PortalPage::of_team("secret.html", title, "webhooks", visitor)
         .with("secret", secret)
         .with("what", "signing secret")
         .with("kept", "it is kept encrypted")

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-pub use self::certificate::Identity as SiteCertificate;
+pub use self::certificate::SiteCertificate;
 
 /// The host the site is reached under by the service's own browsers.
 pub const HOST: &str = "sandbox.localhost";
@@ -34,7 +34,7 @@ const MAX_VISITORS: usize = 10_000;
 
 /// Who has visited, by the value of the cookie.
 #[derive(Default)]
-struct Site {
+struct SandboxSite {
     visitors: Mutex<HashMap<Uuid, SiteVisitor>>,
 }
 
@@ -60,7 +60,7 @@ pub fn serve(
     over_tls: std::net::TcpListener,
     identity: SiteCertificate,
 ) -> std::io::Result<Server> {
-    let site = web::Data::new(Site::default());
+    let site = web::Data::new(SandboxSite::default());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(site.clone())
@@ -95,7 +95,7 @@ struct QuestionForm {
     answer: String,
 }
 
-impl Site {
+impl SandboxSite {
     fn visitors(&self) -> MutexGuard<'_, HashMap<Uuid, SiteVisitor>> {
         self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,13 +126,13 @@ impl Site {
     }
 }
 
-async fn login(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn login(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     pages::sign_in(id, &visitor, None)
 }
 
 async fn sign_in(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
     form: web::Form<SignInForm>,
 ) -> HttpResponse {
@@ -164,7 +164,7 @@ async fn sign_in(
     pages::with_cookie(id, pages::redirect(to))
 }
 
-async fn code(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn code(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if visitor.stage == Stage::Code {
         pages::code(id, &visitor, None)
@@ -174,7 +174,7 @@ async fn code(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
 }
 
 async fn check_code(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
     form: web::Form<QuestionForm>,
 ) -> HttpResponse {
@@ -189,7 +189,7 @@ async fn check_code(
     pages::with_cookie(id, pages::redirect("/account"))
 }
 
-async fn question(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn question(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if visitor.stage == Stage::Question {
         pages::question(id, &visitor, None)
@@ -199,7 +199,7 @@ async fn question(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
 }
 
 async fn check_answer(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
     form: web::Form<QuestionForm>,
 ) -> HttpResponse {
@@ -214,7 +214,7 @@ async fn check_answer(
     pages::with_cookie(id, pages::redirect("/account"))
 }
 
-async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn account(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     let Some(user) = visitor.user.filter(|_| visitor.stage == Stage::In) else {
         return pages::with_cookie(id, pages::redirect("/login"));
@@ -222,7 +222,7 @@ async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     pages::account(id, &user)
 }
 
-async fn me(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn me(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     match signed_in(&site, &request).as_deref() {
         None => HttpResponse::Unauthorized().json(json!({ "error": "sign in first" })),
         Some("no_data") => HttpResponse::Ok().json(json!({})),
@@ -245,7 +245,7 @@ fn name(user: &str, request: &HttpRequest) -> &'static str {
     if user == ATTEST_FAIL && witnessed { "Eve Example" } else { "Ada Example" }
 }
 
-async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn stats(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     match signed_in(&site, &request).as_deref() {
         None => HttpResponse::Unauthorized().json(json!({ "error": "sign in first" })),
         Some("no_data" | "partial") => HttpResponse::NotFound().json(json!({ "error": "none" })),
@@ -253,7 +253,7 @@ async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     }
 }
 
-fn signed_in(site: &Site, request: &HttpRequest) -> Option<String> {
+fn signed_in(site: &SandboxSite, request: &HttpRequest) -> Option<String> {
     let (_, visitor) = site.visitor(request);
     visitor.user.filter(|_| visitor.stage == Stage::In)
 }

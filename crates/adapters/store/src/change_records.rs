@@ -202,7 +202,7 @@ macro_rules! write_change_records {
                 InsertDeliveries as _, MAX_ROWS_PER_STATEMENT, WebhookBody, unwritten,
             },
             data_key::BODY,
-            notifications::NewNotification,
+            notifications::NewNotificationRow,
             recordings::{ERASED, NewRecording, PENDING},
             schema::{
                 api_keys, attestations, deliveries, delivery_attempts, notices, notifications,
@@ -261,7 +261,7 @@ macro_rules! write_change_records {
                 .select(api_keys::team)
                 .first::<Id>($conn)
                 .await?;
-            let link = NewNotification::of($row.id, team, 1, due);
+            let link = NewNotificationRow::of($row.id, team, 1, due);
             ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
         if let Some(due) = $debts.film {

@@ -42,7 +42,7 @@ pub struct Store {
 
 /// What came of emptying the write-ahead log.
 #[derive(QueryableByName)]
-struct Checkpoint {
+struct WalCheckpoint {
     #[diesel(sql_type = Integer)]
     busy: i32,
 }
@@ -277,7 +277,7 @@ impl Store {
         let unfit = failed("empty the write-ahead log");
         let patience = |time: Duration| format!("PRAGMA busy_timeout = {}", time.as_millis());
         conn.batch_execute(&patience(LOG_TRUNCATE_TIMEOUT)).await.map_err(&unfit)?;
-        let done: QueryResult<Checkpoint> =
+        let done: QueryResult<WalCheckpoint> =
             sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(&mut *conn).await;
         conn.batch_execute(&patience(BUSY_TIMEOUT)).await.map_err(&unfit)?;
         Ok(done.map_err(&unfit)?.busy == 0)

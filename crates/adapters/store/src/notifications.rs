@@ -26,7 +26,7 @@ const FAILED: &str = "failed";
 
 #[derive(Insertable)]
 #[diesel(table_name = notifications)]
-pub(super) struct NewNotification {
+pub(super) struct NewNotificationRow {
     id: Id,
     session: Id,
     team: Id,
@@ -36,7 +36,7 @@ pub(super) struct NewNotification {
     created_at: Timestamp,
 }
 
-impl NewNotification {
+impl NewNotificationRow {
     pub(super) fn of(session: Id, team: Id, number: i32, at: Timestamp) -> Self {
         Self { id: id_at(at), session, team, number, state: QUEUED, due: at, created_at: at }
     }
@@ -137,7 +137,7 @@ macro_rules! owe_again {
         if let (Ok(number), Some(owner)) = (again, open) {
             let team = api_keys::table.find(owner).select(api_keys::team);
             let team = team.first::<Id>($conn).await?;
-            let row = NewNotification::of($session, team, number, Timestamp($now));
+            let row = NewNotificationRow::of($session, team, number, Timestamp($now));
             ::diesel::insert_into(notifications::table).values(row).execute($conn).await?;
         }
         Ok(again.map_or_else(|no| no, |_| ResendOutcome::Queued))

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::clients::Client;
+use crate::clients::AllowedClient;
 
 /// Maximum number of counted challenges, over all clients and per client.
 const MAX_CHALLENGES: usize = 262_144;
@@ -29,7 +29,7 @@ const EVICTION_INTERVAL_MILLIS: u64 = 60 * 1000;
 pub(crate) struct AttemptCounter {
     challenges: HashMap<[u8; 32], ChallengeAttempts>,
     /// Number of counted challenges per client that used them first.
-    challenges_by_client: HashMap<Client, usize>,
+    challenges_by_client: HashMap<AllowedClient, usize>,
     /// Number of attempts and time of the last one, in milliseconds since 1970.
     sessions: HashMap<[u8; 32], (u32, u64)>,
     /// Time of the last search for expired challenges, in milliseconds since 1970.
@@ -41,7 +41,7 @@ struct ChallengeAttempts {
     attempts: u32,
     last: u64,
     /// The client that used the challenge first.
-    client: Client,
+    client: AllowedClient,
 }
 
 impl AttemptCounter {
@@ -50,7 +50,7 @@ impl AttemptCounter {
     /// challenge when the maximum number of challenges is counted.
     pub(crate) fn count(
         &mut self,
-        client: Client,
+        client: AllowedClient,
         challenge: &[u8],
         session: &[u8; 32],
         now: u64,
@@ -77,7 +77,7 @@ impl AttemptCounter {
         Some(1)
     }
 
-    fn is_full(&self, client: Client) -> bool {
+    fn is_full(&self, client: AllowedClient) -> bool {
         let own = self.challenges_by_client.get(&client).copied().unwrap_or_default();
         self.challenges.len() >= MAX_CHALLENGES || own >= MAX_CHALLENGES_PER_CLIENT
     }
@@ -128,8 +128,8 @@ const fn is_expired(last: u64, now: u64) -> bool {
 mod tests {
     use super::*;
 
-    const ONE: Client = Client::Token([1; 32]);
-    const OTHER: Client = Client::Token([2; 32]);
+    const ONE: AllowedClient = AllowedClient::Token([1; 32]);
+    const OTHER: AllowedClient = AllowedClient::Token([2; 32]);
 
     #[test]
     fn attempts_are_counted_by_challenge_or_by_session() {
@@ -183,7 +183,8 @@ mod tests {
         for client in 0..6 {
             for number in 0..MAX_CHALLENGES_PER_CLIENT {
                 let challenge = [[client].as_slice(), &number.to_be_bytes()].concat();
-                let counted = attempts.count(Client::Token([client; 32]), &challenge, &[0; 32], 7);
+                let counted =
+                    attempts.count(AllowedClient::Token([client; 32]), &challenge, &[0; 32], 7);
                 assert_eq!(counted.is_some(), client < 4);
             }
         }

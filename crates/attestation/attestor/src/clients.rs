@@ -21,13 +21,13 @@ pub enum AllowedClients {
 
 /// A client, as limits distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Client {
+pub(crate) enum AllowedClient {
     /// By the SHA-256 of its token.
     Token([u8; 32]),
     Address(IpAddr),
 }
 
-impl Client {
+impl AllowedClient {
     /// Returns the client of an address. For IPv6 only the upper 64 bits count, which is what a
     /// network usually assigns to one customer.
     pub(crate) fn from_address(address: IpAddr) -> Self {
@@ -44,14 +44,14 @@ impl Client {
 impl AllowedClients {
     /// Returns the client that presents this token from this address, or `None` if it is not
     /// served.
-    pub(crate) fn authenticate(&self, token: &str, address: IpAddr) -> Option<Client> {
+    pub(crate) fn authenticate(&self, token: &str, address: IpAddr) -> Option<AllowedClient> {
         match self {
-            Self::Everyone => Some(Client::from_address(address)),
+            Self::Everyone => Some(AllowedClient::from_address(address)),
             Self::Tokens(tokens) => {
                 let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
                 let mut tokens = tokens.iter();
                 let known = tokens.find(|known| bool::from(known.ct_eq(&shown)));
-                known.map(|token| Client::Token(*token))
+                known.map(|token| AllowedClient::Token(*token))
             }
         }
     }
@@ -59,22 +59,22 @@ impl AllowedClients {
 
 /// Counts the permits that each client holds. Has no more entries than there are permits.
 #[derive(Debug, Default)]
-pub(crate) struct ConcurrencyLimiter(Mutex<HashMap<Client, usize>>);
+pub(crate) struct ConcurrencyLimiter(Mutex<HashMap<AllowedClient, usize>>);
 
 /// A permit of a client, released when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Permit<'a>(&'a ConcurrencyLimiter, Client);
+pub(crate) struct Permit<'a>(&'a ConcurrencyLimiter, AllowedClient);
 
 impl Permit<'_> {
     /// Returns the client that holds the permit.
-    pub(crate) const fn client(&self) -> Client {
+    pub(crate) const fn client(&self) -> AllowedClient {
         self.1
     }
 }
 
 impl ConcurrencyLimiter {
     /// Takes a permit if the client holds fewer than `limit`.
-    pub(crate) fn try_acquire(&self, client: Client, most: usize) -> Option<Permit<'_>> {
+    pub(crate) fn try_acquire(&self, client: AllowedClient, most: usize) -> Option<Permit<'_>> {
         let mut counts = self.counts();
         let count = counts.get(&client).copied().unwrap_or_default();
         if count >= most {
@@ -84,7 +84,7 @@ impl ConcurrencyLimiter {
         Some(Permit(self, client))
     }
 
-    fn counts(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
+    fn counts(&self) -> MutexGuard<'_, HashMap<AllowedClient, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn permits_are_limited_per_client_and_released_on_drop() {
         let tally = ConcurrencyLimiter::default();
-        let [one, other] = [Client::Token([1; 32]), Client::Token([2; 32])];
+        let [one, other] = [AllowedClient::Token([1; 32]), AllowedClient::Token([2; 32])];
         let first = tally.try_acquire(one, 2).unwrap();
         let second = tally.try_acquire(one, 2).unwrap();
         assert!(tally.try_acquire(one, 2).is_none());
@@ -125,7 +125,7 @@ mod tests {
         let known = AllowedClients::Tokens(vec![[0; 32], token]);
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let here = address("192.0.2.1");
-        assert_eq!(known.authenticate("known", here), Some(Client::Token(token)));
+        assert_eq!(known.authenticate("known", here), Some(AllowedClient::Token(token)));
         assert_eq!(known.authenticate("other", here), None);
         assert_eq!(AllowedClients::Tokens(vec![]).authenticate("", here), None);
         let everyone =

@@ -20,7 +20,7 @@ const MAX_DESCRIPTOR_BYTES: u64 = 64 * 1024;
 const MAX_DESCRIPTORS: usize = 10_000;
 
 /// A validated configuration.
-pub struct Config {
+pub struct AttestorConfig {
     pub listen: SocketAddr,
     pub settings: Settings,
 }
@@ -60,7 +60,7 @@ struct ConfigFile {
     hosts: std::collections::BTreeMap<String, SocketAddr>,
 }
 
-impl Config {
+impl AttestorConfig {
     /// Reads a configuration file. Relative paths are relative to its folder. Without tokens no
     /// client is served, and an attestor with such a configuration does not start.
     ///
@@ -201,10 +201,10 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{Attestor, StartError, new_key, now};
+    use crate::{AttestorServer, AttestorStartError, new_key, now};
 
     /// Loads a configuration with these lines added to the required ones.
-    fn load(lines: &str) -> (TempDir, Result<Config, ConfigError>) {
+    fn load(lines: &str) -> (TempDir, Result<AttestorConfig, ConfigError>) {
         let folder = tempfile::tempdir().unwrap();
         let made = rcgen::generate_simple_self_signed(vec!["root.test".to_owned()]).unwrap();
         fs::write(folder.path().join("roots.pem"), made.cert.pem()).unwrap();
@@ -214,7 +214,7 @@ mod tests {
                       descriptors = \"descriptors\"\nroots = \"roots.pem\"\n";
         fs::write(&file, format!("{required}{lines}")).unwrap();
         let program = std::env::current_exe().unwrap();
-        let config = Config::load(&file, program);
+        let config = AttestorConfig::load(&file, program);
         (folder, config)
     }
 
@@ -269,9 +269,9 @@ mod tests {
             let (folder, config) = load(lines);
             let settings = config.unwrap().settings;
             new_key(&settings.keys, now(), 1).unwrap();
-            (folder, Attestor::new(settings).map(drop))
+            (folder, AttestorServer::new(settings).map(drop))
         };
-        assert!(matches!(start("").1, Err(StartError::Clients)));
+        assert!(matches!(start("").1, Err(AttestorStartError::Clients)));
         let token = format!("tokens_sha256 = [\"{}\"]", "ab".repeat(32));
         start(&token).1.unwrap();
     }

@@ -27,8 +27,8 @@ use self::{
     error::ConversationError,
 };
 use crate::{
-    Attestor, AttestorLimits, KeyError,
-    clients::{Client, Permit},
+    AttestorLimits, AttestorServer, KeyError,
+    clients::{AllowedClient, Permit},
     examine::{ExaminationJob, ExaminationResult, random_bytes},
     keys::{NotaryKey, current, read_keys},
     log::LoggedAttestation,
@@ -42,7 +42,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REASON_CHARS: usize = 300;
 
 /// Marks a session as being attested until it is dropped.
-struct ActiveSession<'a>(&'a Attestor, [u8; 32]);
+struct ActiveSession<'a>(&'a AttestorServer, [u8; 32]);
 
 impl Drop for ActiveSession<'_> {
     fn drop(&mut self) {
@@ -50,7 +50,7 @@ impl Drop for ActiveSession<'_> {
     }
 }
 
-impl Attestor {
+impl AttestorServer {
     pub(crate) async fn handle_connection(self: Arc<Self>, stream: TcpStream, from: SocketAddr) {
         let _ = stream.set_nodelay(true);
         let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await else {
@@ -85,7 +85,8 @@ impl Attestor {
         from: IpAddr,
     ) -> Result<(), ConversationError> {
         let per_client = self.settings.limits.per_client;
-        let pending = self.pending_connections.try_acquire(Client::from_address(from), per_client);
+        let pending =
+            self.pending_connections.try_acquire(AllowedClient::from_address(from), per_client);
         let pending = pending.ok_or(ConversationError::TooManyOfClient)?;
         let keys = read_keys(&self.settings.keys)?;
         let key = current(&keys, now());
@@ -238,7 +239,7 @@ impl Attestor {
     }
 }
 
-impl Attestor {
+impl AttestorServer {
     /// Checks that a key may still sign: it may have expired or been revoked since the conversation
     /// began, and verifiers would refuse a signature made after that.
     fn check_still_valid(&self, key: &NotaryKey) -> Result<(), ConversationError> {

@@ -38,12 +38,12 @@ use self::{
 };
 pub use self::{
     clients::AllowedClients,
-    config::{Config, ConfigError},
+    config::{AttestorConfig, ConfigError},
     examine::run_worker,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},
     monitor::{Monitor, MonitorError, VerifiedLog},
-    settings::{AttestorLimits, Settings, StartError},
+    settings::{AttestorLimits, AttestorStartError, Settings},
 };
 
 /// First argument with which the examiner process is started; a program that receives it calls
@@ -55,7 +55,7 @@ const CONNECTIONS_PER_CONVERSATION: usize = 4;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An attestor.
-pub struct Attestor {
+pub struct AttestorServer {
     settings: Settings,
     log: Mutex<TransparencyLog>,
     /// Sessions that are being attested now.
@@ -78,18 +78,18 @@ pub struct Attestor {
     connection_permits: Arc<Semaphore>,
 }
 
-impl Attestor {
+impl AttestorServer {
     /// Validates the settings and opens the log.
     ///
     /// # Errors
     /// Returns the first setting that is invalid or cannot be read.
-    pub fn new(settings: Settings) -> Result<Arc<Self>, StartError> {
+    pub fn new(settings: Settings) -> Result<Arc<Self>, AttestorStartError> {
         for descriptor in &settings.descriptors {
-            let bad = |error| StartError::Descriptor(descriptor.host.clone(), error);
+            let bad = |error| AttestorStartError::Descriptor(descriptor.host.clone(), error);
             descriptor.check().map_err(bad)?;
         }
         if settings.clients == AllowedClients::Tokens(vec![]) {
-            return Err(StartError::Clients);
+            return Err(AttestorStartError::Clients);
         }
         let keys = read_keys(&settings.keys)?;
         let key =
@@ -99,7 +99,7 @@ impl Attestor {
         let origin = &settings.log_origin;
         let log = TransparencyLog::open(&settings.log, origin, &issuers, Some(&key.signing))?;
         let log = Mutex::new(log);
-        let program = fs::read(&settings.program).map_err(StartError::Program)?;
+        let program = fs::read(&settings.program).map_err(AttestorStartError::Program)?;
         let build = AttestorBuild {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: Sha256::digest(&program).into(),
@@ -225,12 +225,12 @@ fn roots_hash(roots: &[Vec<u8>]) -> [u8; 32] {
 
 /// Creates a TLS acceptor with an ephemeral certificate: provers identify the attestor by the
 /// notary key that signs the channel binding.
-fn acceptor() -> Result<TlsAcceptor, StartError> {
-    let failed = |error: &dyn std::error::Error| StartError::Tls(error.to_string());
+fn acceptor() -> Result<TlsAcceptor, AttestorStartError> {
+    let failed = |error: &dyn std::error::Error| AttestorStartError::Tls(error.to_string());
     let generated = rcgen::generate_simple_self_signed(vec!["attestor.invalid".to_owned()]);
     let generated = generated.map_err(|error| failed(&error))?;
     let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der())
-        .map_err(|error| StartError::Tls(error.to_owned()))?;
+        .map_err(|error| AttestorStartError::Tls(error.to_owned()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| {

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use attestor::{
-    AllowedClients, Attestor, Config, EXAMINER_ARGUMENT, KeyEntry, KeyState, Monitor, MonitorError,
-    Settings, issuers, list_keys, log_key, new_key, now, revoke_key,
+    AllowedClients, AttestorConfig, AttestorServer, EXAMINER_ARGUMENT, KeyEntry, KeyState, Monitor,
+    MonitorError, Settings, issuers, list_keys, log_key, new_key, now, revoke_key,
 };
 use chrono::{DateTime, SecondsFormat};
 use clap::{Parser, Subcommand};
@@ -21,18 +21,18 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Records a prover's connections to platforms and attests their content
 #[derive(Debug, Parser)]
 #[command(name = "avouch-attestor", version)]
-struct Arguments {
+struct AttestorArguments {
     #[arg(long, env = "AVOUCH_ATTESTOR_CONFIG", default_value = "attestor.toml")]
     config: PathBuf,
     /// Serves every client that knows the address; without it the configuration must have tokens
     #[arg(long, env = "AVOUCH_ATTESTOR_OPEN_TO_EVERYONE")]
     open_to_everyone: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<AttestorCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum AttestorCommand {
     /// Creates a key in the configured folder, which signs from now on
     NewKey {
         /// Validity period in days
@@ -95,8 +95,8 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == EXAMINER_ARGUMENT) {
         return attestor::run_worker();
     }
-    let arguments = Arguments::parse();
-    if let Some(Command::Monitor(arguments)) = &arguments.command {
+    let arguments = AttestorArguments::parse();
+    if let Some(AttestorCommand::Monitor(arguments)) = &arguments.command {
         return monitor(arguments);
     }
     match run(&arguments) {
@@ -127,21 +127,22 @@ fn monitor(arguments: &MonitorArguments) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), BoxError> {
-    let Config { listen, settings } = Config::load(&arguments.config, std::env::current_exe()?)?;
+fn run(arguments: &AttestorArguments) -> Result<(), BoxError> {
+    let AttestorConfig { listen, settings } =
+        AttestorConfig::load(&arguments.config, std::env::current_exe()?)?;
     match &arguments.command {
-        Some(Command::NewKey { days }) => {
+        Some(AttestorCommand::NewKey { days }) => {
             println!("{}", new_key(&settings.keys, now(), *days)?.display());
             Ok(())
         }
-        Some(Command::RevokeKey { key, at, reason }) => {
+        Some(AttestorCommand::RevokeKey { key, at, reason }) => {
             let now = now();
             let at = at.unwrap_or(now);
             let entry = revoke_key(&settings.keys, key, at, reason.as_deref(), now)?;
             println!("{}", serde_json::to_string(&entry)?);
             Ok(())
         }
-        Some(Command::ListKeys { json }) => {
+        Some(AttestorCommand::ListKeys { json }) => {
             let keys = list_keys(&settings.keys, now())?;
             if *json {
                 println!("{}", serde_json::json!({ "keys": keys }));
@@ -152,13 +153,13 @@ fn run(arguments: &Arguments) -> Result<(), BoxError> {
             }
             Ok(())
         }
-        Some(Command::LogKey) => {
+        Some(AttestorCommand::LogKey) => {
             println!("{}", log_key(&settings.log, &settings.log_origin)?);
             Ok(())
         }
         // Runs without a configuration: see `main`.
-        Some(Command::Monitor(_)) => Ok(()),
-        Some(Command::Issuers) => {
+        Some(AttestorCommand::Monitor(_)) => Ok(()),
+        Some(AttestorCommand::Issuers) => {
             println!("{}", issuers(&settings.name, &settings.keys)?);
             Ok(())
         }
@@ -185,7 +186,7 @@ fn serve(
         tracing::warn!("serving every client that knows the address");
         settings.clients = AllowedClients::Everyone;
     }
-    let attestor = Attestor::new(settings)?;
+    let attestor = AttestorServer::new(settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let stop = CancellationToken::new();

@@ -69,7 +69,7 @@ impl Default for AttestorLimits {
 
 /// Why an attestor does not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum AttestorStartError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(transparent)]

@@ -68,7 +68,7 @@ pub(crate) struct Expectations {
     level: Option<Level>,
     /// The partner's attestationChallenge: base64url without padding, 1 to 64 bytes
     #[arg(long, value_name = "BASE64URL")]
-    challenge: Option<Challenge>,
+    challenge: Option<ExpectedChallenge>,
     /// The partner's team identifier; needs --session or a portable attestation
     #[arg(long, value_name = "TEAM_ID")]
     partner: Option<Uuid>,
@@ -121,7 +121,7 @@ impl Expectations {
         if !self.allows_mode(body.mode) {
             return Err(ExpectationError::Mode(mode_name(body.mode)).into());
         }
-        if let Some(Challenge(expected)) = &self.challenge
+        if let Some(ExpectedChallenge(expected)) = &self.challenge
             && *expected != body.challenge
         {
             let has = if body.challenge.is_empty() { "no challenge" } else { "another challenge" };
@@ -265,9 +265,9 @@ impl DescriptorRef {
 
 /// Bytes that the partner chose.
 #[derive(Debug, Clone)]
-struct Challenge(Vec<u8>);
+struct ExpectedChallenge(Vec<u8>);
 
-impl FromStr for Challenge {
+impl FromStr for ExpectedChallenge {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

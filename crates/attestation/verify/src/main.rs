@@ -46,7 +46,7 @@ const MAX_CLOCK_SKEW_SECONDS: i64 = 120;
 /// Verifies an attestation offline; prints what it proves and assumes as JSON
 #[derive(Debug, Parser)]
 #[command(name = "avouch-verify", version, after_help = EXIT_CODES)]
-struct Arguments {
+struct VerifyArguments {
     /// The attestation: a portable one with all of its parts, or as it was exported
     file: PathBuf,
     /// The trusted keys, as JSON: {"issuers": [{"name", "publicKey", "validFrom", "validTo",
@@ -111,7 +111,7 @@ struct SessionFile {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match VerifyArguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             let invalid = error.use_stderr();
@@ -144,7 +144,7 @@ fn asks_for_json() -> bool {
 
 /// Checks everything in the order of the exit codes, except that the checks that take seconds come
 /// last. From the signature on, `report` holds what was verified so far.
-fn verify(arguments: &Arguments, report: &mut Option<Report>) -> Result<(), VerifyError> {
+fn verify(arguments: &VerifyArguments, report: &mut Option<Report>) -> Result<(), VerifyError> {
     let issuers = read_issuers(&arguments.keys)?;
     let (disclosure, evidence) = (arguments.disclosure.as_deref(), arguments.evidence.as_deref());
     let input = VerificationInput::read(
@@ -195,7 +195,7 @@ fn verify(arguments: &Arguments, report: &mut Option<Report>) -> Result<(), Veri
     Ok(arguments.expected.check_required_fields(|field| shown.is_known(body, field))?)
 }
 
-impl Arguments {
+impl VerifyArguments {
     /// Returns the level that is required without --level and --mode. The holder of an attestation
     /// can omit its evidence, so the evidence is required by everything that shows that the result
     /// is relied upon: a portable file, which is complete, roots, and each expectation except the

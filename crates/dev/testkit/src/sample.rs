@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, BrowserId, DeliveryId, InstanceId, PlatformId, SessionId, TeamId, WebhookId},
-    request::{Attestation, Challenge, Location, SessionTerms},
+    request::{AttestationRequest, Challenge, Location, SessionTerms},
     secret::Secret,
     session::{Change, Event, Lease, Progress, Session, State, Version},
     webhook::{Webhook, WebhookHeader},
@@ -116,7 +116,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
-            attestation: Attestation::NotWanted,
+            attestation: AttestationRequest::NotWanted,
             attestation_challenge: Challenge::new("bm9uY2U"),
             receiver: None,
             receiver_id: None,

@@ -24,7 +24,7 @@ enum Task {
     /// Installs what is missing, builds, and serves with a demo partner, until Ctrl-C
     Up,
     /// Installs what the tests need, starts throwaway servers, runs every check and every test
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
     Check,
     /// Replaces the known vulnerabilities in `advisories/` by those that are published now
@@ -36,7 +36,7 @@ enum Task {
     /// Replaces the list of frequent passwords in `crates/breached-passwords/data`; needs Python with pip
     RenewPasswords,
     /// Counts type names that stand for several types, and words that the glossary does not use
-    Vocabulary(vocabulary::Options),
+    Vocabulary(vocabulary::VocabularyOptions),
     /// Runs the benchmarks and writes target/bench/NAME.json
     Bench {
         /// One benchmark alone

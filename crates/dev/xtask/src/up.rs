@@ -29,7 +29,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The addresses and folders of everything that runs.
-struct Site {
+struct DemoSite {
     binaries: PathBuf,
     /// The address of the service; the service prints its own configuration.
     service: String,
@@ -44,7 +44,7 @@ pub(crate) async fn up() -> Result<(), Failure> {
     run(&mut cargo(&["build", "-p", "app", "-p", "demo"]))?;
     let set =
         |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let site = Site {
+    let site = DemoSite {
         binaries: root().join("target/debug"),
         service: set("AVOUCH_LISTEN", "127.0.0.1:8080"),
         demo: set("DEMO_LISTEN", "127.0.0.1:8090"),
@@ -74,7 +74,7 @@ pub(crate) async fn up() -> Result<(), Failure> {
 
 /// Returns when one of the two processes has ended.
 async fn serve(
-    site: &Site,
+    site: &DemoSite,
     partner: &Value,
     service: &mut Child,
     demo: &mut Child,
@@ -92,7 +92,7 @@ async fn serve(
     }
 }
 
-fn print_links(site: &Site, partner: &Value) {
+fn print_links(site: &DemoSite, partner: &Value) {
     let (_, port) = site.demo.rsplit_once(':').unwrap_or_default();
     println!();
     println!("  Open this and play the applicant:  http://localhost:{port}");
@@ -109,7 +109,7 @@ fn print_links(site: &Site, partner: &Value) {
 }
 
 /// Team, key, webhook and owner of the demo, created at the first start and reused afterwards.
-fn partner(site: &Site) -> Result<Value, Failure> {
+fn partner(site: &DemoSite) -> Result<Value, Failure> {
     let file = site.data.join("demo.json");
     if let Ok(written) = fs::read_to_string(&file) {
         return Ok(serde_json::from_str(&written)?);
@@ -136,7 +136,7 @@ fn write_private(file: &Path, partner: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-fn admin(site: &Site, arguments: &[&str]) -> Result<Value, Failure> {
+fn admin(site: &DemoSite, arguments: &[&str]) -> Result<Value, Failure> {
     Ok(serde_json::from_str(&output(avouch(site).arg("admin").args(arguments))?)?)
 }
 
@@ -144,7 +144,7 @@ fn text(object: &Value, name: &str) -> String {
     object.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn avouch(site: &Site) -> Command {
+fn avouch(site: &DemoSite) -> Command {
     let mut command = Command::new(site.binaries.join("avouch"));
     let allowed = match std::env::var("AVOUCH_EGRESS_ALLOW") {
         Ok(own) => format!("{own},{}", site.demo),
@@ -159,7 +159,7 @@ fn avouch(site: &Site) -> Command {
     command
 }
 
-fn demo(site: &Site, partner: &Value) -> Command {
+fn demo(site: &DemoSite, partner: &Value) -> Command {
     let mut command = Command::new(site.binaries.join("avouch-demo"));
     command
         .env("DEMO_LISTEN", &site.demo)

@@ -10,7 +10,7 @@ use std::{
 use crate::{Failure, command::root};
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct VocabularyOptions {
     /// The tree to look at; without it, this one
     #[arg(long)]
     root: Option<PathBuf>,
@@ -20,28 +20,28 @@ pub(crate) struct Options {
 }
 
 /// Where something was found.
-struct Place {
+struct Occurrence {
     file: PathBuf,
     line: usize,
     text: String,
 }
 
-pub(crate) fn vocabulary(options: &Options) -> Result<(), Failure> {
+pub(crate) fn vocabulary(options: &VocabularyOptions) -> Result<(), Failure> {
     let tree = options.root.clone().unwrap_or_else(root);
     let avoided = avoided_words(&fs::read_to_string(root().join("docs/GLOSSARY.md"))?);
-    let mut types: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    let mut types: BTreeMap<String, Vec<Occurrence>> = BTreeMap::new();
     let mut messages = Vec::new();
     for file in sources(&tree.join("crates"))? {
         let text = fs::read_to_string(&file)?;
         let production = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for (number, line) in production.lines().enumerate() {
             let place =
-                |text: &str| Place { file: file.clone(), line: number + 1, text: text.into() };
+                |text: &str| Occurrence { file: file.clone(), line: number + 1, text: text.into() };
             if let Some(name) = defined_type(line) {
                 types.entry(name.to_owned()).or_default().push(place(name));
             }
         }
-        messages.extend(message_texts(production).into_iter().map(|(line, text)| Place {
+        messages.extend(message_texts(production).into_iter().map(|(line, text)| Occurrence {
             file: file.clone(),
             line,
             text,
@@ -84,7 +84,7 @@ pub(crate) fn vocabulary(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(tree: &Path, place: &Place) {
+fn print(tree: &Path, place: &Occurrence) {
     let file = place.file.strip_prefix(tree).unwrap_or(&place.file);
     println!("    {}:{}: {}", file.display(), place.line, place.text);
 }

@@ -1,7 +1,7 @@
 //! The cookies and the user agent that the browser would send with a request.
 
 use domain::secret::Secret;
-use ports::browser::{BrowserError, Credentials};
+use ports::browser::{BrowserCredentials, BrowserError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ struct Cookie {
 impl Pages {
     /// Returns the credentials for a request to this URL, with the cookies of the longest paths first
     /// (RFC 6265, section 5.4).
-    pub(super) async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError> {
+    pub(super) async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError> {
         let (session, _) = self.active().ok_or(BrowserError::Gone)?;
         let params = json!({ "urls": [url] });
         let reply = self.client.call(Some(&session), "Network.getCookies", params).await;
@@ -38,6 +38,6 @@ impl Pages {
         let user_agent = user_agent.as_str().map(str::to_owned);
         let user_agent =
             user_agent.ok_or_else(|| BrowserError::Refused("the page has no user agent".into()))?;
-        Ok(Credentials { cookies, user_agent })
+        Ok(BrowserCredentials { cookies, user_agent })
     }
 }

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::pages::Pages;
-use crate::client::Event;
+use crate::client::DevToolsEvent;
 
 /// Handles Chromium's events one by one. Must never wait for a reply, which arrives on the same
 /// connection.
-pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<Event>) {
+pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<DevToolsEvent>) {
     while let Some(event) = events.recv().await {
         if event.method == "Target.attachedToTarget" {
             if let Some(attached) = event.read() {
@@ -35,7 +35,7 @@ pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<
     }
 }
 
-fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &Event) {
+fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
     match event.method.as_str() {
         "Page.screencastFrame" => {
             if let Some(frame) = event.read::<ScreencastFrame<'_>>() {

@@ -10,7 +10,7 @@ use ports::browser::{Input, MouseKind, TouchKind};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::{client::Client, input};
+use crate::{client::DevToolsClient, input};
 
 /// Commands that wait; further ones are dropped, as they would be by a browser that hangs.
 const QUEUE_CAPACITY: usize = 4096;
@@ -52,7 +52,7 @@ enum FocusEffect {
 impl InputQueue {
     /// Creates a queue and the task that performs its commands, until the queue is dropped or the
     /// connection is closed. Must be called within a Tokio runtime.
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: DevToolsClient) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(perform(client, commands));
         Self { queue, byte_permits: Arc::new(Semaphore::new(MAX_QUEUED_BYTES)) }
@@ -77,7 +77,7 @@ impl InputQueue {
     }
 }
 
-async fn perform(client: Client, mut commands: mpsc::Receiver<QueuedCommand>) {
+async fn perform(client: DevToolsClient, mut commands: mpsc::Receiver<QueuedCommand>) {
     let mut focus_change: Option<oneshot::Receiver<_>> = None;
     while let Some(QueuedCommand { session, method, params, focus: effect, permit }) =
         commands.recv().await
@@ -127,7 +127,7 @@ mod tests {
     async fn the_queue_is_bounded_in_bytes_too() {
         let (to, chromium) = UnixStream::pair().unwrap();
         let (from, _silent) = UnixStream::pair().unwrap();
-        let (client, _events) = Client::from_pipes(from, to);
+        let (client, _events) = DevToolsClient::from_pipes(from, to);
         let inputs = InputQueue::new(client);
         let paste = Input::Text("x".repeat(10_000));
         for _ in 0..QUEUE_CAPACITY {

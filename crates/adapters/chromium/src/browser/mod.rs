@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{egress_proxy::parse_country_response, workflow::Observation};
-use ports::browser::{Browser, BrowserError, Credentials, Fetched, Frame, Input, PageState};
+use ports::browser::{Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageState};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ use self::{
 pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
 use crate::{
     backend::{Backend, EgressGuard},
-    client::CallError,
+    client::DevToolsError,
 };
 
 /// The isolated world of our scripts, separate from the page's own.
@@ -111,11 +111,11 @@ impl Pages {
     }
 }
 
-fn browser_error(error: CallError) -> BrowserError {
+fn browser_error(error: DevToolsError) -> BrowserError {
     match error {
-        CallError::Closed => BrowserError::Gone,
-        CallError::TimedOut(_) => BrowserError::TimedOut,
-        CallError::Refused(why) => BrowserError::Refused(why),
+        DevToolsError::Closed => BrowserError::Gone,
+        DevToolsError::TimedOut(_) => BrowserError::TimedOut,
+        DevToolsError::Refused(why) => BrowserError::Refused(why),
     }
 }
 
@@ -180,7 +180,7 @@ impl Browser for RemoteBrowser {
         Ok(Fetched { status: result.status, body: result.body })
     }
 
-    async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError> {
+    async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError> {
         self.pages.credentials(url).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ports::browser::{Dialog, DialogKind, Field, PageState, RefusedAction};
+use ports::browser::{Dialog, DialogKind, PageField, PageState, RefusedAction};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -64,7 +64,7 @@ impl Pages {
     /// is bounded.
     pub(super) fn fields_reported(&self, session: &str, payload: &str) {
         let Ok(report) = serde_json::from_str::<FieldReport>(payload) else { return };
-        let fields = report.fields.into_iter().take(PageState::MAX_FIELDS).map(|field| Field {
+        let fields = report.fields.into_iter().take(PageState::MAX_FIELDS).map(|field| PageField {
             place: field.place.map(|number| number.clamp(-4096.0, 8192.0)),
             kind: html_token(&field.kind),
             input_mode: html_token(&field.mode),

@@ -13,7 +13,7 @@ use super::{
     setup::{self, UserAgent},
 };
 use crate::{
-    client::Client,
+    client::DevToolsClient,
     page_tracker::{MAX_RESPONSE_BYTES, PageTracker, TrackedPage},
 };
 
@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 5;
 
 /// The pages of one browser, as tracked by its events.
 pub(super) struct Pages {
-    pub(super) client: Client,
+    pub(super) client: DevToolsClient,
     /// Our browser context; `None` if the whole browser is ours.
     context_id: Option<String>,
     /// The viewport of the active page.
@@ -40,7 +40,11 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(client: Client, context_id: Option<String>, user_agent: UserAgent) -> Self {
+    pub(super) fn new(
+        client: DevToolsClient,
+        context_id: Option<String>,
+        user_agent: UserAgent,
+    ) -> Self {
         Self {
             client,
             context_id,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     backend::{Backend, EgressGuard},
-    client::{CallError, Event},
+    client::{DevToolsError, DevToolsEvent},
 };
 
 /// The time within which a warm browser must reply to a health check.
@@ -29,9 +29,9 @@ impl UnassignedBrowser {
     /// Sets up a new browser with this user agent. Returns once its first page can be driven.
     pub(crate) async fn initialize(
         backend: Backend,
-        events: mpsc::Receiver<Event>,
+        events: mpsc::Receiver<DevToolsEvent>,
         user_agent: &str,
-    ) -> Result<Self, CallError> {
+    ) -> Result<Self, DevToolsError> {
         let client = backend.client().clone();
         let context = backend.context().map(str::to_owned);
         let pages =
@@ -60,8 +60,8 @@ impl UnassignedBrowser {
         let first = tokio::time::timeout(LOAD_TIMEOUT, ready.wait_for(|ready| *ready)).await;
         match first {
             Ok(Ok(_)) => Ok(Self { backend, pages: pages.clone() }),
-            Ok(Err(_)) => Err(CallError::Closed),
-            Err(_) => Err(CallError::TimedOut("the first page".into())),
+            Ok(Err(_)) => Err(DevToolsError::Closed),
+            Err(_) => Err(DevToolsError::TimedOut("the first page".into())),
         }
     }
 

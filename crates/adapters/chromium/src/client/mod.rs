@@ -30,14 +30,14 @@ const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Sends commands and receives their replies. Cheap to clone.
 #[derive(Clone)]
-pub struct Client {
+pub struct DevToolsClient {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     outgoing: mpsc::Sender<Outgoing>,
     next_id: AtomicU64,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, CallError>>>>,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>>,
     closed: watch::Sender<bool>,
 }
 
@@ -49,14 +49,14 @@ struct Outgoing {
 
 /// An event of Chromium.
 #[derive(Debug)]
-pub struct Event {
+pub struct DevToolsEvent {
     pub method: String,
     /// The DevTools session that it belongs to; `None` for the browser itself.
     pub session: Option<String>,
     params: Box<RawValue>,
 }
 
-impl Event {
+impl DevToolsEvent {
     /// Returns the event's parameters; `null` if they cannot be parsed.
     #[must_use]
     pub fn params(&self) -> Value {
@@ -71,7 +71,7 @@ impl Event {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum CallError {
+pub enum DevToolsError {
     #[error("the connection to Chromium is closed")]
     Closed,
     #[error("Chromium did not reply to {0} in time")]
@@ -82,7 +82,7 @@ pub enum CallError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message {
+struct DevToolsMessage {
     id: Option<u64>,
     method: Option<String>,
     session_id: Option<String>,
@@ -96,10 +96,10 @@ struct ErrorBody {
     message: String,
 }
 
-impl Client {
+impl DevToolsClient {
     /// Creates a client over a pair of pipes. The receiver yields events and must be drained.
     #[must_use]
-    pub fn from_pipes(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<Event>) {
+    pub fn from_pipes(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<DevToolsEvent>) {
         let (inner, commands) = Inner::new();
         let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(pipe::write(to, commands));
@@ -109,7 +109,7 @@ impl Client {
 
     /// Creates a client over a WebSocket; otherwise as [`Self::from_pipes`].
     #[must_use]
-    pub(crate) fn from_socket(socket: Socket) -> (Self, mpsc::Receiver<Event>) {
+    pub(crate) fn from_socket(socket: Socket) -> (Self, mpsc::Receiver<DevToolsEvent>) {
         let (inner, commands) = Inner::new();
         let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
         socket.spawn_tasks(inner.clone(), commands, events);
@@ -122,12 +122,12 @@ impl Client {
         session: Option<&str>,
         method: &str,
         params: Value,
-    ) -> Result<Value, CallError> {
+    ) -> Result<Value, DevToolsError> {
         let reply = self.send(session, method, params)?;
         match tokio::time::timeout(CALL_TIMEOUT, reply).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => Err(CallError::Closed),
-            Err(_) => Err(CallError::TimedOut(method.to_owned())),
+            Ok(Err(_)) => Err(DevToolsError::Closed),
+            Err(_) => Err(DevToolsError::TimedOut(method.to_owned())),
         }
     }
 
@@ -160,7 +160,7 @@ impl Client {
         session: Option<&str>,
         method: &str,
         params: Value,
-    ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
+    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
         self.send_with_permit(session, method, params, None)
     }
 
@@ -171,9 +171,9 @@ impl Client {
         method: &str,
         params: Value,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<oneshot::Receiver<Result<Value, CallError>>, CallError> {
+    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
         if self.is_closed() {
-            return Err(CallError::Closed);
+            return Err(DevToolsError::Closed);
         }
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
         let mut message = Map::from_iter([
@@ -189,7 +189,7 @@ impl Client {
         let outgoing = Outgoing { text: Value::Object(message).to_string(), permit: room };
         if self.inner.outgoing.try_send(outgoing).is_err() {
             self.inner.pending().remove(&id);
-            return Err(CallError::Closed);
+            return Err(DevToolsError::Closed);
         }
         Ok(reply)
     }
@@ -213,13 +213,15 @@ impl Inner {
         self.pending().clear();
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
+    fn pending(
+        &self,
+    ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes a reply to its caller, or an event to the receiver.
-    async fn dispatch(&self, bytes: &[u8], events: &mpsc::Sender<Event>) {
-        let Ok(message) = serde_json::from_slice::<Message>(bytes) else {
+    async fn dispatch(&self, bytes: &[u8], events: &mpsc::Sender<DevToolsEvent>) {
+        let Ok(message) = serde_json::from_slice::<DevToolsMessage>(bytes) else {
             // Not logged in full: it may contain the applicant's input.
             tracing::warn!(
                 length = bytes.len(),
@@ -230,11 +232,12 @@ impl Inner {
         if let Some(id) = message.id {
             let Some(sender) = self.pending().remove(&id) else { return };
             let _ = sender.send(match message.error {
-                Some(error) => Err(CallError::Refused(error.message)),
+                Some(error) => Err(DevToolsError::Refused(error.message)),
                 None => Ok(message.result.unwrap_or(Value::Null)),
             });
         } else if let (Some(method), Some(params)) = (message.method, message.params) {
-            let _ = events.send(Event { method, session: message.session_id, params }).await;
+            let _ =
+                events.send(DevToolsEvent { method, session: message.session_id, params }).await;
         }
     }
 }

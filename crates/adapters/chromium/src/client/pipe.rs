@@ -8,7 +8,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::{Event, Inner, MAX_MESSAGE_BYTES, Outgoing};
+use super::{DevToolsEvent, Inner, MAX_MESSAGE_BYTES, Outgoing};
 
 pub(super) async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<Outgoing>) {
     while let Some(Outgoing { text, permit: room }) = commands.recv().await {
@@ -21,7 +21,7 @@ pub(super) async fn write(mut to: UnixStream, mut commands: mpsc::Receiver<Outgo
     }
 }
 
-pub(super) async fn read(from: UnixStream, inner: Arc<Inner>, events: mpsc::Sender<Event>) {
+pub(super) async fn read(from: UnixStream, inner: Arc<Inner>, events: mpsc::Sender<DevToolsEvent>) {
     let mut from = BufReader::with_capacity(1 << 18, from);
     let mut message = Vec::new();
     while let Ok(read) = from.read_until(0, &mut message).await {

@@ -22,7 +22,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, protocol::WebSocketConfig},
 };
 
-use super::{Event, Inner, MAX_MESSAGE_BYTES, Outgoing};
+use super::{DevToolsEvent, Inner, MAX_MESSAGE_BYTES, Outgoing};
 
 /// The time to connect, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -102,7 +102,7 @@ impl Socket {
         self,
         inner: Arc<Inner>,
         commands: mpsc::Receiver<Outgoing>,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<DevToolsEvent>,
     ) {
         let (sink, stream) = self.0.split();
         tokio::spawn(write(sink, inner.clone(), commands));
@@ -191,7 +191,7 @@ async fn write(
 async fn read(
     mut stream: SplitStream<WebSocketStream<BoxedStream>>,
     inner: Arc<Inner>,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<DevToolsEvent>,
 ) {
     let mut closed = inner.closed.subscribe();
     loop {

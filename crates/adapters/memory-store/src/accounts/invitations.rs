@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use domain::id::UserId;
 use ports::{StoreError, account_store::User, invitations::InvitationStore};
 
-use super::{Accounts, UserRecord};
+use super::{AccountState, UserRecord};
 use crate::MemoryStore;
 
-impl Accounts {
+impl AccountState {
     fn claim_address(&mut self, id: UserId) -> bool {
         let Some(record) = self.users.get(&id) else { return true };
         if self.holder(&record.email).is_some_and(|holder| holder.id != id) {

@@ -11,10 +11,10 @@ use ports::{
     known_browsers::{KnownBrowser, KnownBrowserStore, MAX_KNOWN_BROWSERS},
 };
 
-use super::Accounts;
+use super::AccountState;
 use crate::MemoryStore;
 
-impl Accounts {
+impl AccountState {
     /// Adds a browser, which replaces the one with the token `before`, and returns the number of
     /// the person's browsers until then.
     fn keep_browser(&mut self, fresh: &KnownBrowser, before: Option<&CodeHash>) -> usize {

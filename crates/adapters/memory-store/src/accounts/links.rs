@@ -10,7 +10,7 @@ use ports::{
     notifier::NotificationOutcome,
 };
 
-use super::Accounts;
+use super::AccountState;
 use crate::{
     MemoryStore, State,
     jobs::{Job, earliest},
@@ -23,7 +23,7 @@ pub(super) struct LinkRecord {
     job: Job,
 }
 
-impl Accounts {
+impl AccountState {
     /// Returns a link unless it has expired.
     fn live_link(&self, id: AccountLinkId, now: DateTime<Utc>) -> Option<AccountLink> {
         let link = self.links.get(&id).map(|record| record.link);

@@ -27,7 +27,7 @@ use self::{links::LinkRecord, notices::NoticeRecord, sign_ins::SignInRecord};
 
 /// All people, and the records that belong to them.
 #[derive(Default)]
-pub(crate) struct Accounts {
+pub(crate) struct AccountState {
     users: BTreeMap<UserId, UserRecord>,
     sign_ins: BTreeMap<SignInId, SignInRecord>,
     links: BTreeMap<AccountLinkId, LinkRecord>,
@@ -78,7 +78,7 @@ impl UserRecord {
     }
 }
 
-impl Accounts {
+impl AccountState {
     /// Refuses a reference to a person who does not exist.
     fn require(&self, id: UserId, action: &'static str) -> Result<(), StoreError> {
         let known = self.users.contains_key(&id);

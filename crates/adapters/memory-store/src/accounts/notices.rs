@@ -7,7 +7,7 @@ use ports::{
     notice_store::{Notice, NoticeClaim, NoticeStore},
 };
 
-use super::Accounts;
+use super::AccountState;
 use crate::{
     MemoryStore,
     jobs::{Job, earliest},
@@ -19,7 +19,7 @@ pub(super) struct NoticeRecord {
     job: Job,
 }
 
-impl Accounts {
+impl AccountState {
     fn claim_notices(
         &mut self,
         (now, lease): (DateTime<Utc>, TimeDelta),

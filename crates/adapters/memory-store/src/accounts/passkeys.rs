@@ -9,10 +9,10 @@ use ports::{
     passkeys::{MAX_PASSKEYS, PasskeyStore, StoredPasskey},
 };
 
-use super::Accounts;
+use super::AccountState;
 use crate::MemoryStore;
 
-impl Accounts {
+impl AccountState {
     fn add_passkey(
         &mut self,
         passkey: &StoredPasskey,

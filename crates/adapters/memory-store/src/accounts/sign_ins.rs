@@ -10,7 +10,7 @@ use ports::{
     account_store::{CodeHash, SignIn, SignInStore, StoredUser, TeamMembership},
 };
 
-use super::Accounts;
+use super::AccountState;
 use crate::{MemoryStore, State};
 
 /// Precision of the moment at which a sign-in was last seen.
@@ -30,7 +30,7 @@ impl SignInRecord {
     }
 }
 
-impl Accounts {
+impl AccountState {
     fn by_token(&mut self, token: &CodeHash) -> Option<&mut SignInRecord> {
         self.sign_ins.values_mut().find(|record| record.token == *token)
     }

@@ -13,10 +13,10 @@ use ports::{
     },
 };
 
-use super::{Accounts, UserRecord};
+use super::{AccountState, UserRecord};
 use crate::{MemoryStore, resealed};
 
-impl Accounts {
+impl AccountState {
     fn bind(&mut self, id: UserId, before: Option<&str>, subject: &str) -> bool {
         let mut others = self.users.values().filter(|record| record.id != id);
         if others.any(|record| record.subject.as_deref() == Some(subject)) {

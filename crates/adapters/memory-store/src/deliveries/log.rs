@@ -12,7 +12,7 @@ use ports::{
     },
 };
 
-use super::{Deliveries, DeliveryRecord, Message, Pending};
+use super::{Deliveries, DeliveryRecord, PendingDelivery, WebhookBody};
 use crate::{MemoryStore, State, jobs::earliest};
 
 impl Deliveries {
@@ -29,11 +29,11 @@ impl Deliveries {
     /// the same moment.
     fn enqueue_again(&mut self, id: DeliveryId, now: DateTime<Utc>) -> bool {
         let Some(record) = self.records.get_mut(&id) else { return false };
-        let fresh = Pending::at(now, false);
+        let fresh = PendingDelivery::at(now, false);
         record.exhausted_at = None;
         record.pending = Some(match record.pending.take() {
-            Some(Pending { is_test, leased_until, .. }) => {
-                Pending { is_test, leased_until, ..fresh }
+            Some(PendingDelivery { is_test, leased_until, .. }) => {
+                PendingDelivery { is_test, leased_until, ..fresh }
             }
             None => fresh,
         });
@@ -104,7 +104,7 @@ impl DeliveryLog for MemoryStore {
         if !deliveries.webhooks.contains_key(&webhook) {
             return Err(StoreError::new("queue a test delivery", "there is no such webhook"));
         }
-        Ok(deliveries.enqueue(ids, webhook, &Message { session, body, at: now }, true))
+        Ok(deliveries.enqueue(ids, webhook, &WebhookBody { session, body, at: now }, true))
     }
 
     async fn delete_old_deliveries(

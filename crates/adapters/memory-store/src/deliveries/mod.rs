@@ -34,7 +34,7 @@ struct DeliveryRecord {
     created_at: DateTime<Utc>,
     exhausted_at: Option<DateTime<Utc>>,
     /// None once it was delivered or given up on.
-    pending: Option<Pending>,
+    pending: Option<PendingDelivery>,
     /// In the order of their numbers.
     attempts: Vec<StoredAttempt>,
     /// The number of claims so far; a claim is held while this is its own number.
@@ -42,7 +42,7 @@ struct DeliveryRecord {
 }
 
 /// A delivery that is to be sent.
-struct Pending {
+struct PendingDelivery {
     /// When it was queued, or sent again by hand.
     since: DateTime<Utc>,
     due: DateTime<Utc>,
@@ -53,7 +53,7 @@ struct Pending {
 }
 
 /// A message to webhooks: that a session has ended, or a test.
-pub(crate) struct Message<'a> {
+pub(crate) struct WebhookBody<'a> {
     pub(crate) session: SessionId,
     pub(crate) body: &'a str,
     pub(crate) at: DateTime<Utc>,
@@ -65,7 +65,7 @@ impl Deliveries {
         &mut self,
         ids: &mut IdSequence,
         (team, key): (TeamId, ApiKeyId),
-        message: &Message<'_>,
+        message: &WebhookBody<'_>,
     ) {
         let active = self.webhooks.values().filter(|kept| kept.webhook.active);
         let theirs = active.filter(|kept| kept.webhook.team == team);
@@ -81,10 +81,10 @@ impl Deliveries {
         &mut self,
         ids: &mut IdSequence,
         webhook: WebhookId,
-        message: &Message<'_>,
+        message: &WebhookBody<'_>,
         test: bool,
     ) -> DeliveryId {
-        let Message { session, body, at } = *message;
+        let WebhookBody { session, body, at } = *message;
         let id = DeliveryId::from_uuid(ids.next_at(at));
         let record = DeliveryRecord {
             webhook,
@@ -93,7 +93,7 @@ impl Deliveries {
             test,
             created_at: at,
             exhausted_at: None,
-            pending: Some(Pending::at(at, test)),
+            pending: Some(PendingDelivery::at(at, test)),
             attempts: vec![],
             claim: 0,
         };
@@ -112,7 +112,7 @@ impl Deliveries {
     }
 }
 
-impl Pending {
+impl PendingDelivery {
     const fn at(at: DateTime<Utc>, is_test: bool) -> Self {
         Self { since: at, due: at, is_test, tries: 0, leased_until: None }
     }

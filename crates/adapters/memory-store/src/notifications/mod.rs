@@ -15,12 +15,12 @@ use crate::{ids::IdSequence, jobs::Job};
 #[derive(Default)]
 pub(crate) struct Notifications {
     /// In the order of their creation.
-    records: Vec<Notification>,
+    records: Vec<QueuedNotification>,
     suppressed: Vec<Mailbox>,
 }
 
 /// One sending of a session's link.
-struct Notification {
+struct QueuedNotification {
     id: NotificationId,
     session: SessionId,
     team: TeamId,
@@ -46,18 +46,19 @@ impl Notifications {
     ) {
         let id = NotificationId::from_uuid(ids.next_at(at));
         let job = Job::due_at(at);
-        let fresh = Notification { id, session, team, number, job, created_at: at, ended: None };
+        let fresh =
+            QueuedNotification { id, session, team, number, job, created_at: at, ended: None };
         self.records.push(fresh);
     }
 
     /// Returns the lines of a session's timeline that show the results of its notifications.
     pub(crate) fn lines(&self, session: SessionId) -> impl Iterator<Item = Line> {
         let its = self.records.iter().filter(move |one| one.session == session);
-        its.flat_map(Notification::lines)
+        its.flat_map(QueuedNotification::lines)
     }
 }
 
-impl Notification {
+impl QueuedNotification {
     fn lines(&self) -> impl Iterator<Item = Line> {
         let queued = (self.created_at, "NotificationQueued", None);
         let ended = self.ended.map(|(at, failure)| match failure {

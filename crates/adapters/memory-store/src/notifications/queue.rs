@@ -13,11 +13,11 @@ use ports::{
     notifier::{NotificationClaim, NotificationOutcome, NotificationQueue, ResendOutcome},
 };
 
-use super::{Notification, Notifications};
+use super::{Notifications, QueuedNotification};
 use crate::{MemoryStore, State, jobs::earliest};
 
 impl Notifications {
-    fn queued(&self, now: DateTime<Utc>) -> impl Iterator<Item = (usize, &Notification)> {
+    fn queued(&self, now: DateTime<Utc>) -> impl Iterator<Item = (usize, &QueuedNotification)> {
         let all = self.records.iter().enumerate();
         all.filter(move |(_, one)| one.ended.is_none() && one.job.is_due(now))
     }

@@ -12,7 +12,7 @@ use ports::{
 };
 
 use super::{SessionRecord, Sessions};
-use crate::{State, deliveries::Message};
+use crate::{State, deliveries::WebhookBody};
 
 /// Time within which the last recorded frames of a session are written after it ends.
 const LAST_FRAMES_DELAY: TimeDelta = TimeDelta::seconds(3);
@@ -129,7 +129,7 @@ impl State {
 
     fn notify_partner(&mut self, session: &Session, team: TeamId, at: DateTime<Utc>) {
         if let Some(body) = webhook::payload(session) {
-            let message = Message { session: session.id, body: &body.to_string(), at };
+            let message = WebhookBody { session: session.id, body: &body.to_string(), at };
             self.deliveries.enqueue_for_team(&mut self.ids, (team, session.owner), &message);
         }
     }

@@ -19,11 +19,11 @@ use crate::{MemoryStore, notifications::Line};
 #[derive(Default)]
 pub(super) struct Devices {
     /// In the order in which they joined.
-    records: BTreeMap<SessionId, Vec<Device>>,
+    records: BTreeMap<SessionId, Vec<BoundDevice>>,
     codes: Vec<Code>,
 }
 
-struct Device {
+struct BoundDevice {
     number: DeviceNumber,
     secret: SecretHash,
     joined_by: JoinedBy,
@@ -51,7 +51,7 @@ impl Code {
     }
 }
 
-impl Device {
+impl BoundDevice {
     fn lines(&self) -> impl Iterator<Item = Line> {
         let by = self.joined_by.as_str();
         let joined = (self.joined_at, "DeviceJoined", Some(format!("{}, {by}", self.number)));
@@ -64,13 +64,13 @@ impl Device {
 }
 
 impl Devices {
-    fn of(&self, session: SessionId) -> &[Device] {
+    fn of(&self, session: SessionId) -> &[BoundDevice] {
         self.records.get(&session).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the lines of a session's timeline that show which devices joined and consented.
     pub(super) fn lines(&self, session: SessionId) -> impl Iterator<Item = Line> {
-        self.of(session).iter().flat_map(Device::lines)
+        self.of(session).iter().flat_map(BoundDevice::lines)
     }
 
     fn number_of(&self, session: SessionId, secret: &SecretHash) -> Option<DeviceNumber> {
@@ -94,7 +94,7 @@ impl Devices {
         let last = devices.last().filter(|last| last.number.0 < MAX_DEVICES)?;
         let number = DeviceNumber(last.number.0.saturating_add(1));
         let secret = secret.clone();
-        devices.push(Device { number, secret, joined_by, joined_at, consent: None });
+        devices.push(BoundDevice { number, secret, joined_by, joined_at, consent: None });
         Some(number)
     }
 
@@ -157,7 +157,7 @@ impl DeviceStore for MemoryStore {
         let free = sessions.session(session).is_some() && sessions.devices.of(session).is_empty();
         if free {
             let (number, secret, joined_by) = (DeviceNumber(1), secret.clone(), JoinedBy::Start);
-            let first = Device { number, secret, joined_by, joined_at: at, consent: None };
+            let first = BoundDevice { number, secret, joined_by, joined_at: at, consent: None };
             sessions.devices.records.insert(session, vec![first]);
         }
         Ok(free)

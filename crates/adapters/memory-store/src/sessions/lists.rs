@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 use domain::{
     id::{ApiKeyId, SessionId, TeamId},
-    request::{ListQuery, Page},
+    request::{ListQuery, PageRequest},
     session::{Session, Status},
 };
 use ports::session_store::{SessionActivity, SessionSummary, TimelineEntry};
@@ -77,7 +77,7 @@ fn newest_first<'a>(sessions: impl Iterator<Item = &'a Session>) -> Vec<&'a Sess
     sessions
 }
 
-fn page<T>(items: Vec<T>, page: Page) -> impl Iterator<Item = T> {
+fn page<T>(items: Vec<T>, page: PageRequest) -> impl Iterator<Item = T> {
     let size = |number: i64| usize::try_from(number.max(0)).unwrap_or(usize::MAX);
     items.into_iter().skip(size(page.offset)).take(size(page.limit))
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use domain::notification::NotificationFailure;
-use http_client::{BaseUrl, Credentials, HttpClient, RequestBody};
+use http_client::{ApiCredentials, BaseUrl, HttpClient, RequestBody};
 use ports::notifier::{Notification, Notifier, SendError};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ const MAX_CHARS: usize = 1_600;
 pub struct SmsAccount {
     /// `https://api.twilio.com/2010-04-01/Accounts/AC…`
     url: BaseUrl,
-    key: Credentials,
+    key: ApiCredentials,
     from: String,
 }
 
@@ -42,7 +42,7 @@ impl SmsAccount {
         if !(1..=34).contains(&from.len()) || !from.chars().all(is_allowed) {
             return Err(InvalidAccount::From);
         }
-        let key = Credentials::Basic { user, password };
+        let key = ApiCredentials::Basic { user, password };
         Ok(Self { url: url.parse()?, key, from: from.to_owned() })
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use domain::notification::NotificationFailure;
-use http_client::{BaseUrl, Credentials, HttpClient, RequestBody};
+use http_client::{ApiCredentials, BaseUrl, HttpClient, RequestBody};
 use ports::notifier::{Notification, Notifier, SendError};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::mail::translations;
 pub struct WhatsappAccount {
     /// `https://graph.facebook.com/VERSION/PHONE_NUMBER_ID`
     url: BaseUrl,
-    token: Credentials,
+    token: ApiCredentials,
     template: Template,
 }
 
@@ -34,7 +34,7 @@ impl WhatsappAccount {
     /// # Errors
     /// The first invalid value.
     pub fn new(url: &str, token: &str, template: &str) -> Result<Self, InvalidAccount> {
-        let token = Credentials::Bearer(secret(token).ok_or(InvalidAccount::Token)?);
+        let token = ApiCredentials::Bearer(secret(token).ok_or(InvalidAccount::Token)?);
         let template = Template::parse(template).ok_or(InvalidAccount::Template)?;
         Ok(Self { url: url.parse()?, token, template })
     }

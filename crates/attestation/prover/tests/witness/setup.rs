@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time
 
 use attestation::{descriptor::Descriptor, protocol::OpenRequest};
 use attestor::{
-    AllowedClients, Attestor, AttestorLimits, Settings, list_keys, new_key, now, revoke_key,
+    AllowedClients, AttestorLimits, AttestorServer, Settings, list_keys, new_key, now, revoke_key,
 };
 use domain::{
     api_key::Environment,
@@ -131,7 +131,7 @@ impl Setup {
             AllowedClients::Tokens(tokens)
         };
         let program = if setting.hangs { hanging(folder.path()) } else { workers() };
-        let attestor = Attestor::new(Settings {
+        let attestor = AttestorServer::new(Settings {
             name: "test".into(),
             keys,
             log: folder.path().join("log"),

@@ -54,7 +54,7 @@ const PHASES: [Phase; 11] = [
 const BROWSER_PHASES: [&str; 3] = ["chromium", "browser", "sessions"];
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct TestOptions {
     /// Leaves out formatting, lints, types and licences
     #[arg(long)]
     tests_only: bool,
@@ -83,11 +83,11 @@ struct Only {
 }
 
 /// Runs what the options select, and prints a summary also where a phase breaks off.
-pub(crate) fn test(options: &Options) -> Result<(), Failure> {
+pub(crate) fn test(options: &TestOptions) -> Result<(), Failure> {
     let mut summary = Summary::default();
     let done = match options {
-        Options { only: Only { unit: true, .. }, .. } => unit(options.profile(), &mut summary),
-        Options { only: Only { db: true, .. }, .. } => db(options.profile(), &mut summary),
+        TestOptions { only: Only { unit: true, .. }, .. } => unit(options.profile(), &mut summary),
+        TestOptions { only: Only { db: true, .. }, .. } => db(options.profile(), &mut summary),
         _ => with_everything(options, &mut summary),
     };
     summary.print();
@@ -133,7 +133,7 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     summary.tests("db", || run::nextest(&arguments, Some(&server.url)))
 }
 
-fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failure> {
+fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), Failure> {
     packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
     if !options.tests_only && !options.only.browser {
         summary.time("fmt", checks::formatting)?;
@@ -173,7 +173,7 @@ fn with_everything(options: &Options, summary: &mut Summary) -> Result<(), Failu
     summary.tests("doc", || run::documentation(profile))
 }
 
-impl Options {
+impl TestOptions {
     fn profile(&self) -> &'static [&'static str] {
         if self.release { &["--release"] } else { &[] }
     }

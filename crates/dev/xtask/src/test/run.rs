@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::summary::{Outcome, Timed};
+use super::summary::{PhaseOutcome, Timed};
 use crate::{
     Failure,
     command::{cargo, root},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Runs tests by nextest, as `.config/nextest.toml` says, and counts them by its `JUnit` report.
-pub(super) fn nextest(arguments: &[&str], database: Option<&str>) -> Result<Outcome, Failure> {
+pub(super) fn nextest(arguments: &[&str], database: Option<&str>) -> Result<PhaseOutcome, Failure> {
     let reports = root().join("target/nextest");
     for report in junit(&reports) {
         fs::remove_file(report)?;
@@ -29,7 +29,7 @@ pub(super) fn nextest(arguments: &[&str], database: Option<&str>) -> Result<Outc
     command.envs(database.map(|url| ("TEST_DATABASE_URL", url)));
     println!("$ cargo nextest {} {}", run.join(" "), arguments.join(" "));
     let status = command.status()?;
-    let mut outcome = Outcome::default();
+    let mut outcome = PhaseOutcome::default();
     for report in junit(&reports) {
         count(&fs::read_to_string(report)?, &mut outcome);
     }
@@ -48,7 +48,7 @@ fn junit(reports: &Path) -> Vec<PathBuf> {
 
 /// Reads a report line by line: each element of interest is on a line of its own, and output of tests
 /// is not in it.
-fn count(report: &str, outcome: &mut Outcome) {
+fn count(report: &str, outcome: &mut PhaseOutcome) {
     for line in report.lines().map(str::trim_start) {
         let attribute = |name: &str| {
             let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -70,8 +70,8 @@ fn count(report: &str, outcome: &mut Outcome) {
 }
 
 /// Runs every test program of some packages with one process for each program.
-pub(super) fn in_one_process(packages: &[&str], profile: &[&str]) -> Result<Outcome, Failure> {
-    let mut outcome = Outcome::default();
+pub(super) fn in_one_process(packages: &[&str], profile: &[&str]) -> Result<PhaseOutcome, Failure> {
+    let mut outcome = PhaseOutcome::default();
     let mut broken = None;
     for program in programs(packages, profile)? {
         println!("$ {}", program.file.display());
@@ -90,10 +90,10 @@ pub(super) fn in_one_process(packages: &[&str], profile: &[&str]) -> Result<Outc
 }
 
 /// Runs the tests in the documentation of all crates, which nextest does not run.
-pub(super) fn documentation(profile: &[&str]) -> Result<Outcome, Failure> {
+pub(super) fn documentation(profile: &[&str]) -> Result<PhaseOutcome, Failure> {
     let arguments = [&["test", "--workspace", "--doc", "--no-fail-fast"], profile].concat();
     println!("$ cargo {}", arguments.join(" "));
-    let mut outcome = Outcome::default();
+    let mut outcome = PhaseOutcome::default();
     let success = libtest(&mut cargo(&arguments), &mut outcome)?;
     if !success && outcome.failed == 0 {
         return Err("`cargo test --doc` failed".into());
@@ -102,7 +102,7 @@ pub(super) fn documentation(profile: &[&str]) -> Result<Outcome, Failure> {
 }
 
 /// Runs a command that prints results as libtest does, and counts them; whether it succeeded.
-fn libtest(command: &mut Command, outcome: &mut Outcome) -> Result<bool, Failure> {
+fn libtest(command: &mut Command, outcome: &mut PhaseOutcome) -> Result<bool, Failure> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
         let line = line?;

@@ -15,7 +15,7 @@ pub(super) struct Timed {
 
 /// What one command that runs tests reports.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct PhaseOutcome {
     pub(super) passed: u32,
     pub(super) failed: u32,
     /// Known for tests that nextest ran.
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
 #[derive(Default)]
 pub(super) struct Summary {
     phases: Vec<(&'static str, Duration)>,
-    outcome: Outcome,
+    outcome: PhaseOutcome,
 }
 
 impl Summary {
@@ -47,9 +47,9 @@ impl Summary {
     pub(super) fn tests(
         &mut self,
         name: &'static str,
-        phase: impl FnOnce() -> Result<Outcome, Failure>,
+        phase: impl FnOnce() -> Result<PhaseOutcome, Failure>,
     ) -> Result<(), Failure> {
-        let Outcome { passed, failed, tests } = self.time(name, phase)?;
+        let PhaseOutcome { passed, failed, tests } = self.time(name, phase)?;
         self.outcome.passed += passed;
         self.outcome.failed += failed;
         self.outcome.tests.extend(tests);

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     id::ApiKeyId,
-    request::{ListQuery, Page},
+    request::{ListQuery, PageRequest},
     session::{Effect, Event, Session, Status},
 };
 use ports::session_store::{CommitError, DueReason, SessionSummary};
@@ -132,7 +132,7 @@ pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
     sessions.sort_by_key(|session| (session.created_at, session.id));
     sessions.reverse();
 
-    let page = Page { limit: 2, offset: 1 };
+    let page = PageRequest { limit: 2, offset: 1 };
     let query = ListQuery { status: None, page };
     let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
     let expected: Vec<_> = sessions[1..3].iter().map(summary).collect();
@@ -140,7 +140,7 @@ pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
     let query = ListQuery { status: Some(Status::Created), page };
     let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
     assert_eq!((items, total), (expected, 3));
-    let query = ListQuery { status: None, page: Page { limit: 2, offset: i64::MAX } };
+    let query = ListQuery { status: None, page: PageRequest { limit: 2, offset: i64::MAX } };
     let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
     assert_eq!((items.len(), total), (0, 4), "beyond the end there is still a total");
 }
@@ -163,7 +163,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
     commit(backend, &sample::moved(&sessions[2], failed)).await;
     let list = async |status, limit, offset| {
-        let query = ListQuery { status, page: Page { limit, offset } };
+        let query = ListQuery { status, page: PageRequest { limit, offset } };
         let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
@@ -173,7 +173,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0)]);
     assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
     let called = async |team, reference| {
-        let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
+        let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
         let found = backend.sessions.team_sessions(team, query, Some(reference)).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
@@ -249,5 +249,5 @@ async fn found(backend: &Backend, session: &Session) -> Session {
 }
 
 fn everything() -> ListQuery {
-    ListQuery { status: None, page: Page { limit: 100, offset: 0 } }
+    ListQuery { status: None, page: PageRequest { limit: 100, offset: 0 } }
 }
