@@ -5,58 +5,53 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
-use ::webhooks::HyperWebhookSender;
 use actix_web::dev::{Server, ServerHandle};
 use application::{
-    advance::{Attestations, Core},
     api_keys::KeyUses,
-    delivery::WebhookDispatcher,
-    live::{Applicants, Observers, SessionHub},
+    live::{Applicants, Observers},
     mail_preferences::MailPreferences,
-    portal::People,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
-    workers::Workers,
 };
-use cdp::ChromiumPool;
-use cdp::JpegRedactor;
-use domain::{fairness::BrowserQueue, id::InstanceId};
+use chromium::ChromiumPool;
+use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
-use objects::{Ffmpeg, Films};
-use ports::{attestor::Attestor, clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
-use prover::PackageReader;
+use objects::RecordingFiles;
+use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use store::Store;
-use system::clock::{KeyedTokens, SystemChance, SystemClock};
-use system::refusals::ProcessRefusals;
-use tokio::{runtime::Handle, sync::Notify, task::JoinHandle};
+use system::clock::{SystemClock, SystemRandom};
+use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
+    attestor_setup::attestor,
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    folders::browsers_folder,
-    kept::{Failure, Kept, explain, open_store, recordings},
+    data_dir::browsers_folder,
+    engine::SharedParts,
     limiters::limiters,
-    partners_portal::{pages, partners as wire_partners, people as wire_people},
+    portal_wiring::portal as wire_portal,
     site::SandboxSite,
-    witness::attestor,
+    storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
+    wiring::partners as wire_partners,
+    workers::WorkerParts,
 };
 
-const DRAIN: Duration = Duration::from_secs(8);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What an embedder may put in the place of the real thing.
-pub struct Parts {
+pub struct Overrides {
     pub clock: Arc<dyn Clock>,
     /// A program that is `avouch`: it becomes each browser's jail.
     pub program: PathBuf,
 }
 
-impl Default for Parts {
+impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
         Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into() }
@@ -74,128 +69,122 @@ pub struct Service {
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
-/// What every worker's services are made of.
+/// What the services of each HTTP worker are made of.
 #[derive(Clone)]
-struct Shared {
-    core: Arc<Core>,
+struct HttpParts {
+    shared: SharedParts,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
-    people: Arc<People>,
+    portal: portal::Portal,
     uses: Arc<KeyUses>,
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
-    films: Films,
+    films: RecordingFiles,
 }
 
-impl Shared {
-    /// What one worker's handlers call. Single reads go over a connection of the worker's own.
+impl HttpParts {
+    /// Returns what the handlers of one HTTP worker call. Single reads go over a pipelined
+    /// connection of the worker's own.
     fn services(&self) -> Services {
-        let store = Arc::new(self.store.with_lane());
-        let gate = Arc::new(KeyAuthenticator {
-            core: self.core.clone(),
-            keys: store.clone(),
-            sessions: store.clone(),
-            limiter: self.limiter.clone(),
-            limits: self.config.limits,
-            uses: self.uses.clone(),
-        });
-        let offers = Arc::new(LookupUseCases {
-            catalogue: store.clone(),
-            templates: store.clone(),
-            places: self.partners.places.clone(),
-            channels: self.partners.channels.clone(),
-        });
-        let applicants = Applicants {
-            core: self.core.clone(),
-            brands: store.clone(),
-            notifications: store.clone(),
-        };
-        let mailboxes = MailPreferences {
-            core: self.core.clone(),
-            brands: store.clone(),
-            suppressions: store.clone(),
-        };
+        let store = Arc::new(self.store.with_pipelined_connection());
         Services {
-            gate,
+            gate: Arc::new(self.authenticator(&store)),
             sessions: self.partners.clone(),
-            lookups: offers,
-            applicants: Arc::new(applicants),
-            watchers: Arc::new(Observers { core: self.core.clone() }),
-            mails: Arc::new(mailboxes),
+            lookups: Arc::new(self.lookups(&store)),
+            applicants: Arc::new(self.applicants(&store)),
+            watchers: Arc::new(self.observers()),
+            mails: Arc::new(self.mail_preferences(&store)),
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
-            refusals: self.core.refusals.clone(),
-            pages: Some(pages(&self.people, &self.config)),
+            refusals: self.shared.refusals.clone(),
+            pages: Some(pages(&self.portal)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
         }
     }
-}
 
-fn core(
-    config: &Config,
-    parts: Parts,
-    node: InstanceId,
-    tokens: KeyedTokens,
-    store: Arc<Store>,
-    attestor: Arc<dyn Attestor>,
-) -> Core {
-    Core {
-        node,
-        runtime: Handle::current(),
-        addresses: config.addresses.clone(),
-        sessions: store.clone(),
-        devices: store.clone(),
-        attestations: Attestations {
-            attestor,
-            attestations: store.clone(),
-            reader: Arc::new(PackageReader),
+    fn authenticator(&self, store: &Arc<Store>) -> KeyAuthenticator {
+        KeyAuthenticator {
+            clock: self.shared.clock.clone(),
+            urls: self.shared.urls.clone(),
             keys: store.clone(),
-        },
-        catalogue: store,
-        clock: parts.clock,
-        random: Arc::new(SystemChance),
-        tokens: Arc::new(tokens),
-        frames: Arc::new(JpegRedactor),
-        refusals: Arc::new(ProcessRefusals),
-        hub: SessionHub::default(),
-        queue: Mutex::new(BrowserQueue::new(config.quotas)),
-        effects: Notify::new(),
-        deliveries: Notify::new(),
+            sessions: store.clone(),
+            limiter: self.limiter.clone(),
+            limits: self.config.limits,
+            uses: self.uses.clone(),
+        }
+    }
+
+    fn lookups(&self, store: &Arc<Store>) -> LookupUseCases {
+        LookupUseCases {
+            catalogue: store.clone(),
+            templates: store.clone(),
+            places: self.partners.places.clone(),
+            channels: self.partners.channels.clone(),
+        }
+    }
+
+    fn applicants(&self, store: &Arc<Store>) -> Applicants {
+        let shared = &self.shared;
+        Applicants {
+            engine: shared.engine.clone(),
+            starter: shared.starter.clone(),
+            devices: shared.devices.clone(),
+            urls: shared.urls.clone(),
+            catalogue: shared.pipelined.clone(),
+            keys: shared.pipelined.clone(),
+            brands: store.clone(),
+            notifications: store.clone(),
+            refusals: shared.refusals.clone(),
+            runtime: shared.runtime.clone(),
+        }
+    }
+
+    fn observers(&self) -> Observers {
+        Observers {
+            engine: self.shared.engine.clone(),
+            tokens: self.shared.tokens.clone(),
+            frames: self.shared.frames.clone(),
+            runtime: self.shared.runtime.clone(),
+        }
+    }
+
+    fn mail_preferences(&self, store: &Arc<Store>) -> MailPreferences {
+        MailPreferences {
+            tokens: self.shared.tokens.clone(),
+            clock: self.shared.clock.clone(),
+            brands: store.clone(),
+            suppressions: store.clone(),
+        }
     }
 }
 
-fn dispatcher(
-    config: &Config,
-    core: Arc<Core>,
-    store: &Store,
-    tasks: TaskTracker,
-) -> Result<WebhookDispatcher, Failure> {
-    let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
-    Ok(WebhookDispatcher {
-        core,
-        queue: Arc::new(store.with_lane()),
-        log: Arc::new(store.with_lane()),
-        sender: Arc::new(sender),
-        backoff: config.webhook_backoff,
-        tasks,
+/// Returns what adds the portal's pages to a server.
+fn pages(portal: &portal::Portal) -> http_api::Pages {
+    let portal = portal.clone();
+    Arc::new(move |config| {
+        config.configure(portal::routes(portal.clone(), http_api::address));
     })
 }
 
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
 /// Everything that listens.
-fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec<Server>, Failure> {
+fn servers(
+    site: SandboxSite,
+    socket: TcpListener,
+    parts: HttpParts,
+) -> Result<Vec<Server>, StartupError> {
     let (for_browsers, over_tls, identity) = site.into_parts();
-    let (elsewhere, metrics) = (shared.config.metrics_listen, shared.metrics.clone());
+    let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
     let mut servers = vec![
         sandbox::serve(for_browsers, over_tls, identity)?,
-        http_api::serve(socket, move || shared.services())?,
+        http_api::serve(socket, move || parts.services())?,
     ];
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
@@ -205,70 +194,56 @@ fn servers(site: SandboxSite, socket: TcpListener, shared: Shared) -> Result<Vec
 
 impl Service {
     /// Starts everything; answers once requests are served.
-    pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
-        let Kept { store, keys, lasting } = open_store(config).await?;
-        let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
+    pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
+        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
+        let site = SandboxSite::open(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = InstanceId::from_uuid(Uuid::from_u128(SystemChance.new_id()));
+        let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
         let browsers = browsers_folder(node)?;
-        let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
-        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);
+        let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
+        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
         let address = socket.local_addr()?;
-        let laned = Arc::new(store.with_lane());
+        let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let clock = parts.clock.clone();
-        let attestor = attestor(config, &parts.program, &site, clock, stop.clone(), &tasks).await?;
-        let core = Arc::new(core(config, parts, node, keys.tokens(lasting), laned, attestor));
-        let (vault, films) = recordings(config, &keys, core.clock.clone())?;
+        let clock = overrides.clock;
+        let attestor =
+            attestor(config, &overrides.program, &site, clock.clone(), stop.clone(), &tasks)
+                .await?;
+        let tokens = Arc::new(keys.tokens(lasting));
+        let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
+        let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners = Arc::new(wire_partners(config, &core, &store, vault.clone(), &limiters));
-        let people = wire_people(&keys, &core, config, &store, &limiters, partners.clone())?;
-        let workers = Workers {
-            core: core.clone(),
-            outbox: store.clone(),
-            log: store.clone(),
-            dispatcher: dispatcher(config, core.clone(), &store, tasks.clone())?,
+        let partners = Arc::new(wire_partners(config, &shared, &store, vault.clone(), &limiters));
+        let portal = wire_portal(&keys, &shared, config, &store, &limiters, partners.clone())?;
+        let workers = WorkerParts {
+            config,
+            shared: &shared,
+            store: &store,
             pool: pool.clone(),
-            queue_patience: config.queue_patience,
             places: partners.places.clone(),
-            recordings: store.clone(),
             vault,
-            encoder: Arc::new(Ffmpeg::default()),
-            notifications: store.clone(),
             notifier: Arc::new(channels(config, mail.clone())?),
-            account_links: store.clone(),
-            notices: store.clone(),
             mailer: mail,
-            link_backoff: config.mailing.backoff,
-            keys: store.clone(),
-            templates: store.clone(),
-            brands: store.clone(),
-            suppressions: store.clone(),
             uses: uses.clone(),
-            sign_ins: store.clone(),
-            browsers: store.clone(),
-            retention: config.retention,
-            stop,
-            tasks,
+            tasks: tasks.clone(),
         };
-        workers.start();
-        let shared = Shared {
-            core,
+        application::workers::spawn(workers.workers()?, &stop, &tasks);
+        let parts = HttpParts {
+            shared,
             store,
             partners: partners.clone(),
-            people: Arc::new(people),
+            portal,
             uses,
             limiter: limiters.0,
             config: config.clone(),
             metrics: metrics.clone(),
             films,
         };
-        let ends = workers.stop.clone();
+        let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
-        let servers = servers(site, socket, shared)?.into_iter();
+        let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        let (stop, tasks) = (workers.stop, workers.tasks);
         Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
     }
 
@@ -281,7 +256,7 @@ impl Service {
         self.stop.cancel();
         self.pool.end_all().await;
         self.tasks.close();
-        if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(DRAIN_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
         // What cannot be removed now is removed at the next start.

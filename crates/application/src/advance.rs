@@ -1,84 +1,55 @@
-//! Moves a session: read, decide, save; once more when somebody else was quicker.
+//! Applies events to sessions: reads a session, decides, commits; and starts over when another
+//! process committed first.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
-    fairness::BrowserQueue,
-    id::{BrowserId, InstanceId, SessionId},
-    session::{Event, InvalidTransition, Session, State},
+    id::{BrowserId, SessionId},
+    session::{Change, Event, InvalidTransition, Session},
 };
 use ports::{
     StoreError,
-    attestation_reader::AttestationReader,
-    attestor::{AttestationStore, Attestor},
-    browser::FrameRedactor,
-    catalogue::Catalogue,
     clock::Clock,
-    device_store::DeviceStore,
-    driving::{SessionError, SessionView},
-    key_store::KeyStore,
-    random::RandomSource,
-    refusals::RefusalLog,
+    driving::SessionError,
     session_store::{CommitError, SessionStore},
-    tokens::TokenIssuer,
 };
-use tokio::{runtime::Handle, sync::Notify};
+use tokio::sync::Notify;
 
-use crate::{live::SessionHub, settings::Addresses};
+use crate::live::SessionHub;
 
-/// How often a move is tried when others move the same session.
-const MAX_COMMIT_ATTEMPTS: usize = 12;
-/// How long a browser counts as alive without being renewed.
+/// How often a transition is tried while other processes commit to the same session.
+pub(crate) const MAX_COMMIT_ATTEMPTS: usize = 12;
+/// How long a browser counts as alive after its lease was renewed.
 pub const BROWSER_LEASE_TTL: TimeDelta = TimeDelta::seconds(20);
-/// A browser that is being started is given this long.
+/// How long a browser may take to start.
 pub const BROWSER_START_TTL: TimeDelta = TimeDelta::seconds(60);
-/// How long a pass to watch a session lets in, and a minute less at times.
-const STREAM_TOKEN_TTL: TimeDelta = TimeDelta::minutes(5);
+/// How often the lease of a running browser is renewed.
 pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What every use case works with.
-pub struct Core {
-    pub node: InstanceId,
-    /// The runtime that use cases run on, whatever thread asks for them.
-    pub runtime: Handle,
-    pub addresses: Addresses,
+/// Moves sessions through their states; the only writer of sessions beside their creation.
+pub struct SessionEngine {
     pub sessions: Arc<dyn SessionStore>,
-    pub devices: Arc<dyn DeviceStore>,
-    pub catalogue: Arc<dyn Catalogue>,
     pub clock: Arc<dyn Clock>,
-    pub random: Arc<dyn RandomSource>,
-    pub tokens: Arc<dyn TokenIssuer>,
-    pub frames: Arc<dyn FrameRedactor>,
-    pub refusals: Arc<dyn RefusalLog>,
-    pub hub: SessionHub,
-    /// Sessions that have a browser of this process, or wait for one.
-    pub queue: Mutex<BrowserQueue>,
-    pub attestations: Attestations,
-    /// Rung when effects were saved.
-    pub effects: Notify,
-    /// Rung when deliveries may have been saved.
-    pub deliveries: Notify,
+    pub hub: Arc<SessionHub>,
+    pub wakeups: Wakeups,
 }
 
-/// Who attests, and where that is kept.
-pub struct Attestations {
-    pub attestor: Arc<dyn Attestor>,
-    pub attestations: Arc<dyn AttestationStore>,
-    pub reader: Arc<dyn AttestationReader>,
-    /// Which team a session's key belongs to.
-    pub keys: Arc<dyn KeyStore>,
+/// Wakes workers of this process before their poll interval has passed.
+#[derive(Clone, Default)]
+pub struct Wakeups {
+    /// Notified when effects were saved.
+    pub effects: Arc<Notify>,
+    /// Notified when deliveries may have been saved.
+    pub deliveries: Arc<Notify>,
 }
 
-/// Why a session did not move.
+/// Why a session was not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum AdvanceError {
     #[error("there is no such session")]
     NotFound,
-    #[error("too many move the session at once")]
+    #[error("too many callers commit to the session at once")]
     Busy,
     #[error(transparent)]
     Rejected(#[from] InvalidTransition),
@@ -87,8 +58,8 @@ pub enum AdvanceError {
 }
 
 impl From<AdvanceError> for SessionError {
-    fn from(stuck: AdvanceError) -> Self {
-        match stuck {
+    fn from(error: AdvanceError) -> Self {
+        match error {
             AdvanceError::NotFound => Self::NotFound,
             AdvanceError::Store(error) => Self::Store(error),
             AdvanceError::Busy | AdvanceError::Rejected(_) => Self::Busy,
@@ -96,94 +67,75 @@ impl From<AdvanceError> for SessionError {
     }
 }
 
-impl Core {
-    pub fn queue(&self) -> MutexGuard<'_, BrowserQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Moves a session by an event; with `from`, only while that browser is still its own.
+impl SessionEngine {
+    /// Applies an event and returns the session as it is then. With `from`, the event is refused
+    /// unless that browser is still the session's own.
     pub async fn advance(
         &self,
         id: SessionId,
         from: Option<BrowserId>,
         event: Event,
     ) -> Result<Session, AdvanceError> {
-        for _ in 0..MAX_COMMIT_ATTEMPTS {
-            let session = self.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
-            let now = self.clock.now();
+        let decide = |session: &Session, now| {
             let change = match from {
                 Some(browser) => session.apply_from(browser, event.clone(), now)?,
                 None => session.apply(event.clone(), now)?,
             };
-            let Some(change) = change else { return Ok(session) };
-            match self.sessions.commit(&change, now + BROWSER_START_TTL).await {
-                Ok(()) => {
-                    tracing::info!(
-                        session.id = %id, session.status = %change.session.status(),
-                        "session {id} is {}", change.session.status()
-                    );
-                    if change.session.state.is_closed() {
-                        let status = change.session.status().as_str();
-                        metrics::counter!("avouch_sessions_closed_total", "status" => status)
-                            .increment(1);
-                    }
-                    self.effects.notify_one();
-                    self.deliveries.notify_one();
-                    self.hub.tell(&change.session);
-                    return Ok(change.session);
-                }
-                Err(CommitError::Stale) => (),
-                Err(CommitError::Store(error)) => return Err(error.into()),
+            Ok(change.map(|change| (change, now + BROWSER_START_TTL)))
+        };
+        let (session, is_changed) = self.commit(id, decide).await?;
+        if is_changed {
+            tracing::info!(
+                session.id = %id, session.status = %session.status(),
+                "session {id} is {}", session.status()
+            );
+            if session.state.is_closed() {
+                let status = session.status().as_str();
+                metrics::counter!("avouch_sessions_closed_total", "status" => status).increment(1);
             }
+            self.wakeups.effects.notify_one();
+            self.wakeups.deliveries.notify_one();
+            self.hub.publish(&session);
         }
-        Err(AdvanceError::Busy)
+        Ok(session)
     }
 
-    /// Erases a closed session; the session as it is then.
+    /// Erases what a closed session knows about its applicant, and returns the session as it is
+    /// then. A session that is open, or erased already, stays as it is.
     pub async fn erase(&self, id: SessionId) -> Result<Session, AdvanceError> {
+        let decide = |session: &Session, now| Ok(session.erase(now).map(|change| (change, now)));
+        let (session, is_changed) = self.commit(id, decide).await?;
+        if is_changed {
+            tracing::info!(session.id = %id, "the data of session {id} was erased");
+        }
+        Ok(session)
+    }
+
+    /// Commits what `decide` makes of the session, and decides anew when another process committed
+    /// first. `decide` returns the change and until when the session's browser counts as alive, or
+    /// `None` where there is nothing to save. Returns the session and whether it was changed.
+    async fn commit(
+        &self,
+        id: SessionId,
+        decide: impl Fn(
+            &Session,
+            DateTime<Utc>,
+        ) -> Result<Option<(Change, DateTime<Utc>)>, InvalidTransition>,
+    ) -> Result<(Session, bool), AdvanceError> {
         for _ in 0..MAX_COMMIT_ATTEMPTS {
             let session = self.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
-            let now = self.clock.now();
-            let Some(change) = session.erase(now) else { return Ok(session) };
-            match self.sessions.commit(&change, now).await {
-                Ok(()) => {
-                    tracing::info!(session.id = %id, "the data of session {id} was erased");
-                    return Ok(change.session);
-                }
+            let Some((change, alive_until)) = decide(&session, self.clock.now())? else {
+                return Ok((session, false));
+            };
+            match self.sessions.commit(&change, alive_until).await {
+                Ok(()) => return Ok((change.session, true)),
                 Err(CommitError::Stale) => (),
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }
         }
         Err(AdvanceError::Busy)
     }
-
-    /// A session with the addresses that belong to it.
-    pub fn with_urls(&self, session: Session) -> SessionView {
-        SessionView {
-            embed_url: self.embed_url(&session),
-            stream_url: self.stream_url(&session),
-            session,
-        }
-    }
-
-    /// Another one each minute, so that those who poll see no change for nothing.
-    fn stream_url(&self, session: &Session) -> Option<String> {
-        if !matches!(session.state, State::Live { .. }) {
-            return None;
-        }
-        let now = self.clock.now().timestamp();
-        let until = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + STREAM_TOKEN_TTL;
-        let (id, pass) = (session.id, self.tokens.stream_token(session.id, until));
-        let there = self.addresses.of(session.terms.worker_region);
-        Some(format!("{there}/watch/{id}?pass={}", pass.expose()))
-    }
-
-    pub fn embed_url(&self, session: &Session) -> String {
-        let there = self.addresses.of(session.terms.worker_region);
-        format!(
-            "{there}/embed/{}?token={}",
-            session.id,
-            self.tokens.embed_token(session.id).expose()
-        )
-    }
 }
+
+#[cfg(test)]
+mod tests;

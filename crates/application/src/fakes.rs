@@ -28,6 +28,9 @@ pub(crate) struct TextReader;
 
 impl AttestationReader for TextReader {
     fn claims(&self, package: &AttestationPackage) -> Result<BTreeMap<String, String>, ReadError> {
+        if package.disclosure == b"outdated" {
+            return Err(ReadError::Outdated("version 0".into()));
+        }
         let claims: BTreeMap<String, serde_json::Value> =
             serde_json::from_slice(&package.disclosure)
                 .map_err(|error| ReadError::Damaged(error.into()))?;
@@ -44,6 +47,7 @@ impl AttestationReader for TextReader {
         _: TeamId,
         package: AttestationPackage,
     ) -> Result<Vec<u8>, ReadError> {
+        self.claims(&package)?;
         Ok(package.attestation)
     }
 }

@@ -6,6 +6,8 @@
 pub mod advance;
 pub mod api_keys;
 pub mod attestation_queue;
+pub mod attestations;
+pub mod browser_turns;
 pub mod contacts;
 pub mod delivery;
 pub mod detached;
@@ -15,13 +17,15 @@ pub mod portal;
 pub mod sessions;
 pub mod settings;
 pub mod template_review;
+pub mod urls;
 pub mod webhooks;
 pub mod workers;
 
 mod digest;
 #[cfg(test)]
 mod fakes;
-mod retention;
+#[cfg(test)]
+mod testing;
 
 /// Returns an error and all its causes in one line.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Whether receivers of mails want more of a team's.
+//! Whether recipients want more of a team's mails.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use async_trait::async_trait;
 use ports::{
     StoreError,
     brand_store::BrandStore,
+    clock::Clock,
     driving::{MailPreference, MailPreferenceService},
     suppression_store::SuppressionStore,
+    tokens::TokenIssuer,
 };
 
-use crate::advance::Core;
-
+/// Reads and sets the choice of a recipient, who is known by the token in the mail.
 pub struct MailPreferences {
-    pub core: Arc<Core>,
+    pub tokens: Arc<dyn TokenIssuer>,
+    pub clock: Arc<dyn Clock>,
     pub brands: Arc<dyn BrandStore>,
     pub suppressions: Arc<dyn SuppressionStore>,
 }
@@ -21,7 +23,7 @@ pub struct MailPreferences {
 #[async_trait]
 impl MailPreferenceService for MailPreferences {
     async fn mails(&self, token: &str) -> Result<Option<MailPreference>, StoreError> {
-        let Some(mailbox) = self.core.tokens.verify_mailbox_token(token) else { return Ok(None) };
+        let Some(mailbox) = self.tokens.verify_mailbox_token(token) else { return Ok(None) };
         let sender = self.brands.brand(mailbox.team).await?.name;
         let wanted = !self.suppressions.is_suppressed(&mailbox).await?;
         Ok(Some(MailPreference { sender, wanted }))
@@ -32,11 +34,11 @@ impl MailPreferenceService for MailPreferences {
         token: &str,
         wanted: bool,
     ) -> Result<Option<MailPreference>, StoreError> {
-        let Some(mailbox) = self.core.tokens.verify_mailbox_token(token) else { return Ok(None) };
+        let Some(mailbox) = self.tokens.verify_mailbox_token(token) else { return Ok(None) };
         if wanted {
             self.suppressions.unsuppress(&mailbox).await?;
         } else {
-            self.suppressions.suppress(&mailbox, self.core.clock.now()).await?;
+            self.suppressions.suppress(&mailbox, self.clock.now()).await?;
         }
         let sender = self.brands.brand(mailbox.team).await?.name;
         Ok(Some(MailPreference { sender, wanted }))

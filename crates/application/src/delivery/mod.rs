@@ -5,6 +5,7 @@
 //! lost (at-least-once delivery).
 
 mod concurrency;
+mod give_up;
 mod result_writer;
 
 use std::{
@@ -13,13 +14,15 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, TimeDelta, Utc};
+use async_trait::async_trait;
 use domain::{
     id::WebhookId,
-    webhook::{AttemptContext, Backoff, DeliveryDecision, MAX_DELIVERY_AGE, ResponseSummary},
+    webhook::{AttemptContext, Backoff, DeliveryDecision, ResponseSummary},
 };
 use ports::{
+    clock::Clock,
     delivery::{AttemptResult, ClaimedDeliveries, Delivery, DeliveryAttempt, DeliveryQueue},
+    random::RandomSource,
     webhook_sender::{FailureCause, WebhookResponse, WebhookSender},
 };
 use tokio::{
@@ -28,24 +31,26 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
+pub use self::give_up::DeliveryGiveUp;
 use self::{
     concurrency::{CallResult, ConcurrencyLimits},
     result_writer::{CallOutcome, ResultWriter},
 };
-use crate::{advance::Core, workers::log_error};
+use crate::workers::{Worker, log_error};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Calls that complete within this time are replaced by a single claim.
 const GATHER_DELAY: Duration = Duration::from_millis(1);
 /// Capacity of the channel to the result writer; a full channel slows dispatch down.
 const MAX_UNWRITTEN_RESULTS: usize = 2048;
-const GIVE_UP_INTERVAL: Duration = Duration::from_secs(60);
-const GIVE_UP_BATCH: u16 = 500;
 
 /// Dispatches deliveries to the endpoints of partners.
 #[derive(Clone)]
 pub struct WebhookDispatcher {
-    pub core: Arc<Core>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn RandomSource>,
+    /// Notified when deliveries may have been saved.
+    pub wakeup: Arc<Notify>,
     pub queue: Arc<dyn DeliveryQueue>,
     /// The same queue over a second connection, so that results are written while the next
     /// deliveries are claimed.
@@ -96,11 +101,16 @@ impl ClaimCursor {
     }
 }
 
-impl WebhookDispatcher {
+#[async_trait]
+impl Worker for WebhookDispatcher {
+    fn name(&self) -> &'static str {
+        "deliveries"
+    }
+
     /// Runs until it is dropped. Calls that are running then still complete.
-    pub async fn deliver(&self) {
+    async fn run(&self) {
         let (send, outcomes) = mpsc::channel(MAX_UNWRITTEN_RESULTS);
-        let (log, clock) = (self.log.clone(), self.core.clock.clone());
+        let (log, clock) = (self.log.clone(), self.clock.clone());
         let failing = HashSet::new();
         self.tasks.spawn(ResultWriter { log, clock, outcomes, failing }.run());
         let in_flight = Arc::new(InFlight::default());
@@ -110,7 +120,7 @@ impl WebhookDispatcher {
                 Ok(true) => (),
                 Ok(false) => tokio::select! {
                     () = in_flight.capacity.notified() => tokio::time::sleep(GATHER_DELAY).await,
-                    () = self.core.deliveries.notified() => (),
+                    () = self.wakeup.notified() => (),
                     () = tokio::time::sleep(POLL_INTERVAL) => (),
                 },
                 Err(error) => {
@@ -120,7 +130,9 @@ impl WebhookDispatcher {
             }
         }
     }
+}
 
+impl WebhookDispatcher {
     /// Claims once and starts calls. Returns whether to claim again without waiting.
     async fn claim(
         &self,
@@ -128,7 +140,7 @@ impl WebhookDispatcher {
         cursor: &mut ClaimCursor,
         send: &mpsc::Sender<CallOutcome>,
     ) -> Result<bool, ports::StoreError> {
-        let ask = in_flight.limits().ask(self.core.clock.now(), cursor.after);
+        let ask = in_flight.limits().ask(self.clock.now(), cursor.after);
         let Some(ask) = ask else { return Ok(false) };
         let ClaimedDeliveries { deliveries, next } = self.queue.claim_deliveries(&ask).await?;
         let mut claimed = HashMap::<_, u16>::new();
@@ -184,7 +196,7 @@ impl WebhookDispatcher {
     }
 
     async fn call(&self, delivery: &Delivery) -> CallOutcome {
-        let (at, began) = (self.core.clock.now(), Instant::now());
+        let (at, began) = (self.clock.now(), Instant::now());
         let waited = (at - delivery.due).to_std().unwrap_or_default();
         metrics::histogram!("avouch_delivery_wait_seconds").record(waited);
         let call = self.sender.send(delivery, at).await;
@@ -209,23 +221,7 @@ impl WebhookDispatcher {
             retries: if delivery.is_test { 0 } else { delivery.webhook.retries },
             since: delivery.created_at,
         };
-        effort.decide(reply, self.backoff, self.core.random.random_u16(), self.core.clock.now())
-    }
-
-    /// Gives up on deliveries that are too old. Runs until it is dropped.
-    pub async fn give_up(&self) {
-        loop {
-            let before: DateTime<Utc> =
-                self.core.clock.now() - MAX_DELIVERY_AGE - TimeDelta::hours(1);
-            match self.queue.give_up(before, GIVE_UP_BATCH).await {
-                Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
-                Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
-                Err(error) => {
-                    log_error(&error, "failed to give up old deliveries, retrying");
-                    tokio::time::sleep(GIVE_UP_INTERVAL).await;
-                }
-            }
-        }
+        effort.decide(reply, self.backoff, self.random.random_u16(), self.clock.now())
     }
 }
 

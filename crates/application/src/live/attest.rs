@@ -1,5 +1,5 @@
-//! The end of a run that is to be attested: the named request is made once more, through the
-//! witness, with what the browser would send.
+//! The end of a run that is to be attested: the request that the definition names is made once more,
+//! through the attestor, with what the browser would send.
 
 use std::pin::pin;
 
@@ -11,40 +11,40 @@ use domain::{
 use ports::{
     StoreError,
     attestor::{AttestError, AttestationOrder, OnProgress},
-    browser::{BrowserError, Credentials},
+    browser::{BrowserCredentials, BrowserError},
 };
 use tokio::sync::watch;
 
 use super::runner::WorkflowRunner;
 use crate::advance::AdvanceError;
 
-/// Why a session goes without an attestation.
+/// Why a session ends without an attestation.
 #[derive(Debug, thiserror::Error)]
 enum AttestationFailure {
-    #[error("the definition has no plan for it")]
+    #[error("the definition has no plan for an attestation")]
     NoPlan,
-    #[error("the browser does not tell what it would send: {0}")]
+    #[error("failed to read the browser's credentials: {0}")]
     Browser(#[from] BrowserError),
     #[error(transparent)]
     Attestor(#[from] AttestError),
-    #[error("`{0}` is not what the browser was shown")]
+    #[error("the attested value of `{0}` differs from what the browser was shown")]
     Differs(String),
-    #[error("it ended meanwhile")]
-    Over,
+    #[error("the session has ended meanwhile")]
+    SessionEnded,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl WorkflowRunner {
-    /// Whether the applicant's part is done, and the browser's.
+    /// Returns whether neither the applicant nor the browser is needed any more.
     pub(super) fn is_verifying(&self) -> bool {
-        let inside = self.room.state.borrow();
-        inside.session.as_ref().is_some_and(|session| {
+        let state = self.live.state.borrow();
+        state.session.as_ref().is_some_and(|session| {
             matches!(session.state, State::Live { phase: Phase::Verifying { .. }, .. })
         })
     }
 
-    /// Comes back when the browser has ended before it had done its part.
+    /// Returns when the browser has ended while it was still needed.
     pub(super) async fn wait_for_loss(&self) {
         self.browser.ended().await;
         if self.is_verifying() {
@@ -52,17 +52,17 @@ impl WorkflowRunner {
         }
     }
 
-    /// Has what was collected attested, and ends the session with or without that.
+    /// Has the collected data attested, and ends the session with or without an attestation.
     pub(super) async fn attest(&self, collected: &Collected) -> Result<(), AdvanceError> {
-        let (reached, mut steps) = watch::channel(AttestationStep::default());
-        let reached = |step: AttestationStep| {
-            reached.send_if_modified(|at| {
-                let later = step > *at;
-                *at = step.max(*at);
-                later
+        let (progress, mut steps) = watch::channel(AttestationStep::default());
+        let on_progress = |step: AttestationStep| {
+            progress.send_if_modified(|last| {
+                let is_later = step > *last;
+                *last = step.max(*last);
+                is_later
             });
         };
-        let mut attested = pin!(self.attested(collected, &reached));
+        let mut attested = pin!(self.attested(collected, &on_progress));
         let attested = loop {
             tokio::select! {
                 biased;
@@ -73,37 +73,36 @@ impl WorkflowRunner {
                 }
             }
         };
-        let news = match attested {
+        let event = match attested {
             Ok(attestation) => Event::AttestationIssued { attestation },
             Err(error) => {
                 tracing::warn!(session.id = %self.id, %error, "session {} is not attested", self.id);
                 Event::AttestationRefused
             }
         };
-        self.apply(news).await.map(drop)
+        self.apply(event).await.map(drop)
     }
 
     async fn attested(
         &self,
         collected: &Collected,
-        reached: OnProgress<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<IssuedAttestation, AttestationFailure> {
         let order = self.order().await?;
-        let attested = self.core.attestations.attestor.attest(order, reached).await?;
+        let attested = self.attestations.attestor.attest(order, on_progress).await?;
         for (field, value) in &attested.values {
             if collected.data.get(field) != Some(value) {
                 return Err(AttestationFailure::Differs(field.clone()));
             }
         }
-        let store = &self.core.attestations.attestations;
-        if store.keep(self.id, &attested.proof, &attested.package).await? {
+        if self.attestations.store.keep(self.id, &attested.proof, &attested.package).await? {
             Ok(IssuedAttestation {
                 proof: attested.proof,
                 fields: attested.values.keys().cloned().collect(),
                 mode: Some(attested.package.mode),
             })
         } else {
-            Err(AttestationFailure::Over)
+            Err(AttestationFailure::SessionEnded)
         }
     }
 
@@ -112,14 +111,17 @@ impl WorkflowRunner {
         let request =
             self.definition.requests.get(&plan.request).ok_or(AttestationFailure::NoPlan)?;
         let url = request.url.clone();
-        let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
-        let session = self.room.state.borrow().session.clone();
-        let Session { owner, terms, .. } = session.ok_or(AttestationFailure::Over)?;
-        let key = self.core.attestations.keys.key(owner).await?.ok_or(AttestationFailure::Over)?;
+        let BrowserCredentials { cookies, user_agent } = self.browser.credentials(&url).await?;
+        let session = self.live.state.borrow().session.clone();
+        let Session { owner, terms, .. } = session.ok_or(AttestationFailure::SessionEnded)?;
+        let key =
+            self.attestations.keys.key(owner).await?.ok_or(AttestationFailure::SessionEnded)?;
         Ok(AttestationOrder {
             session: self.id,
             tenant: Tenant { team: key.team, environment: terms.environment },
-            challenge: terms.attestation_challenge.map_or_else(Vec::new, |it| it.bytes()),
+            challenge: terms
+                .attestation_challenge
+                .map_or_else(Vec::new, |challenge| challenge.bytes()),
             url,
             plan: plan.clone(),
             cookies,

@@ -1,5 +1,7 @@
-//! Whoever has a session's link and none of its devices: told how the session stands, and how to
-//! join. Sees nothing of the platform's page, and moves nothing.
+//! A guest's connection: a device that has a session's link and does not belong to the session. It
+//! is shown how the session stands and how to join; it sees no frame and moves nothing.
+
+mod request;
 
 use std::{
     sync::{
@@ -13,32 +15,38 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{binding::SecretHash, id::SessionId, session::Session, workflow::Definition};
 use ports::{
+    StoreError,
     device_store::{Binding, RedeemOutcome},
     driving::{ApplicantConnection, ClientCommand, Guest, GuestAnswer, Handover, ServerEvent},
     notifier::{NotificationQueue, ResendOutcome},
-    refusals::RefusalClass,
+    refusals::{RefusalClass, RefusalLog},
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
 
 use super::{
+    devices::SessionDevices,
     hub::{JoinAttempt, LiveState},
-    snapshot::view_of,
+    snapshot::snapshot_of,
 };
-use crate::{advance::Core, detached::detached};
+use crate::{advance::SessionEngine, detached::detached};
 
 /// How often the store is asked how the session stands.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the active viewer has to decide about a guest.
-const DECISION_TTL: Duration = Duration::from_secs(60);
-/// How many guests of a session may ask its active viewer.
-const MAX_JOIN_REQUESTS: u64 = 5;
-/// How many things one guest may try.
+/// How many commands of one guest are carried out.
 const MAX_ATTEMPTS: u32 = 30;
 
-/// A guest's view of a session.
+/// What a guest's connection calls.
+pub(super) struct GuestServices {
+    pub(super) engine: Arc<SessionEngine>,
+    pub(super) devices: Arc<SessionDevices>,
+    pub(super) notifications: Arc<dyn NotificationQueue>,
+    pub(super) refusals: Arc<dyn RefusalLog>,
+    pub(super) runtime: Handle,
+}
+
+/// The connection of one guest.
 pub(super) struct GuestConnection {
-    core: Arc<Core>,
-    notifications: Arc<dyn NotificationQueue>,
+    services: GuestServices,
     id: SessionId,
     secret: SecretHash,
     definition: Option<Arc<Definition>>,
@@ -51,8 +59,9 @@ pub(super) struct GuestConnection {
 
 #[derive(Default)]
 struct GuestState {
-    shown: Option<Guest>,
+    sent: Option<Guest>,
     answer: Option<GuestAnswer>,
+    /// The request to the active viewer that waits for a decision.
     asking: Option<(JoinAttempt, Instant)>,
     admitted: bool,
     over: bool,
@@ -60,8 +69,7 @@ struct GuestState {
 
 impl GuestConnection {
     pub(super) fn new(
-        core: Arc<Core>,
-        notifications: Arc<dyn NotificationQueue>,
+        services: GuestServices,
         session: &Session,
         secret: SecretHash,
         definition: Option<Arc<Definition>>,
@@ -69,8 +77,7 @@ impl GuestConnection {
     ) -> Self {
         let has_channel = session.terms.invitation.is_some() && session.terms.receiver.is_some();
         Self {
-            core,
-            notifications,
+            services,
             id: session.id,
             secret,
             definition,
@@ -96,15 +103,15 @@ impl GuestConnection {
         self.changed.notify_one();
     }
 
-    /// What is to be shown for the session as it is, unless it is shown already.
-    fn news(&self, session: Session) -> Option<ServerEvent> {
+    /// Returns what to show of the session, unless it was sent already.
+    fn unsent(&self, session: Session) -> Option<ServerEvent> {
         let definition = self.definition.clone();
         let (status, progress) = (session.status(), session.progress.percent());
         if session.state.is_closed() {
             let language = self.language.clone();
-            let inside =
+            let state =
                 LiveState { session: Some(session), definition, language, ..LiveState::default() };
-            return view_of(&inside).map(ServerEvent::View);
+            return snapshot_of(&state).map(ServerEvent::View);
         }
         self.with(|state| {
             let guest = Guest {
@@ -115,107 +122,44 @@ impl GuestConnection {
                 asking: state.asking.as_ref().map(|(asking, _)| asking.number),
                 answer: state.answer,
             };
-            let news = state.shown.as_ref() != Some(&guest);
-            state.shown = Some(guest.clone());
-            news.then_some(ServerEvent::Guest(guest))
+            let is_new = state.sent.as_ref() != Some(&guest);
+            state.sent = Some(guest.clone());
+            is_new.then_some(ServerEvent::Guest(guest))
         })
     }
 
-    /// Takes note of what the active viewer decided, or that it did not in time.
-    fn look_for_decision(&self) {
-        let Some((asking, since)) = self.with(|state| state.asking.clone()) else { return };
-        let room = self.core.hub.find(self.id);
-        let decided = room.and_then(|room| room.state.borrow().decided);
-        let decided = decided.filter(|(id, _)| *id == asking.id).map(|(_, allowed)| allowed);
-        let late = since.elapsed() > DECISION_TTL;
-        if decided.is_none() && !late {
-            return;
-        }
-        self.withdraw();
-        if decided == Some(true) {
-            self.admitted();
-        } else {
-            self.answered(GuestAnswer::NotApproved);
-        }
-    }
-
-    /// No longer asks the active viewer.
-    fn withdraw(&self) {
-        let asking = self.with(|state| state.asking.take());
-        let (Some((asking, _)), Some(room)) = (asking, self.core.hub.find(self.id)) else {
-            return;
-        };
-        room.state.send_if_modified(|inside| {
-            let mine = inside.guest.as_ref().is_some_and(|guest| guest.id == asking.id);
-            if mine {
-                inside.guest = None;
-            }
-            mine
-        });
-    }
-
-    fn ask(&self) {
-        if self.with(|state| state.asking.is_some()) {
-            return;
-        }
-        let number = u8::try_from(self.core.random.random_u16() % 90).unwrap_or_default();
-        let number = number.saturating_add(10);
-        let mut asking = None;
-        if let Some(room) = self.core.hub.find(self.id) {
-            room.state.send_if_modified(|inside| {
-                if !inside.present || inside.guest.is_some() || inside.asked >= MAX_JOIN_REQUESTS {
-                    return false;
-                }
-                inside.asked = inside.asked.saturating_add(1);
-                let secret = self.secret.clone();
-                let guest = JoinAttempt { id: inside.asked, number, secret };
-                inside.guest = Some(guest.clone());
-                asking = Some(guest);
-                true
-            });
-        }
-        match asking {
-            Some(asking) => {
-                self.with(|state| {
-                    state.asking = Some((asking, Instant::now()));
-                    state.answer = None;
-                });
-                self.changed.notify_one();
-            }
-            None => self.answered(GuestAnswer::NotApproved),
-        }
-    }
-
-    async fn redeem(&self, typed: String) {
-        let (core, id, secret) = (self.core.clone(), self.id, self.secret.clone());
-        let work = async move { core.redeem(id, &typed, &secret).await };
-        match detached(&self.core.runtime, work).await {
+    async fn redeem(&self, code: String) {
+        let (devices, id) = (self.services.devices.clone(), self.id);
+        let secret = self.secret.clone();
+        let work = async move { devices.redeem(id, &code, &secret).await };
+        match detached(&self.services.runtime, work).await {
             Ok(RedeemOutcome::Joined(..)) => self.admitted(),
             Ok(RedeemOutcome::Full) => self.answered(GuestAnswer::TooManyDevices),
             Ok(RedeemOutcome::Refused) => {
-                if self.core.refusals.may_log(RefusalClass::Code) {
+                if self.services.refusals.may_log(RefusalClass::Code) {
                     let class = RefusalClass::Code.as_str();
-                    tracing::warn!(class, session.id = %self.id, "a code for another device was refused");
+                    tracing::warn!(class, session.id = %self.id, "refused a join code");
                 }
                 self.answered(GuestAnswer::WrongCode);
             }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::error!(session.id = %self.id, error, "a code could not be redeemed; the guest is told to try again");
+                tracing::error!(session.id = %self.id, error, "failed to redeem a join code; the guest is asked to try again");
                 self.answered(GuestAnswer::Unavailable);
             }
         }
     }
 
     async fn send_link(&self) {
-        let (core, queue, id) = (self.core.clone(), self.notifications.clone(), self.id);
-        let work = async move { queue.notify_again(id, core.clock.now()).await };
-        self.answered(match detached(&self.core.runtime, work).await {
+        let (queue, id) = (self.services.notifications.clone(), self.id);
+        let clock = self.services.engine.clock.clone();
+        let work = async move { queue.notify_again(id, clock.now()).await };
+        self.answered(match detached(&self.services.runtime, work).await {
             Ok(ResendOutcome::Queued) => GuestAnswer::LinkSent,
             Ok(ResendOutcome::NotBefore(_) | ResendOutcome::NoMore) => GuestAnswer::LinkNotSent,
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::error!(session.id = %self.id, error, "a new link could not be queued");
+                tracing::error!(session.id = %self.id, error, "failed to queue a link for a guest");
                 GuestAnswer::LinkNotSent
             }
         });
@@ -229,33 +173,34 @@ impl ApplicantConnection for GuestConnection {
             if self.with(|state| state.over) {
                 return None;
             }
-            self.look_for_decision();
+            self.check_decision();
             if self.with(|state| state.admitted) {
                 self.with(|state| state.over = true);
                 return Some(ServerEvent::Admitted);
             }
-            let (core, id, secret) = (self.core.clone(), self.id, self.secret.clone());
-            let look = async move {
-                let session = core.sessions.find_unscoped(id).await?;
-                Ok::<_, ports::StoreError>((session, core.devices.device(id, &secret).await?))
+            let (engine, devices) = (self.services.engine.clone(), self.services.devices.clone());
+            let (id, secret) = (self.id, self.secret.clone());
+            let poll = async move {
+                let session = engine.sessions.find_unscoped(id).await?;
+                Ok::<_, StoreError>((session, devices.binding(id, &secret).await?))
             };
-            match detached(&self.core.runtime, look).await {
+            match detached(&self.services.runtime, poll).await {
                 Ok((None, _)) => return None,
-                // It became one by other means: on another connection of the same device.
+                // The device has joined over another connection.
                 Ok((Some(session), Binding::Bound(_))) if !session.state.is_closed() => {
                     self.admitted();
                     continue;
                 }
                 Ok((Some(session), _)) => {
-                    let closed = session.state.is_closed();
-                    if let Some(show) = self.news(session) {
-                        self.with(|state| state.over = closed);
-                        return Some(show);
+                    let is_closed = session.state.is_closed();
+                    if let Some(event) = self.unsent(session) {
+                        self.with(|state| state.over = is_closed);
+                        return Some(event);
                     }
                 }
                 Err(error) => {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(session.id = %self.id, error, "a guest could not be told news");
+                    tracing::warn!(session.id = %self.id, error, "failed to read a session for a guest, retrying");
                 }
             }
             tokio::select! {
@@ -275,7 +220,7 @@ impl ApplicantConnection for GuestConnection {
             ClientCommand::Redeem(code) => self.redeem(code).await,
             ClientCommand::SendLink if self.has_channel => self.send_link().await,
             ClientCommand::Ask => self.ask(),
-            // There is no channel to send it over, or it is not for guests.
+            // The session has no channel for a link, or the command is not for guests.
             ClientCommand::SendLink
             | ClientCommand::Input(_)
             | ClientCommand::Share { .. }
@@ -285,7 +230,7 @@ impl ApplicantConnection for GuestConnection {
     }
 
     fn now(&self) -> DateTime<Utc> {
-        self.core.clock.now()
+        self.services.engine.clock.now()
     }
 
     async fn handover(&self) -> Option<Handover> {

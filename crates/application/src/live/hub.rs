@@ -1,4 +1,4 @@
-//! Where an applicant's view and a session's browser meet.
+//! The live sessions of this process: where an applicant's connection and a session's browser meet.
 
 use std::{
     collections::HashMap,
@@ -20,21 +20,22 @@ use tokio::sync::watch;
 #[cfg(test)]
 mod tests;
 
-/// The rooms of this process, by session.
+/// The live sessions of this process.
 #[derive(Default)]
 pub struct SessionHub {
-    rooms: Mutex<HashMap<SessionId, Arc<LiveSession>>>,
+    sessions: Mutex<HashMap<SessionId, Arc<LiveSession>>>,
 }
 
-/// One session's room.
+/// One live session.
 pub(crate) struct LiveSession {
     pub(crate) state: watch::Sender<LiveState>,
-    /// Told when the applicant writes something; never what.
+    /// Notified when the applicant enters text; the text itself is not passed on.
     pub(crate) text_input: watch::Sender<()>,
 }
 
-/// What is in a room.
-#[derive(Clone, Default)]
+/// The state of a live session. Readers borrow it: it is cloned nowhere, since it is read for each
+/// input and each frame.
+#[derive(Default)]
 pub(crate) struct LiveState {
     pub(crate) session: Option<Session>,
     pub(crate) definition: Option<Arc<Definition>>,
@@ -46,80 +47,82 @@ pub(crate) struct LiveState {
     pub(super) consent: Option<ConsentAnswer>,
     pub(crate) device: Device,
     pub(crate) language: Option<String>,
-    /// Counts the viewers that have come; the last one is the active one.
+    /// Counts the viewers that have connected; the last one is the active one.
     pub(crate) viewer: u64,
+    /// Whether the active viewer is connected.
     pub(crate) present: bool,
-    /// A guest who asks the active viewer to let it join.
+    /// A guest that asks the active viewer to let it join.
     pub(crate) guest: Option<JoinAttempt>,
-    /// The last guest about whom the active viewer decided, and how.
+    /// The last guest that the active viewer decided about, and whether it was let in.
     pub(crate) decided: Option<(u64, bool)>,
     /// How many guests have asked.
     pub(crate) asked: u64,
-    /// The session's place among those that wait for a browser, from 1.
+    /// The session's position among those that wait for a browser, from 1.
     pub(crate) place: Option<u32>,
     /// How often the session's browser could not be started.
     pub(crate) failed_starts: u32,
-    /// Onlookers, who see and do not act.
-    pub(crate) onlookers: u8,
+    /// How many observers are connected.
+    pub(crate) observers: u8,
 }
 
-/// A guest who asks to join.
+/// A guest that asks to join.
 #[derive(Clone)]
 pub(crate) struct JoinAttempt {
-    /// Which of those who have asked it is.
+    /// Counts the guests that have asked.
     pub(crate) id: u64,
-    /// Two digits, shown to both sides, so that the active viewer knows whom they let in.
+    /// Two digits, shown on both devices, so that the applicant knows which device they let in.
     pub(crate) number: u8,
     pub(crate) secret: SecretHash,
 }
 
-/// The one answer that a question for consent takes.
+/// The one answer that a consent prompt takes.
 #[derive(Clone, Copy)]
 pub(super) struct ConsentAnswer {
     /// The number of the prompt that is answered.
     prompt: u32,
     agreed: bool,
-    /// Whether the store has it, with the device that gave it. Only then it takes effect.
+    /// Whether the store has the answer, with the device that gave it. It takes effect only then.
     recorded: bool,
 }
 
 impl SessionHub {
-    fn rooms(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<LiveSession>>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<LiveSession>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session's room; made where there is none.
-    pub(crate) fn enter(&self, id: SessionId) -> Arc<LiveSession> {
-        self.rooms().entry(id).or_insert_with(|| Arc::new(LiveSession::new())).clone()
+    /// Returns the live session, which is created if there is none.
+    pub(crate) fn find_or_create(&self, id: SessionId) -> Arc<LiveSession> {
+        self.sessions().entry(id).or_insert_with(|| Arc::new(LiveSession::new())).clone()
     }
 
-    /// Tells whoever is in the session's room how it stands.
-    pub(crate) fn tell(&self, session: &Session) {
-        if let Some(room) = self.find(session.id) {
-            room.tell(session);
+    /// Publishes a session to all who are connected to it here.
+    pub(crate) fn publish(&self, session: &Session) {
+        if let Some(live) = self.find(session.id) {
+            live.publish(session);
         }
     }
 
-    /// The session's room, where there is one.
+    /// Returns the live session, if there is one.
     pub(crate) fn find(&self, id: SessionId) -> Option<Arc<LiveSession>> {
-        self.rooms().get(&id).cloned()
+        self.sessions().get(&id).cloned()
     }
 
-    /// Gives the room up when nobody and nothing is in it.
-    pub(crate) fn leave(&self, id: SessionId) {
-        let mut rooms = self.rooms();
-        let empty = rooms.get(&id).is_some_and(|room| {
-            let inside = room.state.borrow();
-            !inside.present && inside.browser.is_none() && inside.onlookers == 0
+    /// Removes the live session if it has no viewer, no browser and no observer.
+    pub(crate) fn remove_if_unused(&self, id: SessionId) {
+        let mut sessions = self.sessions();
+        let is_unused = sessions.get(&id).is_some_and(|live| {
+            let state = live.state.borrow();
+            !state.present && state.browser.is_none() && state.observers == 0
         });
-        if empty {
-            rooms.remove(&id);
+        if is_unused {
+            sessions.remove(&id);
         }
     }
 }
 
 impl LiveState {
-    /// Prompts the applicant, under a number of its own. `false`: the same prompt is there already.
+    /// Prompts the applicant, under a new number. Returns `false` if the same prompt is shown
+    /// already.
     pub(super) fn ask(&mut self, prompt: Prompt) -> bool {
         let number = self.prompts;
         if self.prompt == Some(Prompt { number, ..prompt.clone() }) {
@@ -132,22 +135,22 @@ impl LiveState {
         true
     }
 
-    /// Accepts the answer to the question for consent with this number, which is then to be
-    /// recorded. `false`: that is not the question, or it has an answer already.
+    /// Accepts the answer to the consent prompt with this number; the caller records it next.
+    /// Returns `false` if another prompt is shown, or this one has an answer already.
     pub(super) fn answer_consent(&mut self, prompt: u32, agreed: bool) -> bool {
-        let asked = self
+        let is_shown = self
             .prompt
             .as_ref()
-            .is_some_and(|asked| asked.kind == PromptKind::Consent && asked.number == prompt);
-        let accepted = asked && self.consent.is_none();
-        if accepted {
+            .is_some_and(|shown| shown.kind == PromptKind::Consent && shown.number == prompt);
+        let is_accepted = is_shown && self.consent.is_none();
+        if is_accepted {
             self.consent = Some(ConsentAnswer { prompt, agreed, recorded: false });
         }
-        accepted
+        is_accepted
     }
 
-    /// Lets the answer to this question take effect once it is recorded; where that failed, the
-    /// question can be answered again.
+    /// Lets the answer to this prompt take effect once it is recorded. Where recording failed, the
+    /// prompt can be answered again.
     pub(super) fn consent_recorded(&mut self, prompt: u32, recorded: bool) {
         self.consent = self.consent.filter(|answer| recorded || answer.prompt != prompt);
         if let Some(answer) = self.consent.as_mut().filter(|answer| answer.prompt == prompt) {
@@ -155,11 +158,16 @@ impl LiveState {
         }
     }
 
-    /// Whether the applicant agreed, once they have answered the question that is asked now.
+    /// Returns whether the applicant agreed, once their answer to the current prompt is recorded.
     pub(super) fn consent(&self) -> Option<bool> {
-        let asked = self.prompt.as_ref()?;
-        let answer = self.consent.filter(|answer| answer.prompt == asked.number)?;
+        let prompt = self.prompt.as_ref()?;
+        let answer = self.consent.filter(|answer| answer.prompt == prompt.number)?;
         answer.recorded.then_some(answer.agreed)
+    }
+
+    /// Returns whether the session is closed, or not known.
+    pub(super) fn is_closed(&self) -> bool {
+        self.session.as_ref().is_none_or(|session| session.state.is_closed())
     }
 }
 
@@ -168,17 +176,17 @@ impl LiveSession {
         Self { state: watch::Sender::default(), text_input: watch::Sender::default() }
     }
 
-    /// Takes news of the session in, unless newer news came before.
-    pub(crate) fn tell(&self, session: &Session) {
-        self.state.send_if_modified(|inside| {
-            let newer = inside.session.as_ref().is_none_or(|old| old.version < session.version);
-            if newer {
-                inside.session = Some(session.clone());
+    /// Takes the session over, unless a newer version came before.
+    pub(crate) fn publish(&self, session: &Session) {
+        self.state.send_if_modified(|state| {
+            let is_newer = state.session.as_ref().is_none_or(|old| old.version < session.version);
+            if is_newer {
+                state.session = Some(session.clone());
                 if session.state.ask().is_none() {
-                    inside.prompt = None;
+                    state.prompt = None;
                 }
             }
-            newer
+            is_newer
         });
     }
 }

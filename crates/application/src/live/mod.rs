@@ -1,7 +1,9 @@
-//! Sessions whose applicant or browser is here: rooms, views, onlookers, and the conductor of a run.
+//! Sessions whose applicant, observer or browser is connected to this process, and the run of their
+//! workflow.
 
 mod applicants;
 mod attest;
+mod devices;
 mod guest;
 mod hub;
 mod nodes;
@@ -11,11 +13,15 @@ mod redacted_stream;
 mod redactor;
 mod runner;
 mod snapshot;
+mod start;
 mod viewer;
 
-pub use self::{applicants::Applicants, hub::SessionHub, observer::Observers};
+pub use self::{
+    applicants::Applicants, devices::SessionDevices, hub::SessionHub, observer::Observers,
+    start::SessionStarter,
+};
 pub(crate) use self::{
-    applicants::with_code,
+    devices::with_code,
     hub::LiveSession,
     nodes::nodes,
     recorder::Recorder,

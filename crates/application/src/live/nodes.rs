@@ -1,35 +1,35 @@
-//! The nodes that a run has come to.
+//! The nodes that a workflow run has entered.
 
 use domain::workflow::Run;
 use tokio::sync::{mpsc, watch};
 
-/// Nodes that a workflow may come to before the recorder has noted them.
+/// Nodes that a run may enter before the recorder has read them.
 const MAX_PENDING_NODES: usize = 64;
 
-/// Where a workflow says which node it has come to.
+/// Publishes the nodes that a run enters.
 pub(crate) struct Nodes {
     recorder: mpsc::Sender<String>,
     last: watch::Sender<Option<String>>,
 }
 
-/// That, and where a recorder hears of it until it is dropped.
+/// Returns a publisher of nodes, and the receiver for the recorder, which ends with the publisher.
 pub(crate) fn nodes() -> (Nodes, mpsc::Receiver<String>) {
-    let (recorder, heard) = mpsc::channel(MAX_PENDING_NODES);
-    (Nodes { recorder, last: watch::Sender::new(None) }, heard)
+    let (recorder, entered) = mpsc::channel(MAX_PENDING_NODES);
+    (Nodes { recorder, last: watch::Sender::new(None) }, entered)
 }
 
 impl Nodes {
-    /// Takes note of the nodes that the run has come to since; answers how many there are.
-    pub(super) fn note(&self, run: &Run, noted: usize) -> usize {
-        for node in run.path().iter().skip(noted) {
-            // A recorder that is behind leaves a chapter out.
+    /// Publishes the nodes after the first `published` ones. Returns how many there are.
+    pub(super) fn publish(&self, run: &Run, published: usize) -> usize {
+        for node in run.path().iter().skip(published) {
+            // A recorder that is behind misses the node; the run does not wait for it.
             let _ = self.recorder.try_send(node.clone());
         }
         self.last.send_replace(run.path().last().cloned());
         run.path().len()
     }
 
-    /// The node that the run is at.
+    /// Returns the node that the run is at.
     pub(super) fn last(&self) -> Option<String> {
         self.last.borrow().clone()
     }

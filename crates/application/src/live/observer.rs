@@ -1,4 +1,4 @@
-//! The onlooker's driving port: seeing a session that runs, with what is secret left out.
+//! The driving port of observers: a live session's frames, redacted.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -8,22 +8,32 @@ use domain::{
     session::{Session, State},
 };
 use ports::{
-    browser::Frame,
+    browser::{Browser, Frame, FrameRedactor},
     driving::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
+    tokens::TokenIssuer,
 };
-use tokio::sync::Mutex;
+use tokio::{runtime::Handle, sync::Mutex};
 
-use super::{hub::LiveSession, redacted_stream::RedactedStream, redactor::RedactedFrame};
-use crate::{advance::Core, detached::detached};
+use super::{
+    hub::{LiveSession, LiveState},
+    redacted_stream::RedactedStream,
+    redactor::RedactedFrame,
+};
+use crate::{advance::SessionEngine, detached::detached};
 
-/// Onlookers of one session at once.
+/// Observers of one session at the same time.
 const MAX_OBSERVERS: u8 = 4;
-/// How often the store is asked for what other processes did to the session.
+/// How often the store is asked for transitions that other processes made.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Lets onlookers in.
+/// Admits observers.
+#[derive(Clone)]
 pub struct Observers {
-    pub core: Arc<Core>,
+    pub engine: Arc<SessionEngine>,
+    pub tokens: Arc<dyn TokenIssuer>,
+    pub frames: Arc<dyn FrameRedactor>,
+    /// The runtime that connections run their statements on.
+    pub runtime: Handle,
 }
 
 #[async_trait]
@@ -33,123 +43,131 @@ impl ObserverService for Observers {
         id: SessionId,
         pass: &str,
     ) -> Result<Arc<dyn ObserverConnection>, ObserveError> {
-        if !self.core.tokens.verify_stream_token(id, pass, self.core.clock.now()) {
+        if !self.tokens.verify_stream_token(id, pass, self.engine.clock.now()) {
             return Err(ObserveError::NotFound);
         }
-        let session = self.core.sessions.find_unscoped(id).await?.ok_or(ObserveError::NotFound)?;
-        let room = self.core.hub.enter(id);
-        room.tell(&session);
-        let seated = room.state.send_if_modified(|inside| {
-            let free = inside.onlookers < MAX_OBSERVERS;
-            inside.onlookers += u8::from(free);
-            free
+        let session = self.engine.sessions.find_unscoped(id).await?;
+        let session = session.ok_or(ObserveError::NotFound)?;
+        let live = self.engine.hub.find_or_create(id);
+        live.publish(&session);
+        let is_admitted = live.state.send_if_modified(|state| {
+            let is_free = state.observers < MAX_OBSERVERS;
+            state.observers += u8::from(is_free);
+            is_free
         });
-        if !seated {
+        if !is_admitted {
             return Err(ObserveError::Full);
         }
-        let core = self.core.clone();
-        Ok(Arc::new(Observer { core, id, room, has: Mutex::default() }))
+        Ok(Arc::new(Observer { services: self.clone(), id, live, sent: Mutex::default() }))
     }
 }
 
-/// One onlooker.
+/// The connection of one observer.
 struct Observer {
-    core: Arc<Core>,
+    services: Observers,
     id: SessionId,
-    room: Arc<LiveSession>,
-    has: Mutex<ObserverState>,
+    live: Arc<LiveSession>,
+    sent: Mutex<ObserverState>,
 }
 
-/// What an onlooker has been told.
+/// What an observer was sent, and what comes next.
 #[derive(Default)]
 struct ObserverState {
-    told: Option<ObserverEvent>,
-    /// Whether a picture is to be seen.
+    last: Option<ObserverEvent>,
+    /// Whether a frame is visible.
     open: bool,
     ended: bool,
-    /// The newest picture, until it may be given.
+    /// The newest frame, until the observer takes it.
     ready: Option<Arc<Frame>>,
     source: Option<RedactedStream>,
+}
+
+impl ObserverState {
+    /// Compares the live session's state with what was sent. Returns the state event to send, if
+    /// there is one, and the session's browser.
+    fn take_in(&mut self, state: &LiveState) -> (Option<ObserverEvent>, Option<Arc<dyn Browser>>) {
+        let event = state.session.as_ref().map(event_of);
+        let event = event.filter(|event| self.last.as_ref() != Some(event));
+        if let Some(event) = &event {
+            self.ended = state.is_closed();
+            if matches!(event, ObserverEvent::State { withheld: true, .. }) {
+                self.ready = None;
+            }
+            self.last = Some(event.clone());
+        }
+        (event, state.browser.clone())
+    }
 }
 
 #[async_trait]
 impl ObserverConnection for Observer {
     async fn next(&self, pictures: bool) -> Option<ObserverEvent> {
-        let mut has = self.has.lock().await;
-        let mut changes = self.room.state.subscribe();
+        let mut sent = self.sent.lock().await;
+        let mut changes = self.live.state.subscribe();
         loop {
-            if has.ended {
+            if sent.ended {
                 return None;
             }
-            let inside = changes.borrow_and_update().clone();
-            let state = inside.session.as_ref().map(sight);
-            if let Some(state) = state.filter(|state| has.told.as_ref() != Some(state)) {
-                has.ended = inside.session.is_some_and(|session| session.state.is_closed());
-                if matches!(state, ObserverEvent::State { withheld: true, .. }) {
-                    has.ready = None;
-                }
-                has.told = Some(state.clone());
-                return Some(state);
+            let (event, browser) = sent.take_in(&changes.borrow_and_update());
+            if event.is_some() {
+                return event;
             }
-            match &inside.browser {
-                Some(browser) if has.source.as_ref().is_some_and(|own| own.is_of(browser)) => (),
+            match browser {
+                Some(browser) if sent.source.as_ref().is_some_and(|own| own.is_of(&browser)) => (),
                 Some(browser) => {
-                    has.source = Some(RedactedStream::new(
-                        self.room.clone(),
-                        browser.clone(),
-                        self.core.frames.clone(),
-                    ));
+                    let frames = self.services.frames.clone();
+                    sent.source = Some(RedactedStream::new(self.live.clone(), browser, frames));
                 }
-                None => has.source = None,
+                None => sent.source = None,
             }
-            if let Some(frame) = has.ready.take_if(|_| pictures) {
-                has.open = true;
+            if let Some(frame) = sent.ready.take_if(|_| pictures) {
+                sent.open = true;
                 return Some(ObserverEvent::Frame(frame));
             }
-            let ObserverState { source, .. } = &mut *has;
-            let picture = async {
+            let ObserverState { source, .. } = &mut *sent;
+            let frame = async {
                 match source {
                     Some(source) => source.next().await,
                     None => None,
                 }
             };
             tokio::select! {
-                news = changes.changed() => news.ok()?,
-                Some((_, seen)) = picture => match seen {
-                    RedactedFrame::Frame(frame) => has.ready = Some(frame),
+                change = changes.changed() => change.ok()?,
+                Some((_, frame)) = frame => match frame {
+                    RedactedFrame::Frame(frame) => sent.ready = Some(frame),
                     RedactedFrame::Hidden(_) => {
-                        has.ready = None;
-                        if mem::take(&mut has.open) {
+                        sent.ready = None;
+                        if mem::take(&mut sent.open) {
                             return Some(ObserverEvent::Covered);
                         }
                     }
                 },
-                () = tokio::time::sleep(STORE_POLL_INTERVAL) => self.look().await,
+                () = tokio::time::sleep(STORE_POLL_INTERVAL) => self.poll_store().await,
             }
         }
     }
 }
 
 impl Observer {
-    async fn look(&self) {
-        let (core, room, id) = (self.core.clone(), self.room.clone(), self.id);
-        let look = async move {
-            if let Ok(Some(session)) = core.sessions.find_unscoped(id).await {
-                room.tell(&session);
+    async fn poll_store(&self) {
+        let (engine, live, id) = (self.services.engine.clone(), self.live.clone(), self.id);
+        let poll = async move {
+            if let Ok(Some(session)) = engine.sessions.find_unscoped(id).await {
+                live.publish(&session);
             }
         };
-        detached(&self.core.runtime, look).await;
+        detached(&self.services.runtime, poll).await;
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.room.state.send_modify(|inside| inside.onlookers = inside.onlookers.saturating_sub(1));
-        self.core.hub.leave(self.id);
+        self.live.state.send_modify(|state| state.observers = state.observers.saturating_sub(1));
+        self.services.engine.hub.remove_if_unused(self.id);
     }
 }
 
-fn sight(session: &Session) -> ObserverEvent {
+fn event_of(session: &Session) -> ObserverEvent {
     ObserverEvent::State {
         status: session.status(),
         progress: session.progress.percent(),

@@ -1,4 +1,4 @@
-//! Records what a session's browser shows, with what is secret left out, for as long as it runs.
+//! Records what a session's browser shows, redacted, for as long as it runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,106 +9,114 @@ use domain::{
 };
 use ports::{
     browser::{Browser, Cover, FrameRedactor, Viewport},
+    clock::Clock,
     recording::RecordingVault,
+    session_store::SessionStore,
 };
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{hub::LiveSession, redacted_stream::RedactedStream, redactor::RedactedFrame};
-use crate::{advance::Core, workers::log_error};
+use crate::workers::log_error;
 
-/// What was seen is kept this often at the latest, and sooner where there is much of it.
+/// How often recorded frames are stored; a segment of [`MAX_SEGMENT_BYTES`] is stored sooner.
 const SEGMENT_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
-/// Bytes kept of one browser: of what is longer, the end.
+/// Bytes stored of one browser. Of a longer recording, the last part is kept.
 const MAX_RECORDING_BYTES: usize = 64 << 20;
 
-/// One browser's recorder.
+/// The recorder of one browser.
 pub(crate) struct Recorder {
-    pub(crate) core: Arc<Core>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) frames: Arc<dyn FrameRedactor>,
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) session: SessionId,
     pub(crate) browser: BrowserId,
 }
 
-/// What was seen and is not kept yet, and what is kept.
+/// The frames that are not stored yet, and the segments that are.
 #[derive(Default)]
 struct FrameBuffer {
-    shots: Vec<RecordedItem>,
+    items: Vec<RecordedItem>,
+    /// Bytes of the frames in `items`.
     size: usize,
     last: Vec<u8>,
-    /// The size of the page in the last picture, where nothing else was to be seen of it.
+    /// The size of the page in the last frame, where the frame was covered wholly.
     covered: Option<Viewport>,
-    /// The size of each part that is kept, from `first` on.
-    parts: std::collections::VecDeque<usize>,
+    /// The size of each stored segment, from number `first` on.
+    segments: std::collections::VecDeque<usize>,
     first: u32,
 }
 
 impl Recorder {
-    /// Records until the workflow has let go of its end of `nodes`.
+    /// Records until the run drops its end of `nodes`.
     pub(crate) async fn record(
         self,
-        room: Arc<LiveSession>,
+        live: Arc<LiveSession>,
         browser: Arc<dyn Browser>,
         mut nodes: mpsc::Receiver<String>,
     ) {
-        let mut discreet = RedactedStream::new(room, browser, self.core.frames.clone());
-        let mut reel = FrameBuffer::default();
-        let mut keep = tokio::time::interval(SEGMENT_INTERVAL);
-        let mut dark = false;
+        let mut stream = RedactedStream::new(live, browser, self.frames.clone());
+        let mut buffer = FrameBuffer::default();
+        let mut interval = tokio::time::interval(SEGMENT_INTERVAL);
+        let mut has_ended = false;
         loop {
             tokio::select! {
                 node = nodes.recv() => match node {
-                    Some(node) => reel.push(self.core.clock.now(), RecordedContent::Node(node)),
+                    Some(node) => buffer.push(self.clock.now(), RecordedContent::Node(node)),
                     None => break,
                 },
-                seen = discreet.next(), if !dark => match seen {
-                    Some((at, seen)) => reel.see(self.core.frames.as_ref(), self.moment(at), &seen),
-                    None => dark = true,
+                frame = stream.next(), if !has_ended => match frame {
+                    Some((at, frame)) => buffer.add(self.frames.as_ref(), self.time_of(at), &frame),
+                    None => has_ended = true,
                 },
-                _ = keep.tick() => self.keep(&mut reel).await,
+                _ = interval.tick() => self.store(&mut buffer).await,
             }
-            if reel.size > MAX_SEGMENT_BYTES {
-                self.keep(&mut reel).await;
+            if buffer.size > MAX_SEGMENT_BYTES {
+                self.store(&mut buffer).await;
             }
         }
-        reel.push(self.core.clock.now(), RecordedContent::End);
-        self.keep(&mut reel).await;
+        buffer.push(self.clock.now(), RecordedContent::End);
+        self.store(&mut buffer).await;
         self.delete_if_unwanted().await;
     }
 
-    /// The time of a moment that has just been.
-    fn moment(&self, at: Instant) -> DateTime<Utc> {
+    /// Returns the time of a moment that has just passed.
+    fn time_of(&self, at: Instant) -> DateTime<Utc> {
         let ago = TimeDelta::from_std(Instant::now() - at).unwrap_or_default();
-        self.core.clock.now() - ago
+        self.clock.now() - ago
     }
 
-    async fn keep(&self, reel: &mut FrameBuffer) {
-        if reel.shots.is_empty() {
+    async fn store(&self, buffer: &mut FrameBuffer) {
+        if buffer.items.is_empty() {
             return;
         }
-        let part = reel.next_part();
-        let (shots, size) = (std::mem::take(&mut reel.shots), std::mem::take(&mut reel.size));
-        if let Err(error) = self.vault.append(self.session, self.browser, part, &shots).await {
-            log_error(&error, "failed to store a part of a recording; the recording has a gap");
+        let segment = buffer.next_segment();
+        let (items, size) = (std::mem::take(&mut buffer.items), std::mem::take(&mut buffer.size));
+        if let Err(error) = self.vault.append(self.session, self.browser, segment, &items).await {
+            log_error(&error, "failed to store a segment of a recording; the recording has a gap");
             return;
         }
-        reel.parts.push_back(size);
-        while reel.parts.iter().sum::<usize>() > MAX_RECORDING_BYTES && reel.parts.len() > 1 {
-            let dropped = self.vault.delete_part(self.session, self.browser, reel.first).await;
+        buffer.segments.push_back(size);
+        while buffer.segments.iter().sum::<usize>() > MAX_RECORDING_BYTES
+            && buffer.segments.len() > 1
+        {
+            let dropped = self.vault.delete_part(self.session, self.browser, buffer.first).await;
             if let Err(error) = dropped {
                 log_error(
                     &error,
-                    "failed to delete a part of a recording; the next cleanup deletes it",
+                    "failed to delete a segment of a recording; the next cleanup deletes it",
                 );
             }
-            reel.parts.pop_front();
-            reel.first += 1;
+            buffer.segments.pop_front();
+            buffer.first += 1;
         }
     }
 
-    /// The order to forget may have come before the last part was kept.
+    /// Deletes the recording if the session needs none: the effect that deletes it may have been
+    /// carried out before the last segment was stored.
     async fn delete_if_unwanted(&self) {
-        let unwanted = match self.core.sessions.find_unscoped(self.session).await {
+        let unwanted = match self.sessions.find_unscoped(self.session).await {
             Ok(session) => session.is_none_or(|session| !session.is_worth_recording()),
             Err(error) => {
                 log_error(&error, "failed to read the session of a recording");
@@ -126,20 +134,20 @@ impl FrameBuffer {
         if let RecordedContent::Picture(jpeg) = &what {
             self.size += jpeg.len();
         }
-        self.shots.push(RecordedItem { at, what });
+        self.items.push(RecordedItem { at, what });
     }
 
-    fn see(&mut self, frames: &dyn FrameRedactor, at: DateTime<Utc>, seen: &RedactedFrame) {
-        let covered = match seen {
+    fn add(&mut self, frames: &dyn FrameRedactor, at: DateTime<Utc>, frame: &RedactedFrame) {
+        let covered = match frame {
             RedactedFrame::Frame(_) => None,
             RedactedFrame::Hidden(frame) => Some(frame.viewport),
         };
-        // While somebody writes one grey picture follows the other.
+        // While the applicant enters text, one grey frame follows the other.
         if covered.is_some() && self.covered == covered {
             return;
         }
         self.covered = covered;
-        if let Some(jpeg) = reencoded(frames, seen)
+        if let Some(jpeg) = reencoded(frames, frame)
             && self.last != jpeg
         {
             self.last.clone_from(&jpeg);
@@ -147,14 +155,15 @@ impl FrameBuffer {
         }
     }
 
-    fn next_part(&self) -> u32 {
-        self.first + u32::try_from(self.parts.len()).unwrap_or(u32::MAX - self.first)
+    fn next_segment(&self) -> u32 {
+        self.first + u32::try_from(self.segments.len()).unwrap_or(u32::MAX - self.first)
     }
 }
 
-/// What was seen as a JPEG of our own writing: bytes that a page's browser made go no further.
-fn reencoded(frames: &dyn FrameRedactor, seen: &RedactedFrame) -> Option<Vec<u8>> {
-    match seen {
+/// Returns the frame as a JPEG that this process encoded: bytes that a page's browser made are not
+/// stored.
+fn reencoded(frames: &dyn FrameRedactor, frame: &RedactedFrame) -> Option<Vec<u8>> {
+    match frame {
         RedactedFrame::Frame(frame) => frames.reencode(frame, Cover::Nothing),
         RedactedFrame::Hidden(frame) => frames.reencode(frame, Cover::Everything),
     }

@@ -1,4 +1,4 @@
-//! A session's pictures for others than its applicant: through the veil, late, and few.
+//! A session's frames for everyone but its applicant: redacted, delayed and thinned out.
 
 use std::sync::Arc;
 
@@ -10,68 +10,69 @@ use super::{
     redactor::{RedactedFrame, Redactor},
 };
 
-/// What one onlooker has of one browser. Dropping a call half-way loses nothing.
+/// The redacted frames of one browser for one reader. A call to [`Self::next`] can be dropped
+/// half-way without losing anything.
 pub(crate) struct RedactedStream {
-    room: Arc<LiveSession>,
+    live: Arc<LiveSession>,
     browser: Arc<dyn Browser>,
-    inside: tokio::sync::watch::Receiver<LiveState>,
-    written: tokio::sync::watch::Receiver<()>,
-    veil: Redactor,
+    changes: tokio::sync::watch::Receiver<LiveState>,
+    text_input: tokio::sync::watch::Receiver<()>,
+    redactor: Redactor,
     frame: u64,
     scene: u64,
 }
 
 impl RedactedStream {
     pub(crate) fn new(
-        room: Arc<LiveSession>,
+        live: Arc<LiveSession>,
         browser: Arc<dyn Browser>,
         frames: Arc<dyn FrameRedactor>,
     ) -> Self {
-        let (inside, written) = (room.state.subscribe(), room.text_input.subscribe());
-        let mut veil = Redactor::new(frames);
-        // Nobody knows what was written before.
-        veil.waiting(true, Instant::now());
-        let mut me = Self { room, browser, inside, written, veil, frame: 0, scene: 0 };
-        me.look();
-        me
+        let (changes, text_input) = (live.state.subscribe(), live.text_input.subscribe());
+        let mut redactor = Redactor::new(frames);
+        // The first frames may show text that was entered before the stream began.
+        redactor.waiting(true, Instant::now());
+        let mut stream = Self { live, browser, changes, text_input, redactor, frame: 0, scene: 0 };
+        stream.take_in_state();
+        stream
     }
 
-    /// Whether this is still the browser to look at.
+    /// Returns whether this is the stream of that browser.
     pub(crate) fn is_of(&self, browser: &Arc<dyn Browser>) -> bool {
         Arc::ptr_eq(&self.browser, browser)
     }
 
-    /// The next picture, and when it was taken. `None` when the browser ended.
+    /// Returns the next frame, and when it was received; `None` once the browser has ended.
     pub(crate) async fn next(&mut self) -> Option<(Instant, RedactedFrame)> {
         loop {
-            if let Some(seen) = self.veil.take(Instant::now()) {
-                return Some(seen);
+            if let Some(frame) = self.redactor.take(Instant::now()) {
+                return Some(frame);
             }
-            let due = self.veil.due();
+            let due = self.redactor.due();
             let at = due.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
-                _ = self.inside.changed() => self.look(),
-                _ = self.written.changed() => self.veil.text_input(Instant::now()),
+                _ = self.changes.changed() => self.take_in_state(),
+                _ = self.text_input.changed() => self.redactor.text_input(Instant::now()),
                 scene = self.browser.scene(self.scene) => {
                     let scene = scene?;
                     self.scene = scene.seq;
-                    self.veil.scene(&scene, Instant::now());
+                    self.redactor.scene(&scene, Instant::now());
                 }
                 frame = self.browser.frame(self.frame) => {
                     let frame = frame?;
                     self.frame = frame.seq;
-                    self.veil.frame(frame, Instant::now());
+                    self.redactor.frame(frame, Instant::now());
                 }
                 () = tokio::time::sleep_until(at), if due.is_some() => (),
             }
         }
     }
 
-    fn look(&mut self) {
-        let inside = self.room.state.borrow();
-        let session = inside.session.as_ref();
+    fn take_in_state(&mut self) {
+        let state = self.live.state.borrow();
+        let session = state.session.as_ref();
         let waiting = session.is_none_or(|session| session.state.ask().is_some());
-        self.veil.waiting(waiting, Instant::now());
+        self.redactor.waiting(waiting, Instant::now());
     }
 }

@@ -1,21 +1,22 @@
-//! What a viewer is shown of a session, all but the picture.
+//! What a viewer is shown of a session, except for the page itself.
 
 use domain::{error_code::ErrorCode, session::Session, workflow::Definition};
 use ports::driving::{SessionSnapshot, SharedItem, ShownOutcome};
 
 use super::hub::LiveState;
 
-pub(super) fn view_of(inside: &LiveState) -> Option<SessionSnapshot> {
-    let session = inside.session.as_ref()?;
-    let definition = inside.definition.as_deref();
+/// Returns what to show of the live session; `None` until its session is known.
+pub(super) fn snapshot_of(state: &LiveState) -> Option<SessionSnapshot> {
+    let session = state.session.as_ref()?;
+    let definition = state.definition.as_deref();
     Some(SessionSnapshot {
         status: session.status(),
         progress: session.progress.percent(),
         platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
-        place: inside.place,
-        guest: inside.guest.as_ref().map(|guest| guest.number),
-        prompt: inside.prompt.clone(),
-        outcome: outcome(session, definition, inside.language.as_deref()),
+        place: state.place,
+        guest: state.guest.as_ref().map(|guest| guest.number),
+        prompt: state.prompt.clone(),
+        outcome: outcome(session, definition, state.language.as_deref()),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The gate: whose a request is, and whether it is within its limits.
+//! Authenticates requests of the partner API by their key, and applies the rate limits.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use domain::{api_key::ApiKey, id::SessionId, rate::RateWindow};
 use ports::{
     StoreError,
+    clock::Clock,
     driving::{
         AccessDenied, AuthOutcome, Authenticator, Caller, PolledSession, RequestCredentials,
         RequestPurpose,
@@ -17,14 +18,15 @@ use ports::{
 use uuid::Uuid;
 
 use crate::{
-    advance::Core,
     api_keys::{ApiKeyText, KeyUses},
     settings::Limits,
+    urls::Urls,
 };
 
-/// Admits partners.
+/// Finds the caller of a request by its API key, and charges the request to that caller.
 pub struct KeyAuthenticator {
-    pub core: Arc<Core>,
+    pub clock: Arc<dyn Clock>,
+    pub urls: Arc<Urls>,
     pub keys: Arc<dyn KeyStore>,
     pub sessions: Arc<dyn SessionStore>,
     pub limiter: Arc<dyn RateLimiter>,
@@ -34,65 +36,70 @@ pub struct KeyAuthenticator {
 
 #[async_trait]
 impl Authenticator for KeyAuthenticator {
-    async fn authenticate(&self, knock: RequestCredentials) -> Result<AuthOutcome, StoreError> {
-        let found = match read(&knock) {
+    async fn authenticate(
+        &self,
+        credentials: RequestCredentials,
+    ) -> Result<AuthOutcome, StoreError> {
+        let found = match key_of(&credentials) {
             Some(key) => self.keys.key_by_hash(&key.hash()).await?,
             None => None,
         };
         let (key, catalogue) = found.unzip();
-        Ok(AuthOutcome { catalogue, ..self.judge(&knock, key).await })
+        Ok(AuthOutcome { catalogue, ..self.decide(&credentials, key).await })
     }
 
     async fn poll(
         &self,
-        knock: RequestCredentials,
+        credentials: RequestCredentials,
         id: Option<SessionId>,
     ) -> Result<(AuthOutcome, Option<PolledSession>), StoreError> {
         let id = id.unwrap_or(SessionId::from_uuid(Uuid::nil()));
-        let found = match read(&knock) {
+        let found = match key_of(&credentials) {
             Some(key) => self.sessions.poll(&key.hash(), id).await?,
             None => None,
         };
         let (key, session) = found.map_or((None, None), |(key, session)| (Some(key), session));
-        let admission = self.judge(&knock, key).await;
-        let face = session.filter(|_| admission.verdict.is_ok()).map(|(session, platform)| {
-            PolledSession { face: self.core.with_urls(session), platform }
+        let outcome = self.decide(&credentials, key).await;
+        let session = session.filter(|_| outcome.verdict.is_ok()).map(|(session, platform)| {
+            PolledSession { face: self.urls.with_urls(session), platform }
         });
-        Ok((admission, face))
+        Ok((outcome, session))
     }
 }
 
-fn read(knock: &RequestCredentials) -> Option<ApiKeyText> {
-    ApiKeyText::read(knock.key.as_ref()?.expose())
+fn key_of(credentials: &RequestCredentials) -> Option<ApiKeyText> {
+    ApiKeyText::read(credentials.key.as_ref()?.expose())
 }
 
 impl KeyAuthenticator {
-    async fn judge(&self, knock: &RequestCredentials, key: Option<ApiKey>) -> AuthOutcome {
-        let now = self.core.clock.now();
-        let shown = key.as_ref().map(|key| key.id);
+    /// Charges the request to its caller, or to its address where the key opens nothing.
+    async fn decide(&self, credentials: &RequestCredentials, key: Option<ApiKey>) -> AuthOutcome {
+        let now = self.clock.now();
+        let key_id = key.as_ref().map(|key| key.id);
         let caller = key.filter(|key| key.opens(now));
         if let Some(key) = &caller {
             self.uses.note(key.id, now);
         }
-        let windows = match self.charges(knock, caller.as_ref()) {
+        let windows = match self.charges(credentials, caller.as_ref()) {
             charges if charges.is_empty() => vec![],
             charges => self.limiter.charge(&charges, now).await,
         };
-        let over = windows.iter().filter(|window| !window.admits());
-        let verdict = match over.map(|window| window.retry_after(now)).max() {
+        let exceeded = windows.iter().filter(|window| !window.admits());
+        let verdict = match exceeded.map(|window| window.retry_after(now)).max() {
             Some(retry_after) => Err(AccessDenied::TooMany { retry_after }),
             None => caller.ok_or(AccessDenied::Unauthorized),
         };
-        // The limit on creation is told by `Retry-After` alone.
-        let told = |window: &RateWindow| Some(window.limit) == self.limits.requests;
-        let window = windows.into_iter().next().filter(told);
-        AuthOutcome { window, verdict, key: shown, catalogue: None }
+        // A limit on creation shows in `Retry-After` only, not in the headers of the window.
+        let is_shown = |window: &RateWindow| Some(window.limit) == self.limits.requests;
+        let window = windows.into_iter().next().filter(is_shown);
+        AuthOutcome { window, verdict, key: key_id, catalogue: None }
     }
 
-    fn charges(&self, knock: &RequestCredentials, caller: Option<&Caller>) -> Vec<Charge> {
-        let subject = caller.map_or(Subject::Address(knock.address), |key| Subject::Key(key.id));
+    fn charges(&self, credentials: &RequestCredentials, caller: Option<&Caller>) -> Vec<Charge> {
+        let subject =
+            caller.map_or(Subject::Address(credentials.address), |key| Subject::Key(key.id));
         let requests = self.limits.requests.map(|limit| Charge { subject, limit });
-        let creating = caller.filter(|_| knock.purpose == RequestPurpose::Creation);
+        let creating = caller.filter(|_| credentials.purpose == RequestPurpose::Creation);
         let creations = creating.zip(self.limits.creations).map(|(key, limit)| {
             let subject = Subject::Creation(key.id);
             Charge { subject, limit }

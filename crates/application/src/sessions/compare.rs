@@ -1,4 +1,4 @@
-//! Holds data against an attestation.
+//! Compares a partner's data with an attestation.
 
 use std::collections::BTreeMap;
 
@@ -18,59 +18,58 @@ impl SessionUseCases {
         proof: &ProofHash,
         data: &GivenData,
     ) -> Result<Comparison, SessionError> {
-        let found = self.core.attestations.attestations.attested(caller.id, proof).await?;
+        let found = self.attestations.store.attested(caller.id, proof).await?;
         let (session, package) = found.ok_or(SessionError::NotFound)?;
-        let held = self.core.sessions.find(caller.id, session).await?;
-        let outcome = held.as_ref().and_then(|session| session.state.outcome());
-        // One that was made while the session ended in another way is none of its.
+        let stored = self.engine.sessions.find(caller.id, session).await?;
+        let outcome = stored.as_ref().and_then(|session| session.state.outcome());
+        // An attestation that was stored while the session ended in another way is not the session's.
         if outcome.and_then(|outcome| outcome.proof()) != Some(proof) {
             return Err(SessionError::NotFound);
         }
-        let reader = &self.core.attestations.reader;
+        let reader = &self.attestations.reader;
         let claims = match reader.claims(&package) {
             Ok(claims) => claims,
             Err(error @ ReadError::Outdated(_)) => {
-                tell_outdated(session, &error);
+                warn_outdated(session, &error);
                 return Err(SessionError::NotFound);
             }
-            Err(error) => return Err(unfit(error).into()),
+            Err(error) => return Err(unreadable(error).into()),
         };
         let (fields, coverage) = compared(reader.as_ref(), &claims, data);
-        let matches = holds(&fields);
+        let matches = all_match(&fields);
         Ok(Comparison { session, matches, coverage, fields })
     }
 }
 
-pub(super) fn tell_outdated(session: SessionId, error: &ReadError) {
+pub(super) fn warn_outdated(session: SessionId, error: &ReadError) {
     tracing::warn!(
         session.id = %session, %error,
-        "the attestation of session {session} is neither compared nor handed out: it is of an earlier version"
+        "the attestation of session {session} is neither compared nor exported: its format is of an earlier version"
     );
 }
 
-pub(super) fn unfit(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+pub(super) fn unreadable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::new("read an attestation", error)
 }
 
-/// How each attested field and each given one compares, and whether the comparison speaks for all
-/// that was given.
+/// Compares each attested and each given field, and tells whether all given fields are attested.
 fn compared(
     reader: &dyn AttestationReader,
     claims: &Claims,
     data: &GivenData,
 ) -> (Vec<(String, FieldMatch)>, Coverage) {
     let attested = claims.iter().map(|(field, value)| {
-        let held = match data.get(field) {
+        let result = match data.get(field) {
             None => FieldMatch::Missing,
             Some(given) if reader.is_same_value(given, value) => FieldMatch::Matches,
             Some(_) => FieldMatch::Differs,
         };
-        (field.clone(), held)
+        (field.clone(), result)
     });
     let mut fields: Vec<_> = attested.collect();
     let others = data.keys().filter(|field| !claims.contains_key(*field));
     fields.extend(others.map(|field| (field.clone(), FieldMatch::NotAttested)));
-    let coverage = if fields.iter().any(|(_, held)| *held == FieldMatch::NotAttested) {
+    let coverage = if fields.iter().any(|(_, result)| *result == FieldMatch::NotAttested) {
         Coverage::AttestedFieldsOnly
     } else {
         Coverage::AllGivenFields
@@ -78,10 +77,10 @@ fn compared(
     (fields, coverage)
 }
 
-/// Whether every attested field was given with its attested value.
-fn holds(fields: &[(String, FieldMatch)]) -> bool {
-    let attested = fields.iter().filter(|(_, held)| *held != FieldMatch::NotAttested);
-    attested.into_iter().all(|(_, held)| *held == FieldMatch::Matches)
+/// Returns whether every attested field was given with its attested value.
+fn all_match(fields: &[(String, FieldMatch)]) -> bool {
+    let attested = fields.iter().filter(|(_, result)| *result != FieldMatch::NotAttested);
+    attested.into_iter().all(|(_, result)| *result == FieldMatch::Matches)
 }
 
 /// Attested values by field, as JSON text.
@@ -102,11 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn a_field_without_a_proof_never_passes_for_a_proved_one() {
+    fn a_field_that_is_not_attested_never_counts_as_a_match() {
         let claims = object(&json!({ "accountId": "4711", "name": "Ada" }));
         let result = |data: Value| {
             let (fields, coverage) = compared(&TextReader, &claims, &object(&data));
-            (holds(&fields), coverage, fields.into_iter().map(|(_, held)| held).collect::<Vec<_>>())
+            (
+                all_match(&fields),
+                coverage,
+                fields.into_iter().map(|(_, result)| result).collect::<Vec<_>>(),
+            )
         };
         let table = [
             (

@@ -1,4 +1,4 @@
-//! Creates a session: the words of the request become the words of the lookups.
+//! Creates a session: checks what a request names against the lookups, and inserts the session.
 
 use chrono::TimeDelta;
 use domain::{
@@ -22,18 +22,18 @@ use uuid::Uuid;
 use super::SessionUseCases;
 use crate::portal::account_key;
 
-/// How long an idempotency key stands for its request.
+/// How long a repeated `Idempotency-Key` returns the session of the first request.
 const IDEMPOTENCY_KEY_TTL: TimeDelta = TimeDelta::hours(24);
 
-/// What there is of what a request names.
+/// The records that a request names, where they exist.
 struct ResolvedReferences<'a> {
     platform: Option<&'a Platform>,
-    receiver: Option<ContactId>,
+    contact: Option<ContactId>,
     template: Option<TemplateId>,
 }
 
-/// Over which of the deployment's channels the applicant is sent the link, if the service is to do
-/// that.
+/// Returns the channel over which the service sends the link, if the request names one; otherwise
+/// the finding for the partner.
 fn invitation(
     active: &[Channel],
     request: &NewSession,
@@ -42,7 +42,7 @@ fn invitation(
     let Some(id) = request.channel else { return Ok(None) };
     let channel = Channel::of(id).filter(|channel| active.contains(channel));
     let channel = channel.ok_or("notificationPlatformId must be one of the lookup")?;
-    // That there is a receiver was checked at the door.
+    // The HTTP API has checked that a request with a channel has a receiver.
     let receiver = request.receiver.as_ref();
     if receiver.is_some_and(|receiver| channel.address(receiver).is_none()) {
         let needs = channel.required_field();
@@ -61,7 +61,7 @@ impl SessionUseCases {
         mut request: NewSession,
         once: Option<IdempotentRequest>,
     ) -> Result<CreatedSession, CreateError> {
-        let platform = self.core.catalogue.platform(request.platform).await?;
+        let platform = self.catalogue.platform(request.platform).await?;
         let registered = self.registered(caller, &request).await?;
         if let Some(registered) = &registered {
             let given = request.receiver.take().unwrap_or_default();
@@ -70,13 +70,13 @@ impl SessionUseCases {
         let receiver_id = registered.map(|registered| registered.id);
         let template = self.approved(caller, &request).await?;
         let found =
-            ResolvedReferences { platform: platform.as_ref(), receiver: receiver_id, template };
+            ResolvedReferences { platform: platform.as_ref(), contact: receiver_id, template };
         let location = self.resolve(caller, &request, &found)?;
         let worker_region =
             request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
-        let now = self.core.clock.now();
+        let now = self.engine.clock.now();
         let session = Session {
-            id: SessionId::from_uuid(Uuid::from_u128(self.core.random.new_id())),
+            id: SessionId::from_uuid(Uuid::from_u128(self.random.new_id())),
             owner: caller.id,
             terms: SessionTerms {
                 platform: request.platform,
@@ -99,7 +99,7 @@ impl SessionUseCases {
             closed_at: None,
             erased_at: None,
         };
-        // A request that is repeated with its `Idempotency-Key` counts again.
+        // A request that is repeated with its `Idempotency-Key` is charged again.
         self.charge_recipient(caller, &session.terms)
             .await
             .map_err(|retry_after| CreateError::TooManyLinks { retry_after })?;
@@ -109,34 +109,37 @@ impl SessionUseCases {
             since: now - IDEMPOTENCY_KEY_TTL,
         });
         let opening = session.opening();
-        let (session, replayed) = match self.core.sessions.insert(&opening, once.as_ref()).await? {
+        let (session, replayed) = match self.engine.sessions.insert(&opening, once.as_ref()).await?
+        {
             InsertOutcome::Fresh => (opening.session, false),
             InsertOutcome::Before(session) => (*session, true),
             InsertOutcome::OtherRequest => return Err(CreateError::OtherRequest),
             InsertOutcome::InFlight => return Err(CreateError::InFlight),
         };
-        Ok(CreatedSession { face: self.core.with_urls(session), replayed })
+        Ok(CreatedSession { face: self.urls.with_urls(session), replayed })
     }
 
-    /// Counts a link that is sent to the applicant, whichever of the team's keys asks for it. Where
-    /// that is one too many: the seconds until the next one may be sent.
+    /// Charges a link to the applicant's address, for all keys of the team together.
+    ///
+    /// # Errors
+    /// The seconds until the next link may be sent, where the limit is exceeded.
     pub(super) async fn charge_recipient(
         &self,
         caller: &Caller,
-        order: &SessionTerms,
+        terms: &SessionTerms,
     ) -> Result<(), i64> {
-        let channel = order.invitation.as_ref().map(|invitation| invitation.channel);
-        let address = channel.zip(order.receiver.as_ref());
+        let channel = terms.invitation.as_ref().map(|invitation| invitation.channel);
+        let address = channel.zip(terms.receiver.as_ref());
         let address = address.and_then(|(channel, receiver)| channel.address(receiver));
         let Some((address, limit)) = address.zip(self.recipient_limit) else { return Ok(()) };
         let subject = Subject::Recipient(caller.team, account_key(address));
-        let now = self.core.clock.now();
+        let now = self.engine.clock.now();
         let windows = self.limiter.charge(&[Charge { subject, limit }], now).await;
-        let over = windows.first().filter(|window| !window.admits());
-        over.map_or(Ok(()), |window| Err(window.retry_after(now)))
+        let exceeded = windows.first().filter(|window| !window.admits());
+        exceeded.map_or(Ok(()), |window| Err(window.retry_after(now)))
     }
 
-    /// Whom of those that the team has registered the session is for.
+    /// Returns the registered contact that the request names.
     async fn registered(
         &self,
         caller: &Caller,
@@ -144,10 +147,10 @@ impl SessionUseCases {
     ) -> Result<Option<StoredContact>, StoreError> {
         let id = request.receiver_id.as_deref().and_then(|id| id.parse().ok());
         let Some(id) = id else { return Ok(None) };
-        self.receivers.contact(caller.team, id).await
+        self.contacts.contact(caller.team, id).await
     }
 
-    /// The team's approved template that the request names.
+    /// Returns the team's approved template that the request names.
     async fn approved(
         &self,
         caller: &Caller,
@@ -155,11 +158,16 @@ impl SessionUseCases {
     ) -> Result<Option<TemplateId>, StoreError> {
         let id = request.email_template.and_then(|id| i32::try_from(id).ok()).map(TemplateId);
         let Some(id) = id else { return Ok(None) };
-        let kept = self.templates.template(caller.team, id).await?;
-        Ok(kept.filter(|kept| kept.status == TemplateStatus::Approved).map(|kept| kept.id))
+        let stored = self.templates.template(caller.team, id).await?;
+        Ok(stored
+            .filter(|stored| stored.status == TemplateStatus::Approved)
+            .map(|stored| stored.id))
     }
 
-    /// Checks what the lookups know; every finding at once.
+    /// Checks the request against the lookups, and returns its location in their words.
+    ///
+    /// # Errors
+    /// All findings at once.
     fn resolve(
         &self,
         caller: &Caller,
@@ -170,12 +178,12 @@ impl SessionUseCases {
         if !found.platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
             findings.push("platformId must be an active platform of the lookup".to_owned());
         }
-        let asked = &request.location;
-        let country = self.places.country(&asked.country);
+        let wanted = &request.location;
+        let country = self.places.country(&wanted.country);
         if country.is_none() {
             findings.push("location.country must be a supported country".to_owned());
         }
-        let region = asked.region.as_ref().map(|name| country.and_then(|c| c.region(name)));
+        let region = wanted.region.as_ref().map(|name| country.and_then(|c| c.region(name)));
         if matches!(region, Some(None)) {
             findings.push("location.state must be a region of the country".to_owned());
         }
@@ -185,7 +193,7 @@ impl SessionUseCases {
         if request.email_template.is_some() && found.template.is_none() {
             findings.push("emailTemplateId must be one of the lookup".to_owned());
         }
-        if request.receiver_id.is_some() && found.receiver.is_none() {
+        if request.receiver_id.is_some() && found.contact.is_none() {
             findings.push("receiverId must be a registered receiver of the team".to_owned());
         }
         if request.custom_url.is_some() {
@@ -195,9 +203,9 @@ impl SessionUseCases {
             return Err(InvalidRequest(findings));
         }
         Ok(Location {
-            country: asked.country.clone(),
+            country: wanted.country.clone(),
             region: region.flatten().map(|region| region.name.to_owned()),
-            city: asked.city.clone(),
+            city: wanted.city.clone(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Hands an attestation out as a file that can be verified without this service.
+//! Exports an attestation as a file that can be verified without this service.
 
 use domain::id::SessionId;
 use ports::{
@@ -8,7 +8,7 @@ use ports::{
 
 use super::{
     SessionUseCases,
-    compare::{tell_outdated, unfit},
+    compare::{unreadable, warn_outdated},
 };
 
 impl SessionUseCases {
@@ -17,21 +17,23 @@ impl SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<Option<PortableAttestation>, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
         let Some(proof) = session.state.outcome().and_then(|outcome| outcome.proof()) else {
             return Ok(None);
         };
-        let kept = self.core.attestations.attestations.attestation(id).await?;
-        // One that was kept while the session ended in another way is not its attestation.
-        let Some((_, package)) = kept.filter(|(kept, _)| kept == proof) else { return Ok(None) };
-        match self.core.attestations.reader.portable(id, caller.team, package) {
+        let stored = self.attestations.store.attestation(id).await?;
+        // An attestation that was stored while the session ended in another way is not the session's.
+        let Some((_, package)) = stored.filter(|(stored, _)| stored == proof) else {
+            return Ok(None);
+        };
+        match self.attestations.reader.portable(id, caller.team, package) {
             Ok(file) => Ok(Some(PortableAttestation { proof: proof.clone(), file })),
             Err(error @ ReadError::Outdated(_)) => {
-                tell_outdated(id, &error);
+                warn_outdated(id, &error);
                 Ok(None)
             }
-            Err(error) => Err(unfit(error).into()),
+            Err(error) => Err(unreadable(error).into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The partner's use cases.
+//! The use cases of the partner API.
 
 mod authenticate;
 mod compare;
@@ -14,35 +14,43 @@ use ports::{
     contact_store::ContactStore,
     notifier::NotificationQueue,
     places::Places,
+    random::RandomSource,
     rate_limiter::RateLimiter,
     recording::{RecordingQueue, RecordingVault},
     template_store::TemplateStore,
 };
 
 pub use self::authenticate::KeyAuthenticator;
-use crate::advance::Core;
+use crate::{advance::SessionEngine, attestations::Attestations, urls::Urls};
 
-/// What partners can choose from.
+/// Lists what partners can choose from.
 pub struct LookupUseCases {
     pub catalogue: Arc<dyn Catalogue>,
     pub templates: Arc<dyn TemplateStore>,
     pub places: Arc<dyn Places>,
-    /// Those that this deployment has.
+    /// The channels of this deployment.
     pub channels: Arc<[Channel]>,
 }
 
-/// What partners can do.
+/// Creates, reads, ends and erases sessions for partners.
 pub struct SessionUseCases {
-    pub core: Arc<Core>,
+    pub engine: Arc<SessionEngine>,
+    pub urls: Arc<Urls>,
+    pub attestations: Arc<Attestations>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub random: Arc<dyn RandomSource>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub vault: Arc<dyn RecordingVault>,
     pub notifications: Arc<dyn NotificationQueue>,
-    pub receivers: Arc<dyn ContactStore>,
+    pub contacts: Arc<dyn ContactStore>,
     pub templates: Arc<dyn TemplateStore>,
     pub places: Arc<dyn Places>,
-    /// Those that this deployment has.
+    /// The channels of this deployment.
     pub channels: Arc<[Channel]>,
     pub limiter: Arc<dyn RateLimiter>,
-    /// Of links that a team sends to one address or number.
+    /// The limit for links that a team sends to one address or number; `None` means no limit.
     pub recipient_limit: Option<RateLimit>,
 }
+
+#[cfg(test)]
+mod tests;

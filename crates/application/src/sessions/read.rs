@@ -1,4 +1,4 @@
-//! What partners read and end; the driving ports themselves.
+//! The driving ports of the partner API: what partners read, end and erase.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -15,8 +15,7 @@ use ports::{
     StoreError,
     driving::{
         Caller, Comparison, CreateError, CreatedSession, IdempotentRequest, LookupService,
-        NotifyError, PortableAttestation, RecordingStatus, SessionError, SessionService,
-        SessionView,
+        NotifyError, PortableAttestation, RecordingView, SessionError, SessionService, SessionView,
     },
     notifier::ResendOutcome,
     places::Country,
@@ -27,7 +26,7 @@ use ports::{
 
 use super::{LookupUseCases, SessionUseCases};
 
-/// How long a link to a recording works.
+/// How long a link to a recording is valid.
 const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
 
 #[async_trait]
@@ -42,27 +41,27 @@ impl SessionService for SessionUseCases {
     }
 
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
-        Ok(self.core.with_urls(session))
+        Ok(self.urls.with_urls(session))
     }
 
     async fn recording(
         &self,
         caller: &Caller,
         id: SessionId,
-    ) -> Result<RecordingStatus, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+    ) -> Result<RecordingView, SessionError> {
+        let found = self.engine.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         let state = self.recordings.recording(id).await?;
         Ok(match state.ok_or(SessionError::NotFound)? {
-            RecordingState::Pending => RecordingStatus::Pending,
-            RecordingState::InProgress => RecordingStatus::InProgress,
+            RecordingState::Pending => RecordingView::Pending,
+            RecordingState::InProgress => RecordingView::InProgress,
             RecordingState::Kept => {
-                RecordingStatus::Completed(self.vault.link(id, RECORDING_LINK_TTL).await?)
+                RecordingView::Completed(self.vault.link(id, RECORDING_LINK_TTL).await?)
             }
-            RecordingState::Failed(why) => RecordingStatus::Failed(why),
-            RecordingState::Erased => RecordingStatus::Failed("The recording was erased.".into()),
+            RecordingState::Failed(why) => RecordingView::Failed(why),
+            RecordingState::Erased => RecordingView::Failed("The recording was erased.".into()),
         })
     }
 
@@ -71,7 +70,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<Vec<TimelineEntry>, SessionError> {
-        self.core.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
+        self.engine.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
     }
 
     async fn list(
@@ -79,7 +78,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), SessionError> {
-        Ok(self.core.sessions.list(caller.id, query).await?)
+        Ok(self.engine.sessions.list(caller.id, query).await?)
     }
 
     async fn compare(
@@ -100,13 +99,13 @@ impl SessionService for SessionUseCases {
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
-        Ok(self.core.advance(id, None, Event::TerminatedByPartner).await?)
+        Ok(self.engine.advance(id, None, Event::TerminatedByPartner).await?)
     }
 
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
-        let found = self.core.sessions.find(caller.id, id).await?;
+        let found = self.engine.sessions.find(caller.id, id).await?;
         let session = found.ok_or(NotifyError::NotFound)?;
         if session.terms.invitation.is_none() {
             return Err(NotifyError::NoChannel);
@@ -117,20 +116,20 @@ impl SessionService for SessionUseCases {
         self.charge_recipient(caller, &session.terms)
             .await
             .map_err(|retry_after| NotifyError::TooSoon { retry_after })?;
-        let now = self.core.clock.now();
+        let now = self.engine.clock.now();
         match self.notifications.notify_again(id, now).await? {
             ResendOutcome::Queued => Ok(()),
             ResendOutcome::NoMore => Err(NotifyError::NoMore),
             ResendOutcome::NotBefore(at) => {
-                let left = (at - now).num_milliseconds();
-                Err(NotifyError::TooSoon { retry_after: (left + 999) / 1000 })
+                let remaining = (at - now).num_milliseconds();
+                Err(NotifyError::TooSoon { retry_after: (remaining + 999) / 1000 })
             }
         }
     }
 
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
         self.terminate(caller, id).await?;
-        Ok(self.core.erase(id).await?)
+        Ok(self.engine.erase(id).await?)
     }
 }
 

@@ -2,74 +2,108 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::{
     binding::JoinedBy,
     id::{TeamId, TemplateId},
     language::Language,
-    notification::{Channel, MAX_NOTIFICATION_ATTEMPTS, Mailbox, NotificationFailure},
+    notification::{Channel, Mailbox, NotificationFailure},
     request::Contact,
     session::{Session, State},
     template::TemplateText,
 };
 use ports::{
     StoreError,
-    notifier::{Notification, NotificationClaim, NotificationOutcome, SendError},
+    brand_store::BrandStore,
+    catalogue::Catalogue,
+    key_store::KeyStore,
+    notifier::{Notification, NotificationClaim, NotificationQueue, Notifier, SendError},
+    session_store::SessionStore,
+    suppression_store::SuppressionStore,
+    template_store::TemplateStore,
 };
 use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 
-use super::{Workers, log_error};
-use crate::live::with_code;
+use super::{RetryPolicy, Worker, log_error, retries::metric_label};
+use crate::{
+    live::{SessionDevices, with_code},
+    urls::Urls,
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_CONCURRENT: usize = 16;
-const BATCH: u16 = 16;
-/// How long one letter may take.
+const NOTIFICATION_BATCH: u16 = 16;
+/// How long sending one notification may take.
 const SEND_TIMEOUT: Duration = Duration::from_secs(90);
-/// Longer than that: a letter is not sent by two at a time.
+/// Longer than [`SEND_TIMEOUT`], so that no two processes send the same notification at a time.
 const LEASE_TTL: TimeDelta = TimeDelta::seconds(150);
 
-/// A letter, and whose choice it is to get it; none: who carries it on asks for that.
-struct Addressing {
-    letter: Notification,
+/// Claims notifications, and sends them concurrently.
+pub struct LinkNotifications {
+    pub queue: Arc<dyn NotificationQueue>,
+    pub sender: Arc<LinkSender>,
+    pub tasks: TaskTracker,
+}
+
+/// Sends one notification.
+pub struct LinkSender {
+    pub queue: Arc<dyn NotificationQueue>,
+    pub composer: LinkComposer,
+    pub suppressions: Arc<dyn SuppressionStore>,
+    pub notifier: Arc<dyn Notifier>,
+    pub retries: RetryPolicy,
+}
+
+/// Composes the notification of a session.
+pub struct LinkComposer {
+    pub sessions: Arc<dyn SessionStore>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub keys: Arc<dyn KeyStore>,
+    pub templates: Arc<dyn TemplateStore>,
+    pub brands: Arc<dyn BrandStore>,
+    pub urls: Arc<Urls>,
+    pub devices: Arc<SessionDevices>,
+}
+
+/// A notification, and the mailbox that may be suppressed. Text messages have none: their carrier
+/// suppresses recipients.
+struct Addressed {
+    notification: Notification,
     mailbox: Option<Mailbox>,
 }
 
-/// What became of a try, as metrics have it.
-pub(super) const fn word(verdict: NotificationOutcome) -> &'static str {
-    match verdict {
-        NotificationOutcome::Sent { .. } => "sent",
-        NotificationOutcome::RetryAt(_) => "put_off",
-        NotificationOutcome::Failed { .. } => "failed",
+#[async_trait]
+impl Worker for LinkNotifications {
+    fn name(&self) -> &'static str {
+        "links"
     }
-}
 
-impl Workers {
-    pub(crate) async fn send_links(&self) {
-        let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
+    async fn run(&self) {
+        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let mut last = None;
         loop {
-            // No more than there are places for: what is claimed is sent at once, in its lease.
-            drop(room.acquire().await);
-            let free = u16::try_from(room.available_permits()).unwrap_or(BATCH);
-            let now = self.core.clock.now();
-            let claims =
-                self.notifications.claim_notifications(now, LEASE_TTL, free.min(BATCH), last);
-            match claims.await {
+            // No more are claimed than there are free slots, so that each is sent within its lease.
+            drop(slots.acquire().await);
+            let free = u16::try_from(slots.available_permits()).unwrap_or(NOTIFICATION_BATCH);
+            let now = self.sender.retries.clock.now();
+            let limit = free.min(NOTIFICATION_BATCH);
+            match self.queue.claim_notifications(now, LEASE_TTL, limit, last).await {
                 Ok(claims) if claims.is_empty() => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(claims) => {
                     last = claims.last().map(|claim| claim.team);
                     for claim in claims {
-                        let Ok(place) = room.clone().acquire_owned().await else { return };
-                        let me = self.clone();
+                        let Ok(permit) = slots.clone().acquire_owned().await else { return };
+                        let sender = self.sender.clone();
                         self.tasks.spawn(async move {
-                            if let Err(error) = me.send_link(&claim).await {
+                            if let Err(error) = sender.send(&claim).await {
                                 log_error(
                                     &error,
                                     "failed to record the result of a link; it may be sent again",
                                 );
                             }
-                            drop(place);
+                            drop(permit);
                         });
                     }
                 }
@@ -80,107 +114,95 @@ impl Workers {
             }
         }
     }
+}
 
-    async fn send_link(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
+impl LinkSender {
+    async fn send(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
         let session = claim.session;
-        let verdict = match self.letter(claim).await? {
-            None => self.failed(NotificationFailure::SessionEnded),
-            Some(Addressing { mailbox: Some(mailbox), .. })
+        let outcome = match self.composer.compose(claim).await? {
+            None => self.retries.failed(NotificationFailure::SessionEnded),
+            Some(Addressed { mailbox: Some(mailbox), .. })
                 if self.suppressions.is_suppressed(&mailbox).await? =>
             {
-                self.failed(NotificationFailure::Unsubscribed)
+                self.retries.failed(NotificationFailure::Unsubscribed)
             }
-            Some(Addressing { letter, .. }) => {
-                let sent = tokio::time::timeout(SEND_TIMEOUT, self.notifier.send(&letter)).await;
+            Some(Addressed { notification, .. }) => {
+                let sent = self.notifier.send(&notification);
+                let sent = tokio::time::timeout(SEND_TIMEOUT, sent).await;
                 let sent = sent.unwrap_or(Err(SendError::Transient("it took too long".into())));
                 if let Err(error) = &sent {
                     tracing::warn!(
                         session.id = %session, notification.id = %claim.id, %error,
-                        "try {} to send a link failed", claim.attempt
+                        "attempt {} to send a link failed", claim.attempt
                     );
                 }
-                match sent {
-                    Ok(()) => NotificationOutcome::Sent { at: self.core.clock.now() },
-                    Err(SendError::Permanent { why, .. }) => self.failed(why),
-                    Err(SendError::Transient(_)) => self.later(claim.attempt),
-                }
+                self.retries.outcome(sent, claim.attempt)
             }
         };
-        metrics::counter!("avouch_links_total", "outcome" => word(verdict)).increment(1);
-        if !self.notifications.settle_notification(claim, verdict).await? {
-            tracing::warn!(notification.id = %claim.id, "another process has a link meanwhile");
+        metrics::counter!("avouch_links_total", "outcome" => metric_label(outcome)).increment(1);
+        if !self.queue.settle_notification(claim, outcome).await? {
+            tracing::warn!(notification.id = %claim.id, "discarded the result of a link: another process has claimed it");
         }
         Ok(())
     }
+}
 
-    pub(super) fn failed(&self, why: NotificationFailure) -> NotificationOutcome {
-        NotificationOutcome::Failed { at: self.core.clock.now(), why }
-    }
-
-    /// Once more, or never.
-    pub(super) fn later(&self, attempt: i32) -> NotificationOutcome {
-        if attempt >= MAX_NOTIFICATION_ATTEMPTS {
-            return self.failed(NotificationFailure::Unreachable);
-        }
-        let wait = self.link_backoff.after(attempt.unsigned_abs(), self.core.random.random_u16());
-        let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::hours(6));
-        NotificationOutcome::RetryAt(self.core.clock.now() + wait)
-    }
-
-    /// The template that was asked for, the team's default in the receiver's language, or none of
-    /// the team's.
+impl LinkComposer {
+    /// Returns the template that the session names, or the team's default template in the contact's
+    /// language; `None` means the service's own text.
     async fn wording(
         &self,
         team: TeamId,
-        asked: Option<TemplateId>,
-        receiver: &Contact,
+        named: Option<TemplateId>,
+        contact: &Contact,
     ) -> Result<Option<TemplateText>, StoreError> {
-        if let Some(id) = asked
-            && let Some(kept) = self.templates.template(team, id).await?
+        if let Some(id) = named
+            && let Some(stored) = self.templates.template(team, id).await?
         {
-            return Ok(Some(kept.draft.wording));
+            return Ok(Some(stored.draft.wording));
         }
-        let language = Language::of(receiver.locale.as_deref());
+        let language = Language::of(contact.locale.as_deref());
         let default = self.templates.default_template(team, language).await?;
-        Ok(default.map(|kept| kept.draft.wording))
+        Ok(default.map(|stored| stored.draft.wording))
     }
 
-    /// The link of a session; once it is bound to a device, with a code that lets the device that
-    /// opens it join.
+    /// Returns the link of a session. Once the session has started it may be bound to a device, and
+    /// the link has a code with which the device that opens it joins.
     async fn link(&self, session: &Session) -> Result<String, StoreError> {
-        let link = self.core.embed_url(session);
+        let link = self.urls.embed_url(session);
         if matches!(session.state, State::Created { losses: 0 }) {
             return Ok(link);
         }
-        let code = self.core.offer_code(session.id, JoinedBy::SentCode).await?;
+        let code = self.devices.offer_code(session.id, JoinedBy::SentCode).await?;
         Ok(with_code(&link, &code.long))
     }
 
-    /// What the applicant is told; none where there is no use in it any more.
-    async fn letter(&self, claim: &NotificationClaim) -> Result<Option<Addressing>, StoreError> {
-        let Some(session) = self.core.sessions.find_unscoped(claim.session).await? else {
+    /// Composes the notification; `None` where its session has ended, or has no address any more.
+    async fn compose(&self, claim: &NotificationClaim) -> Result<Option<Addressed>, StoreError> {
+        let Some(session) = self.sessions.find_unscoped(claim.session).await? else {
             return Ok(None);
         };
-        let over = session.state.is_closed() || self.core.clock.now() >= session.expires_at;
-        let order = &session.terms;
-        let (Some(invitation), Some(receiver), false) = (&order.invitation, &order.receiver, over)
+        let is_over = session.state.is_closed() || self.urls.clock.now() >= session.expires_at;
+        let terms = &session.terms;
+        let (Some(invitation), Some(contact), false) =
+            (&terms.invitation, &terms.receiver, is_over)
         else {
             return Ok(None);
         };
-        let Some(address) = invitation.channel.address(receiver) else { return Ok(None) };
-        let platform = self.core.catalogue.platform(order.platform).await?;
+        let Some(address) = invitation.channel.address(contact) else { return Ok(None) };
+        let platform = self.catalogue.platform(terms.platform).await?;
         let Some(key) = self.keys.key(session.owner).await? else { return Ok(None) };
-        let wording = self.wording(key.team, invitation.template, receiver).await?;
-        let language = Language::of(receiver.locale.as_deref());
-        let mailbox = self.core.tokens.mailbox(key.team, address);
-        let token = self.core.tokens.mailbox_token(&mailbox);
-        let origin = &self.core.addresses.public;
-        let letter = Notification {
+        let wording = self.wording(key.team, invitation.template, contact).await?;
+        let language = Language::of(contact.locale.as_deref());
+        let mailbox = self.urls.tokens.mailbox(key.team, address);
+        let token = self.urls.tokens.mailbox_token(&mailbox);
+        let origin = &self.urls.addresses.public;
+        let notification = Notification {
             id: claim.id,
             channel: invitation.channel,
             address: address.to_owned(),
-            name: receiver.name.clone(),
-            locale: receiver.locale.clone(),
+            name: contact.name.clone(),
+            locale: contact.locale.clone(),
             sender: invitation.sender.clone(),
             wording,
             brand: self.brands.brand(key.team).await?,
@@ -190,6 +212,6 @@ impl Workers {
             expires_at: session.expires_at,
         };
         let mailbox = (invitation.channel == Channel::Email).then_some(mailbox);
-        Ok(Some(Addressing { letter, mailbox }))
+        Ok(Some(Addressed { notification, mailbox }))
     }
 }

@@ -1,45 +1,65 @@
-//! Makes films of sessions that ended in ERROR, and sees that nothing else that was recorded stays.
+//! Encodes the recordings of sessions that ended in ERROR, and deletes the segments of all others.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{id::SessionId, recording::Recording};
 use ports::{
     StoreError,
-    recording::{EncodeError, RecordingClaim, RecordingOutcome, RecordingState},
+    clock::Clock,
+    recording::{
+        EncodeError, Encoder, RecordingClaim, RecordingOutcome, RecordingQueue, RecordingState,
+        RecordingVault,
+    },
+    session_store::SessionStore,
 };
 
-use super::{Workers, log_error};
+use super::{Worker, log_error};
 
-const PACE: Duration = Duration::from_secs(1);
-/// A process that ends is followed by another after so long.
-const LEASE: TimeDelta = TimeDelta::seconds(60);
-const RENEW_EVERY: Duration = Duration::from_secs(15);
-const ATTEMPTS: i32 = 3;
-const PAUSE: TimeDelta = TimeDelta::seconds(10);
-/// How often what crashes left behind is looked for.
-const TIDY_EVERY: TimeDelta = TimeDelta::minutes(10);
-const TIDY_AT_ONCE: usize = 1000;
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How long after a process died another one takes its recording over.
+const LEASE_TTL: TimeDelta = TimeDelta::seconds(60);
+const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
+const MAX_ATTEMPTS: i32 = 3;
+const RETRY_DELAY: TimeDelta = TimeDelta::seconds(10);
+/// How often segments that crashes left behind are deleted.
+const CLEANUP_INTERVAL: TimeDelta = TimeDelta::minutes(10);
+const CLEANUP_BATCH: usize = 1000;
 
-impl Workers {
-    pub(crate) async fn make_films(&self) {
-        let mut tidied = DateTime::<Utc>::MIN_UTC;
+/// Makes recordings from their segments.
+pub struct Recordings {
+    pub queue: Arc<dyn RecordingQueue>,
+    pub vault: Arc<dyn RecordingVault>,
+    pub encoder: Arc<dyn Encoder>,
+    pub sessions: Arc<dyn SessionStore>,
+    pub clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl Worker for Recordings {
+    fn name(&self) -> &'static str {
+        "recordings"
+    }
+
+    async fn run(&self) {
+        let mut last_cleanup = DateTime::<Utc>::MIN_UTC;
         loop {
-            let now = self.core.clock.now();
-            if now - tidied >= TIDY_EVERY {
-                tidied = now;
-                if let Err(error) = self.tidy().await {
+            let now = self.clock.now();
+            if now - last_cleanup >= CLEANUP_INTERVAL {
+                last_cleanup = now;
+                if let Err(error) = self.clean_up().await {
                     log_error(
                         &error,
-                        "failed to delete leftover parts of recordings; trying again in ten minutes",
+                        "failed to delete leftover segments of recordings; trying again in ten minutes",
                     );
                 }
             }
-            match self.recordings.claim_recordings(now, LEASE, 1).await {
-                Ok(claims) if claims.is_empty() => tokio::time::sleep(PACE).await,
+            match self.queue.claim_recordings(now, LEASE_TTL, 1).await {
+                Ok(claims) if claims.is_empty() => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(claims) => {
                     for claim in claims {
-                        if let Err(error) = self.make_film(&claim).await {
+                        if let Err(error) = self.make(&claim).await {
                             log_error(
                                 &error,
                                 "failed to record the result of an encoding; it is tried again",
@@ -49,70 +69,73 @@ impl Workers {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim recordings, retrying");
-                    tokio::time::sleep(PACE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
     }
+}
 
-    async fn make_film(&self, claim: &RecordingClaim) -> Result<(), StoreError> {
+impl Recordings {
+    async fn make(&self, claim: &RecordingClaim) -> Result<(), StoreError> {
         let session = claim.session;
         let made = tokio::select! {
-            made = self.film(session) => made,
-            () = self.keep_claim(claim) => return self.lost(session).await,
+            made = self.encode(session) => made,
+            () = self.keep_lease(claim) => return self.lost(session).await,
         };
-        let verdict = match made {
+        let outcome = match made {
             Ok(()) => RecordingOutcome::Kept,
-            Err(EncodeError::Failed(why)) if claim.attempt < ATTEMPTS => {
-                tracing::warn!(session.id = %session, "no film of session {session} yet: {why}");
-                RecordingOutcome::RetryAt(self.core.clock.now() + PAUSE)
+            Err(EncodeError::Failed(why)) if claim.attempt < MAX_ATTEMPTS => {
+                tracing::warn!(session.id = %session, "failed to encode the recording of session {session}, retrying: {why}");
+                RecordingOutcome::RetryAt(self.clock.now() + RETRY_DELAY)
             }
             Err(error) => {
-                tracing::error!(session.id = %session, %error, "no film of session {session}");
-                RecordingOutcome::Failed(told(&error).to_owned())
+                tracing::error!(session.id = %session, %error, "failed to encode the recording of session {session}, giving up");
+                RecordingOutcome::Failed(reason(&error).to_owned())
             }
         };
-        let ended = !matches!(verdict, RecordingOutcome::RetryAt(_));
-        if !self.recordings.complete_recording(claim, verdict).await? {
+        let has_ended = !matches!(outcome, RecordingOutcome::RetryAt(_));
+        if !self.queue.complete_recording(claim, outcome).await? {
             return self.lost(session).await;
         }
-        if ended {
+        if has_ended {
             self.vault.delete_segments(session).await?;
         }
         Ok(())
     }
 
-    /// A claim was lost: to another process, which puts a film of its own, or because all of the
-    /// session was erased, and then a film that came too late goes too.
+    /// Handles a lost claim: either another process makes the recording, or the session was erased
+    /// and a recording that was stored too late has to be deleted.
     async fn lost(&self, session: SessionId) -> Result<(), StoreError> {
-        match self.recordings.recording(session).await? {
+        match self.queue.recording(session).await? {
             Some(RecordingState::Erased) => self.vault.delete_all(session).await,
             _ => Ok(()),
         }
     }
 
-    async fn film(&self, session: SessionId) -> Result<(), EncodeError> {
+    async fn encode(&self, session: SessionId) -> Result<(), EncodeError> {
         let failed = |error: StoreError| EncodeError::Failed(crate::error_chain(&error));
-        let reels = self.vault.segments(session).await.map_err(failed)?;
-        let film = Recording::of(reels);
-        let film = film.ok_or_else(|| EncodeError::Impossible("nothing was recorded".into()))?;
+        let segments = self.vault.segments(session).await.map_err(failed)?;
+        let recording = Recording::of(segments);
+        let recording =
+            recording.ok_or_else(|| EncodeError::Impossible("nothing was recorded".into()))?;
         let began = tokio::time::Instant::now();
-        let length = film.length.as_millis();
-        let mp4 = self.encoder.encode(film).await?;
+        let length = recording.length.as_millis();
+        let mp4 = self.encoder.encode(recording).await?;
         let took = began.elapsed().as_millis();
         tracing::info!(
             session.id = %session, film.length_ms = length, film.took_ms = took,
-            film.bytes = mp4.len(), "the film of session {session} was made in {took} ms"
+            film.bytes = mp4.len(), "the recording of session {session} was encoded in {took} ms"
         );
         self.vault.store_recording(session, mp4).await.map_err(failed)
     }
 
-    /// Comes back when the claim was lost.
-    async fn keep_claim(&self, claim: &RecordingClaim) {
+    /// Renews the lease of a claim. Returns when the claim is lost.
+    async fn keep_lease(&self, claim: &RecordingClaim) {
         loop {
-            tokio::time::sleep(RENEW_EVERY).await;
-            let until = self.core.clock.now() + LEASE;
-            match self.recordings.renew_recording(claim, until).await {
+            tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
+            let expires_at = self.clock.now() + LEASE_TTL;
+            match self.queue.renew_recording(claim, expires_at).await {
                 Ok(true) => (),
                 Ok(false) => return,
                 Err(error) => log_error(&error, "failed to renew the lease of a recording"),
@@ -120,16 +143,16 @@ impl Workers {
         }
     }
 
-    /// Deletes what is left of sessions that need no film, or have one.
-    async fn tidy(&self) -> Result<(), StoreError> {
-        for session in self.vault.unfinished(TIDY_AT_ONCE).await? {
-            let open = self.core.sessions.find_unscoped(session).await?;
-            let open = open.is_some_and(|session| !session.state.is_closed());
-            let waited_for = matches!(
-                self.recordings.recording(session).await?,
+    /// Deletes segments of sessions that need no recording, or have one.
+    async fn clean_up(&self) -> Result<(), StoreError> {
+        for session in self.vault.unfinished(CLEANUP_BATCH).await? {
+            let found = self.sessions.find_unscoped(session).await?;
+            let is_open = found.is_some_and(|session| !session.state.is_closed());
+            let is_queued = matches!(
+                self.queue.recording(session).await?,
                 Some(RecordingState::Pending | RecordingState::InProgress)
             );
-            if !open && !waited_for {
+            if !is_open && !is_queued {
                 self.vault.delete_segments(session).await?;
             }
         }
@@ -137,8 +160,8 @@ impl Workers {
     }
 }
 
-/// The partner's word for it.
-const fn told(error: &EncodeError) -> &'static str {
+/// Returns the reason that the partner reads.
+const fn reason(error: &EncodeError) -> &'static str {
     match error {
         EncodeError::Impossible(_) => "Nothing was recorded of this session.",
         EncodeError::Failed(_) => "The recording could not be encoded.",

@@ -15,7 +15,7 @@ pub use self::{
     comparison::{GivenData, read_comparison},
     contact::Contact,
     new_session::{NewSession, RequestedLocation},
-    page::{ListQuery, Page},
+    page::{ListQuery, PageRequest},
 };
 use crate::{
     api_key::Environment,
@@ -39,7 +39,7 @@ impl InvalidRequest {
 /// Whether the session attests its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attestation {
+pub enum AttestationRequest {
     Wanted,
     NotWanted,
 }
@@ -60,7 +60,7 @@ pub struct SessionTerms {
     pub environment: Environment,
     pub location: Location,
     pub worker_region: WorkerRegion,
-    pub attestation: Attestation,
+    pub attestation: AttestationRequest,
     /// The challenge that the signed attestation repeats.
     #[serde(default)]
     pub attestation_challenge: Option<Challenge>,

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Attestation, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader};
+use super::{
+    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader,
+};
 use crate::{id::PlatformId, worker_region::WorkerRegion};
 
 /// A create request whose fields are each valid. The lookups decide whether the platform,
@@ -14,7 +16,7 @@ pub struct NewSession {
     pub receiver: Option<Contact>,
     pub expires_in: ExpiresIn,
     pub preferred_region: Option<WorkerRegion>,
-    pub attestation: Attestation,
+    pub attestation: AttestationRequest,
     pub attestation_challenge: Option<Challenge>,
     pub channel: Option<i64>,
     pub sender_name: Option<String>,
@@ -48,8 +50,8 @@ impl NewSession {
         let expires_in = expires_in(&mut reader);
         let preferred_region = preferred_region(&mut reader);
         let attestation = match reader.flag("generateAttestation") {
-            Some(true) => Attestation::Wanted,
-            Some(false) | None => Attestation::NotWanted,
+            Some(true) => AttestationRequest::Wanted,
+            Some(false) | None => AttestationRequest::NotWanted,
         };
         let attestation_challenge = attestation_challenge(&mut reader);
         let channel = reader.integer("notificationPlatformId");

@@ -5,7 +5,7 @@ use crate::session::Status;
 
 /// A range of a list: 1 to 100 items, starting at an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRequest {
     pub limit: i64,
     pub offset: i64,
 }
@@ -14,7 +14,7 @@ pub struct Page {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListQuery {
     pub status: Option<Status>,
-    pub page: Page,
+    pub page: PageRequest,
 }
 
 impl ListQuery {
@@ -57,7 +57,7 @@ impl ListQuery {
         let limit = number("limit", limit, 1, 100, 20);
         let offset = number("offset", offset, 0, i64::MAX, 0);
         if findings.is_empty() {
-            Ok(Self { status, page: Page { limit, offset } })
+            Ok(Self { status, page: PageRequest { limit, offset } })
         } else {
             Err(InvalidRequest(findings))
         }

@@ -16,7 +16,7 @@ fn absent_fields_have_defaults() {
     let request = request.unwrap();
     assert_eq!(request.location.country, "US");
     assert_eq!(request.expires_in, ExpiresIn::MAX_HOURS);
-    assert_eq!(request.attestation, Attestation::NotWanted);
+    assert_eq!(request.attestation, AttestationRequest::NotWanted);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn all_findings_are_reported_at_once() {
 #[test]
 fn a_list_query_out_of_bounds_is_refused_not_clamped() {
     let read = |limit, offset| ListQuery::read(None, limit, offset);
-    assert_eq!(read(None, None).unwrap().page, Page { limit: 20, offset: 0 });
+    assert_eq!(read(None, None).unwrap().page, PageRequest { limit: 20, offset: 0 });
     assert_eq!(read(Some("101"), None).unwrap_err().to_string(), "limit must be between 1 and 100");
     assert_eq!(read(Some("x"), None).unwrap_err().to_string(), "limit must be an integer");
     assert_eq!(read(None, Some("-1")).unwrap_err().to_string(), "offset must be at least 0");

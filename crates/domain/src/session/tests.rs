@@ -12,7 +12,7 @@ use crate::{
     api_key::Environment,
     error_code::ErrorCode,
     id::{BrowserId, InstanceId, PlatformId},
-    request::{Attestation, Location},
+    request::{AttestationRequest, Location},
     worker_region::WorkerRegion,
     workflow::{AttestMode, PromptKind},
 };
@@ -101,8 +101,8 @@ fn the_transition_table() {
             let incomplete = matches!(&event, Event::DataCollected { collected } if !collected.missing.is_empty());
             let suffix = if incomplete { " (partly)" } else { "" };
             let event_name = format!("{}{suffix}", event.name());
-            let plain = table_entry(Attestation::NotWanted, &state, &event);
-            let attested = table_entry(Attestation::Wanted, &state, &event);
+            let plain = table_entry(AttestationRequest::NotWanted, &state, &event);
+            let attested = table_entry(AttestationRequest::Wanted, &state, &event);
             if let Some(line) = &plain {
                 writeln!(table, "{name:<27} {event_name:<23} {line}").unwrap();
             }
@@ -115,7 +115,7 @@ fn the_transition_table() {
     insta::assert_snapshot!(table);
 }
 
-fn table_entry(attestation: Attestation, state: &State, event: &Event) -> Option<String> {
+fn table_entry(attestation: AttestationRequest, state: &State, event: &Event) -> Option<String> {
     let next = step(attestation, state, event.clone()).ok().flatten()?;
     let effects: Vec<_> = next.effects.iter().map(Effect::name).collect();
     let code = next.state.outcome().and_then(Outcome::error_code).map_or("", ErrorCode::as_str);
@@ -132,7 +132,7 @@ proptest! {
     /// released once; progress never decreases; a session loses at most three browsers.
     #[test]
     fn effects_are_emitted_once(wanted: bool, events in event_sequence()) {
-        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+        let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
         let mut progress = Progress::default();
         let mut effects = Vec::new();
@@ -156,7 +156,7 @@ proptest! {
     /// A stored state deserializes to an equal one.
     #[test]
     fn states_survive_serialization(wanted: bool, events in event_sequence()) {
-        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+        let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
         for event in events {
             if let Ok(Some(next)) = step(attestation, &state, event) {
@@ -171,7 +171,7 @@ proptest! {
 #[test]
 fn terminating_a_closed_session_changes_nothing() {
     let closed = State::Closed { outcome: Outcome::Terminated, ran: None };
-    assert_eq!(step(Attestation::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
+    assert_eq!(step(AttestationRequest::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn session() -> Session {
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
-            attestation: Attestation::NotWanted,
+            attestation: AttestationRequest::NotWanted,
             attestation_challenge: None,
             receiver: None,
             receiver_id: None,

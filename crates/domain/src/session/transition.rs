@@ -4,7 +4,7 @@ use super::{
     AttestationStep, CancelReason, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED,
     Lease, Outcome, Phase, Resume, State, Status,
 };
-use crate::{error_code::ErrorCode, request::Attestation};
+use crate::{error_code::ErrorCode, request::AttestationRequest};
 
 /// The new state and the effects of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum InvalidTransition {
 ///
 /// `Ok(None)` is returned only for the idempotent no-op of terminating a closed session.
 pub fn step(
-    attestation: Attestation,
+    attestation: AttestationRequest,
     state: &State,
     event: Event,
 ) -> Result<Option<Step>, InvalidTransition> {
@@ -86,7 +86,7 @@ enum LiveTransition {
 }
 
 fn live_transition(
-    attestation: Attestation,
+    attestation: AttestationRequest,
     state: &State,
     phase: &Phase,
     event: Event,
@@ -114,10 +114,10 @@ fn live_transition(
         }
         (Phase::Running, Event::CollectionStarted) => to(Phase::CollectingData),
         (Phase::CollectingData, Event::DataCollected { collected }) => match attestation {
-            Attestation::Wanted => {
+            AttestationRequest::Wanted => {
                 to(Phase::Verifying { collected, step: AttestationStep::default() })
             }
-            Attestation::NotWanted => end(completed(collected, None)),
+            AttestationRequest::NotWanted => end(completed(collected, None)),
         },
         (Phase::Verifying { collected, step }, Event::AttestationAdvanced { to: later })
             if later > *step =>

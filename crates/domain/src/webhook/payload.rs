@@ -86,7 +86,7 @@ mod tests {
     use crate::{
         api_key::Environment,
         id::{ApiKeyId, PlatformId, SessionId},
-        request::{Attestation, Contact, Location, SessionTerms},
+        request::{AttestationRequest, Contact, Location, SessionTerms},
         session::{DefinitionVersion, IssuedAttestation, Progress, ProofHash, State, Version},
         worker_region::WorkerRegion,
         workflow::AttestMode,
@@ -104,7 +104,7 @@ mod tests {
                 environment: Environment::Development,
                 location: Location { country: "US".into(), region: None, city: None },
                 worker_region: WorkerRegion::closest_to("US"),
-                attestation: Attestation::Wanted,
+                attestation: AttestationRequest::Wanted,
                 attestation_challenge: None,
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),

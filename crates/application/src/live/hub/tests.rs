@@ -1,12 +1,12 @@
-//! One answer to each question for consent.
+//! Each consent prompt takes one answer.
 
 use chrono::{DateTime, Utc};
 use domain::workflow::PromptKind;
 use ports::driving::Prompt;
 
-use super::LiveState;
+use super::{LiveState, SessionHub};
 
-fn asked(kind: PromptKind, value: &str) -> Prompt {
+fn prompt(kind: PromptKind, value: &str) -> Prompt {
     Prompt {
         number: 0,
         kind,
@@ -18,48 +18,75 @@ fn asked(kind: PromptKind, value: &str) -> Prompt {
 }
 
 #[test]
-fn a_question_takes_one_answer_which_takes_effect_when_it_is_recorded() {
-    let mut inside = LiveState::default();
-    inside.ask(asked(PromptKind::Consent, "Ada"));
-    assert!(inside.answer_consent(1, false));
-    assert_eq!(inside.consent(), None);
-    // What came second neither replaces the answer nor is recorded in its place.
-    assert!(!inside.answer_consent(1, true));
-    inside.consent_recorded(1, true);
-    assert_eq!(inside.consent(), Some(false));
-    assert!(!inside.answer_consent(1, true));
-    assert_eq!(inside.consent(), Some(false));
+fn a_consent_prompt_takes_one_answer_which_takes_effect_once_it_is_recorded() {
+    let mut state = LiveState::default();
+    state.ask(prompt(PromptKind::Consent, "Ada"));
+    assert!(state.answer_consent(1, false));
+    assert_eq!(state.consent(), None);
+    // The second answer neither replaces the first one nor is recorded in its place.
+    assert!(!state.answer_consent(1, true));
+    state.consent_recorded(1, true);
+    assert_eq!(state.consent(), Some(false));
+    assert!(!state.answer_consent(1, true));
+    assert_eq!(state.consent(), Some(false));
 }
 
 #[test]
 fn an_answer_that_was_not_recorded_can_be_given_again() {
-    let mut inside = LiveState::default();
-    inside.ask(asked(PromptKind::Consent, "Ada"));
-    assert!(inside.answer_consent(1, true));
-    inside.consent_recorded(1, false);
-    assert_eq!(inside.consent(), None);
-    assert!(inside.answer_consent(1, false));
-    inside.consent_recorded(1, true);
-    assert_eq!(inside.consent(), Some(false));
+    let mut state = LiveState::default();
+    state.ask(prompt(PromptKind::Consent, "Ada"));
+    assert!(state.answer_consent(1, true));
+    state.consent_recorded(1, false);
+    assert_eq!(state.consent(), None);
+    assert!(state.answer_consent(1, false));
+    state.consent_recorded(1, true);
+    assert_eq!(state.consent(), Some(false));
 }
 
 #[test]
-fn an_answer_does_not_outlive_its_question() {
-    let mut inside = LiveState::default();
-    inside.ask(asked(PromptKind::Consent, "Ada"));
-    assert!(inside.answer_consent(1, true));
-    inside.ask(asked(PromptKind::Consent, "Eve"));
-    // The record of the answer before is finished late.
-    inside.consent_recorded(1, true);
-    assert_eq!(inside.consent(), None);
-    assert!(!inside.answer_consent(1, true));
-    assert!(inside.answer_consent(2, false));
+fn an_answer_does_not_outlive_its_prompt() {
+    let mut state = LiveState::default();
+    state.ask(prompt(PromptKind::Consent, "Ada"));
+    assert!(state.answer_consent(1, true));
+    state.ask(prompt(PromptKind::Consent, "Eve"));
+    // The previous answer is recorded late.
+    state.consent_recorded(1, true);
+    assert_eq!(state.consent(), None);
+    assert!(!state.answer_consent(1, true));
+    assert!(state.answer_consent(2, false));
 }
 
 #[test]
-fn only_a_question_for_consent_is_answered() {
-    let mut inside = LiveState::default();
-    assert!(!inside.answer_consent(0, true));
-    inside.ask(asked(PromptKind::Otp, "Ada"));
-    assert!(!inside.answer_consent(1, true));
+fn only_a_consent_prompt_is_answered() {
+    let mut state = LiveState::default();
+    assert!(!state.answer_consent(0, true));
+    state.ask(prompt(PromptKind::Otp, "Ada"));
+    assert!(!state.answer_consent(1, true));
+}
+
+#[test]
+fn the_same_prompt_is_shown_once() {
+    let mut state = LiveState::default();
+    assert!(state.ask(prompt(PromptKind::Otp, "Ada")));
+    assert!(!state.ask(prompt(PromptKind::Otp, "Ada")));
+    assert!(state.ask(prompt(PromptKind::Otp, "Eve")));
+    assert_eq!(state.prompts, 2);
+}
+
+#[test]
+fn a_live_session_is_removed_once_nobody_uses_it() {
+    let hub = SessionHub::default();
+    let id = testkit::sample::opening(
+        domain::id::ApiKeyId::from_uuid(uuid::Uuid::nil()),
+        domain::id::PlatformId(1),
+    )
+    .session
+    .id;
+    let live = hub.find_or_create(id);
+    live.state.send_modify(|state| state.observers = 1);
+    hub.remove_if_unused(id);
+    assert!(hub.find(id).is_some());
+    live.state.send_modify(|state| state.observers = 0);
+    hub.remove_if_unused(id);
+    assert!(hub.find(id).is_none());
 }

@@ -11,7 +11,7 @@ use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observa
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
-    page_state::{Dialog, DialogKind, Field, PageState, RefusedAction},
+    page_state::{Dialog, DialogKind, PageField, PageState, RefusedAction},
     redaction::{Cover, FrameRedactor},
 };
 
@@ -138,7 +138,7 @@ pub trait Browser: Send + Sync {
 
     /// What the browser would send with a request to a URL, to be asked for when the applicant has
     /// agreed to share.
-    async fn credentials(&self, url: &str) -> Result<Credentials, BrowserError>;
+    async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError>;
 
     /// The body of the newest watched response whose path fits.
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
@@ -161,7 +161,7 @@ pub trait Browser: Send + Sync {
 }
 
 /// What a request would be sent with.
-pub struct Credentials {
+pub struct BrowserCredentials {
     /// The value of the `Cookie` header; empty where there is none.
     pub cookies: Secret,
     pub user_agent: String,

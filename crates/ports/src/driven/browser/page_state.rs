@@ -6,7 +6,7 @@ pub struct PageState {
     /// Counts up with each change.
     pub seq: u64,
     /// Fields that can be written in and are in sight, at most [`Scene::MOST_FIELDS`].
-    pub fields: Vec<Field>,
+    pub fields: Vec<PageField>,
     /// Everything that may hold what was written, at most [`Scene::MOST_COVERS`]: fields that are
     /// locked or out of sight too, and frames within the page. Left, top, width and height in CSS
     /// pixels. Others than the applicant do not see these parts.
@@ -27,7 +27,7 @@ impl PageState {
 
 /// A field of the page. Never what is in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct PageField {
     /// CSS pixels of the page: left, top, width, height.
     pub place: [f32; 4],
     /// `type` as HTML knows it; `textarea` and `editable` for what is no `input`.

@@ -1,0 +1,112 @@
+//! The phases of a run that the applicant sees: moves the session along, and shows the prompts.
+
+use std::time::Duration;
+
+use domain::{
+    request::AttestationRequest,
+    session::{Event, PendingPrompt},
+    workflow::{Command, Definition, PromptKind, PublicPhase, SharedField, StepResult},
+};
+use ports::driving::Prompt;
+
+use super::WorkflowRunner;
+use crate::advance::AdvanceError;
+
+/// How often the deadline of a consent prompt is checked.
+const ANSWER_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The phase that this run has moved the session to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunMode {
+    Running,
+    Collecting,
+    Awaiting(PromptKind, ResumeMode),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResumeMode {
+    Running,
+    Collecting,
+}
+
+impl WorkflowRunner {
+    /// Moves the session to the phase of the run, and shows the applicant its prompt.
+    pub(super) async fn show(
+        &self,
+        mode: RunMode,
+        shown: &PublicPhase,
+        command: &Command,
+        definition: &Definition,
+    ) -> Result<RunMode, AdvanceError> {
+        let mut mode = mode;
+        if let (RunMode::Awaiting(kind, before), shown) = (mode, shown) {
+            let is_same = matches!(shown, PublicPhase::Awaiting(ask) if ask.kind == kind);
+            if !is_same {
+                self.apply(Event::InputGiven).await?;
+                mode = match before {
+                    ResumeMode::Running => RunMode::Running,
+                    ResumeMode::Collecting => RunMode::Collecting,
+                };
+            }
+        }
+        match (mode, shown) {
+            (RunMode::Running, PublicPhase::Collecting) => {
+                self.apply(Event::CollectionStarted).await?;
+                Ok(RunMode::Collecting)
+            }
+            (RunMode::Running | RunMode::Collecting, PublicPhase::Awaiting(ask)) => {
+                self.apply(Event::InputNeeded { ask: ask.clone() }).await?;
+                self.prompt(ask, command, definition);
+                let before = if mode == RunMode::Running {
+                    ResumeMode::Running
+                } else {
+                    ResumeMode::Collecting
+                };
+                Ok(RunMode::Awaiting(ask.kind, before))
+            }
+            (RunMode::Awaiting(..), PublicPhase::Awaiting(ask)) => {
+                self.prompt(ask, command, definition);
+                Ok(mode)
+            }
+            (mode, _) => Ok(mode),
+        }
+    }
+
+    fn prompt(&self, ask: &PendingPrompt, command: &Command, definition: &Definition) {
+        self.live.state.send_if_modified(|state| {
+            let language = state.language.as_deref();
+            let attestation = state.session.as_ref().map(|session| session.terms.attestation);
+            let witnessed = matches!(command, Command::Consent { .. })
+                && attestation == Some(AttestationRequest::Wanted)
+                && definition.opens_all();
+            let share = if let Command::Consent { fields } = command {
+                fields.iter().map(|field| labelled(field, definition, language)).collect()
+            } else {
+                vec![]
+            };
+            let text = definition.text(language, &ask.text_key).to_owned();
+            let (kind, deadline) = (ask.kind, ask.deadline);
+            state.ask(Prompt { number: 0, kind, text, deadline, share, witnessed })
+        });
+    }
+
+    pub(super) async fn answer(&self) -> StepResult {
+        let mut changes = self.live.state.subscribe();
+        let answered = changes.wait_for(|state| state.consent().is_some());
+        match tokio::time::timeout(ANSWER_POLL_INTERVAL, answered).await {
+            Ok(Ok(state)) => {
+                state.consent().map_or(StepResult::Waited, |share| StepResult::Answered { share })
+            }
+            Ok(Err(_)) | Err(_) => StepResult::Waited,
+        }
+    }
+}
+
+fn labelled(
+    field: &SharedField,
+    definition: &Definition,
+    language: Option<&str>,
+) -> (String, String) {
+    let value = field.value.as_str().map_or_else(|| field.value.to_string(), str::to_owned);
+    (definition.text(language, &field.label_key).to_owned(), value)
+}

@@ -1,0 +1,167 @@
+//! Reading, ending, notifying again and erasing.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use domain::{
+    error_code::ErrorCode,
+    id::SessionId,
+    notification::{Channel, MAX_NOTIFICATIONS},
+    request::{ListQuery, PageRequest},
+    session::{Event, Status},
+};
+use ports::{
+    driving::{LookupService as _, NotifyError, RecordingView, SessionError, SessionService as _},
+    recording::{RecordingOutcome, RecordingQueue as _},
+};
+use testkit::sample;
+use uuid::Uuid;
+
+use super::use_cases;
+use crate::{
+    sessions::LookupUseCases,
+    testing::{FakePlaces, World},
+};
+
+#[tokio::test]
+async fn a_session_of_another_key_does_not_exist() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let (id, other) = (world.session().await, sample::key(world.team));
+    assert!(partners.read(&world.key, id).await.is_ok());
+    let missing = |result: Result<(), SessionError>| matches!(result, Err(SessionError::NotFound));
+    assert!(missing(partners.read(&other, id).await.map(drop)));
+    assert!(missing(partners.timeline(&other, id).await.map(drop)));
+    assert!(missing(partners.recording(&other, id).await.map(drop)));
+    assert!(missing(partners.attestation(&other, id).await.map(drop)));
+    assert!(missing(partners.terminate(&other, id).await.map(drop)));
+    assert!(missing(partners.erase(&other, id).await.map(drop)));
+    assert!(matches!(partners.notify_again(&other, id).await, Err(NotifyError::NotFound)));
+    assert_eq!(world.read(id).await.status(), Status::Created);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_url_of_a_stream_changes_once_a_minute() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let id = world.session().await;
+    world.run(id).await;
+    let url = async || partners.read(&world.key, id).await.unwrap().stream_url.unwrap();
+    let first = url().await;
+    world.clock.forward(TimeDelta::seconds(59));
+    assert_eq!(url().await, first);
+    world.clock.forward(TimeDelta::seconds(1));
+    assert_ne!(url().await, first);
+    assert!(first.starts_with(&format!("https://avouch.test/watch/{id}?pass=")), "{first}");
+}
+
+#[tokio::test]
+async fn terminating_twice_is_like_terminating_once() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let id = world.session().await;
+    let first = partners.terminate(&world.key, id).await.unwrap();
+    assert_eq!(first.status(), Status::Terminated);
+    assert_eq!(partners.terminate(&world.key, id).await.unwrap(), first);
+    let timeline = partners.timeline(&world.key, id).await.unwrap();
+    let events: Vec<_> = timeline.iter().map(|entry| entry.event.as_str()).collect();
+    assert_eq!(events, ["SessionCreated", "TerminatedByPartner"]);
+    let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
+    let (listed, total) = partners.list(&world.key, query).await.unwrap();
+    assert_eq!((listed[0].id, total), (id, 1));
+}
+
+#[tokio::test]
+async fn erasing_ends_an_open_session_first() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let id = world.invited().await;
+    let erased = partners.erase(&world.key, id).await.unwrap();
+    assert_eq!(erased.status(), Status::Terminated);
+    assert!(erased.erased_at.is_some() && erased.terms.receiver.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_is_sent_again_while_the_session_is_open() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let plain = world.session().await;
+    assert!(matches!(partners.notify_again(&world.key, plain).await, Err(NotifyError::NoChannel)));
+    let id = world.invited().await;
+    let soon = partners.notify_again(&world.key, id).await;
+    assert!(matches!(soon, Err(NotifyError::TooSoon { retry_after: 60 })), "{soon:?}");
+    world.clock.forward(TimeDelta::minutes(1));
+    partners.notify_again(&world.key, id).await.unwrap();
+    world.clock.forward(TimeDelta::minutes(1));
+    let limited = partners.notify_again(&world.key, id).await;
+    assert!(matches!(limited, Err(NotifyError::TooSoon { retry_after: 3600 })), "{limited:?}");
+    world.apply(id, [Event::ApplicantCancelled]).await;
+    assert!(matches!(partners.notify_again(&world.key, id).await, Err(NotifyError::Over)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_is_sent_only_so_often() {
+    let world = World::new().await;
+    let partners = crate::sessions::SessionUseCases { recipient_limit: None, ..use_cases(&world) };
+    let id = world.invited().await;
+    for _ in 1..MAX_NOTIFICATIONS {
+        world.clock.forward(TimeDelta::minutes(1));
+        partners.notify_again(&world.key, id).await.unwrap();
+    }
+    world.clock.forward(TimeDelta::minutes(1));
+    assert!(matches!(partners.notify_again(&world.key, id).await, Err(NotifyError::NoMore)));
+}
+
+#[tokio::test]
+async fn a_recording_goes_from_pending_to_a_link() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let id = world.session().await;
+    assert!(matches!(partners.recording(&world.key, id).await, Err(SessionError::NotFound)));
+    world.run(id).await;
+    world.apply(id, [Event::Failed { why: ErrorCode::UnexpectedPage, node: None }]).await;
+    let status = async || partners.recording(&world.key, id).await.unwrap();
+    assert_eq!(status().await, RecordingView::Pending);
+    world.clock.forward(TimeDelta::seconds(10));
+    let claim = claim(&world).await;
+    assert_eq!(status().await, RecordingView::InProgress);
+    let failed = RecordingOutcome::Failed("broken".into());
+    assert!(world.store.complete_recording(&claim, failed).await.unwrap());
+    assert_eq!(status().await, RecordingView::Failed("broken".into()));
+    partners.erase(&world.key, id).await.unwrap();
+    assert_eq!(status().await, RecordingView::Failed("The recording was erased.".into()));
+
+    let id = world.session().await;
+    world.run(id).await;
+    world.apply(id, [Event::Failed { why: ErrorCode::UnexpectedPage, node: None }]).await;
+    world.clock.forward(TimeDelta::seconds(10));
+    let claim = self::claim(&world).await;
+    assert!(world.store.complete_recording(&claim, RecordingOutcome::Kept).await.unwrap());
+    let link = format!("https://vault.test/{id}?days=7");
+    assert_eq!(partners.recording(&world.key, id).await.unwrap(), RecordingView::Completed(link));
+}
+
+#[tokio::test]
+async fn lookups_list_what_the_deployment_has() {
+    let world = World::new().await;
+    let lookups = LookupUseCases {
+        catalogue: world.store.clone(),
+        templates: world.store.clone(),
+        places: Arc::new(FakePlaces),
+        channels: [Channel::Email].into(),
+    };
+    let platforms = lookups.platforms(world.key.environment).await.unwrap();
+    assert_eq!(platforms[0].id, world.platform);
+    assert_eq!(lookups.channels(), [Channel::Email]);
+    assert!(lookups.email_templates(world.team).await.unwrap().is_empty());
+    assert_eq!(lookups.countries().len(), 2);
+    assert!(lookups.country("DE").is_some() && lookups.country("XX").is_none());
+    let unknown = SessionId::from_uuid(Uuid::nil());
+    assert!(use_cases(&world).read(&world.key, unknown).await.is_err());
+}
+
+async fn claim(world: &World) -> ports::recording::RecordingClaim {
+    use ports::clock::Clock as _;
+    let claims = world.store.claim_recordings(world.clock.now(), TimeDelta::minutes(1), 1);
+    claims.await.unwrap().remove(0)
+}

@@ -1,0 +1,157 @@
+//! A browser whose pages a test sets, and a pool of such browsers.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use domain::{id::BrowserId, secret::Secret, workflow::Observation};
+use ports::browser::{
+    Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
+    PageState, StartError, Viewport,
+};
+use tokio::sync::watch;
+
+use super::Script;
+
+/// What a test sets of a browser.
+#[derive(Default)]
+struct Page {
+    present: BTreeSet<String>,
+    frame: Option<Arc<Frame>>,
+    scene: Option<Arc<PageState>>,
+    has_ended: bool,
+}
+
+/// A browser whose page a test sets.
+pub(crate) struct FakeBrowser {
+    page: watch::Sender<Page>,
+    pub(crate) inputs: Mutex<Vec<Input>>,
+    /// Results of navigations; each succeeds where there is none.
+    pub(crate) navigations: Script<Result<(), BrowserError>>,
+    /// Results of fetches and of reads of a response.
+    pub(crate) bodies: Script<Result<Fetched, BrowserError>>,
+}
+
+impl Default for FakeBrowser {
+    fn default() -> Self {
+        Self {
+            page: watch::Sender::new(Page::default()),
+            inputs: Mutex::default(),
+            navigations: Script::default(),
+            bodies: Script::default(),
+        }
+    }
+}
+
+impl FakeBrowser {
+    /// Makes a selector match.
+    pub(crate) fn show(&self, selector: &str) {
+        self.page.send_modify(|page| {
+            page.present.insert(selector.to_owned());
+        });
+    }
+
+    pub(crate) fn frame_of(&self, seq: u64) {
+        let jpeg = format!("image {seq}").into_bytes();
+        let (origin, viewport) = ("https://sample.example".to_owned(), Viewport::default());
+        let frame = Arc::new(Frame { seq, jpeg, origin, viewport });
+        self.page.send_modify(|page| page.frame = Some(frame));
+    }
+
+    pub(crate) fn scene_of(&self, scene: PageState) {
+        self.page.send_modify(|page| page.scene = Some(Arc::new(scene)));
+    }
+
+    pub(crate) fn end(&self) {
+        self.page.send_modify(|page| page.has_ended = true);
+    }
+
+    pub(crate) fn inputs(&self) -> usize {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Waits for a part of the page, or for the browser's end.
+    async fn wait<T>(&self, part: impl Fn(&Page) -> Option<T>) -> Option<T> {
+        let mut page = self.page.subscribe();
+        let page = page.wait_for(|page| page.has_ended || part(page).is_some()).await;
+        page.ok().and_then(|page| part(&page))
+    }
+}
+
+#[async_trait]
+impl Browser for FakeBrowser {
+    async fn navigate(&self, _: &str) -> Result<(), BrowserError> {
+        self.navigations.next().unwrap_or(Ok(()))
+    }
+
+    async fn observe(&self) -> Result<Observation, BrowserError> {
+        let present = self.page.borrow().present.clone();
+        Ok(Observation { settled: true, present, ..Observation::default() })
+    }
+
+    async fn changed(&self) {
+        let change = async {
+            let mut page = self.page.subscribe();
+            let _ = page.changed().await;
+        };
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), change).await;
+    }
+
+    async fn fetch(&self, _: &str, _: u32) -> Result<Fetched, BrowserError> {
+        self.bodies.next().unwrap_or(Err(BrowserError::TimedOut))
+    }
+
+    async fn credentials(&self, _: &str) -> Result<BrowserCredentials, BrowserError> {
+        Ok(BrowserCredentials { cookies: Secret::new("a=b".into()), user_agent: "test".into() })
+    }
+
+    async fn response(&self, _: &str) -> Result<Option<String>, BrowserError> {
+        self.bodies.next().map(|fetched| fetched.map(|fetched| fetched.body)).transpose()
+    }
+
+    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
+        Ok(selectors.iter().map(|selector| Some(format!("text of {selector}"))).collect())
+    }
+
+    async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
+        self.wait(|page| page.frame.clone().filter(|frame| frame.seq > after)).await
+    }
+
+    async fn scene(&self, after: u64) -> Option<Arc<PageState>> {
+        self.wait(|page| page.scene.clone().filter(|scene| scene.seq > after)).await
+    }
+
+    fn input(&self, input: Input) {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(input);
+    }
+
+    async fn ended(&self) {
+        self.wait(|page| page.has_ended.then_some(())).await;
+    }
+}
+
+/// Starts the same browser, unless its script says otherwise.
+#[derive(Default)]
+pub(crate) struct FakePool {
+    pub(crate) browser: Arc<FakeBrowser>,
+    pub(crate) failures: Script<StartError>,
+    pub(crate) started: Mutex<Vec<BrowserSpec>>,
+    pub(crate) released: Mutex<Vec<BrowserId>>,
+}
+
+#[async_trait]
+impl BrowserPool for FakePool {
+    async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).push(spec);
+        match self.failures.next() {
+            Some(error) => Err(error),
+            None => Ok(self.browser.clone()),
+        }
+    }
+
+    async fn release(&self, id: BrowserId) {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+}

@@ -1,0 +1,260 @@
+//! Starts the browser of a session, in the session's turn.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use chrono::TimeDelta;
+use domain::{
+    error_code::ErrorCode,
+    fairness::{Tenant, Turn},
+    session::{DefinitionVersion, Event, Lease, Session, State},
+    workflow::Definition,
+};
+use ports::{
+    browser::{
+        Browser, BrowserPool, BrowserSpec, Device, FrameRedactor, ObservedSignals, StartError,
+    },
+    catalogue::Catalogue,
+    key_store::KeyStore,
+    outbox::{ClaimOutcome, OutboxClaim},
+    places::Places,
+    recording::RecordingVault,
+};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    advance::{AdvanceError, BROWSER_START_TTL, SessionEngine},
+    attestations::Attestations,
+    browser_turns::BrowserTurns,
+    live::{LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
+};
+
+/// Failed starts after which a session fails.
+const MAX_START_FAILURES: u32 = 5;
+const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
+/// For each so many sessions ahead of it, a session asks for its turn a second later.
+const POSITIONS_PER_EXTRA_SECOND: usize = 16;
+
+/// Starts browsers, and runs the workflows of their sessions.
+pub struct BrowserStarter {
+    pub engine: Arc<SessionEngine>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub keys: Arc<dyn KeyStore>,
+    pub places: Arc<dyn Places>,
+    pub pool: Arc<dyn BrowserPool>,
+    pub turns: Arc<BrowserTurns>,
+    pub attestations: Arc<Attestations>,
+    pub vault: Arc<dyn RecordingVault>,
+    pub frames: Arc<dyn FrameRedactor>,
+    /// How long a session waits for a browser.
+    pub queue_timeout: TimeDelta,
+    pub tasks: TaskTracker,
+}
+
+impl BrowserStarter {
+    /// Starts a session's browser, or says when to try again.
+    pub(super) async fn start(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+    ) -> Result<ClaimOutcome, AdvanceError> {
+        let (engine, id) = (&self.engine, claim.session);
+        let session = engine.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
+        if !matches!(session.state, State::Initializing { lease: own, .. } if own == lease) {
+            self.turns.ended(lease.browser);
+            return Ok(ClaimOutcome::Done);
+        }
+        let expires_at = engine.clock.now() + BROWSER_START_TTL;
+        engine.sessions.renew(id, lease.browser, expires_at).await?;
+        let found = self.catalogue.definition(session.terms.platform).await?;
+        let Some((workflow, definition)) = found else {
+            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound, node: None };
+            engine.advance(id, Some(lease.browser), failed).await?;
+            return Ok(ClaimOutcome::Done);
+        };
+        let live = engine.hub.find_or_create(id);
+        let Some(key) = self.keys.key(session.owner).await? else {
+            return Err(AdvanceError::NotFound);
+        };
+        let tenant = Tenant { team: key.team, environment: session.terms.environment };
+        let turn = self.turns.ask(lease.browser, tenant, engine.clock.now());
+        if turn != Turn::Now {
+            return self.wait(claim, lease, &live, turn).await;
+        }
+        let device = live.state.borrow().device;
+        let spec = self.spec(lease, &session, &definition, device);
+        let began = Instant::now();
+        match self.pool.start(spec).await {
+            Ok(browser) => {
+                let took = began.elapsed().as_millis();
+                tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
+                self.run(claim, lease, live, browser, (workflow, definition));
+                Ok(ClaimOutcome::Done)
+            }
+            Err(error) => self.not_started(claim, lease, tenant, &live, error).await,
+        }
+    }
+
+    /// Runs and records the workflow in tasks of their own.
+    fn run(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+        live: Arc<LiveSession>,
+        browser: Arc<dyn Browser>,
+        (workflow, definition): (DefinitionVersion, Definition),
+    ) {
+        let (nodes, entered) = nodes();
+        let recorder = Recorder {
+            sessions: self.engine.sessions.clone(),
+            clock: self.engine.clock.clone(),
+            frames: self.frames.clone(),
+            vault: self.vault.clone(),
+            session: claim.session,
+            browser: lease.browser,
+        };
+        self.tasks.spawn(recorder.record(live.clone(), browser.clone(), entered));
+        let runner = WorkflowRunner {
+            engine: self.engine.clone(),
+            attestations: self.attestations.clone(),
+            id: claim.session,
+            lease,
+            browser,
+            live,
+            workflow,
+            definition: Arc::new(definition),
+            nodes,
+        };
+        let (pool, turns) = (self.pool.clone(), self.turns.clone());
+        self.tasks.spawn(async move {
+            run_workflow(runner).await;
+            // An effect releases the browser as a rule. This covers a session that has moved on to
+            // another browser.
+            pool.release(lease.browser).await;
+            turns.ended(lease.browser);
+        });
+    }
+
+    /// Decides what follows a browser that could not be started.
+    async fn not_started(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+        tenant: Tenant,
+        live: &LiveSession,
+        error: StartError,
+    ) -> Result<ClaimOutcome, AdvanceError> {
+        let id = claim.session;
+        if matches!(error, StartError::NoRoom) {
+            // A browser that has just ended still occupies its slot.
+            let now = self.engine.clock.now();
+            let turn = self.turns.refused(lease.browser, tenant, now);
+            return self.wait(claim, lease, live, turn).await;
+        }
+        self.turns.ended(lease.browser);
+        if matches!(error, StartError::Released) {
+            return Ok(ClaimOutcome::Done);
+        }
+        let mut failures = 0;
+        live.state.send_modify(|state| {
+            state.place = None;
+            state.failed_starts = state.failed_starts.saturating_add(1);
+            failures = state.failed_starts;
+        });
+        // The claim's attempts are not counted instead: they include the waits in the queue.
+        if failures < MAX_START_FAILURES {
+            tracing::warn!(session.id = %id, %error, "failed to start a browser, retrying");
+            return Ok(ClaimOutcome::RetryAt(self.engine.clock.now() + START_RETRY_DELAY));
+        }
+        tracing::error!(session.id = %id, %error, "failed to start a browser; the session fails");
+        let failed = Event::Failed { why: error_code_of(&error), node: None };
+        self.engine.advance(id, Some(lease.browser), failed).await?;
+        Ok(ClaimOutcome::Done)
+    }
+
+    /// Shows the applicant their position in the queue, and says when to ask again. Ends the session
+    /// if it has waited for too long, or if the queue is full.
+    async fn wait(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+        live: &LiveSession,
+        turn: Turn,
+    ) -> Result<ClaimOutcome, AdvanceError> {
+        let (id, now) = (claim.session, self.engine.clock.now());
+        let place = match turn {
+            Turn::Now => return Ok(ClaimOutcome::RetryAt(now + START_RETRY_DELAY)),
+            Turn::Wait { place, since } if now - since < self.queue_timeout => place,
+            Turn::Wait { place, .. } => {
+                tracing::error!(session.id = %id, place, "no browser was free for session {id} in time");
+                return self.give_up(claim, lease).await;
+            }
+            Turn::Full => {
+                tracing::warn!(session.id = %id, "the queue for browsers is full: session {id} fails");
+                return self.give_up(claim, lease).await;
+            }
+        };
+        let delay = delay_at(place);
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        live.state.send_if_modified(|state| {
+            let is_changed = state.place != Some(place);
+            state.place = Some(place);
+            is_changed
+        });
+        if claim.attempt == 1 {
+            tracing::info!(session.id = %id, place, "session {id} waits for a browser");
+        }
+        Ok(ClaimOutcome::RetryAt(now + delay))
+    }
+
+    /// Ends a session that gets no browser.
+    async fn give_up(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+    ) -> Result<ClaimOutcome, AdvanceError> {
+        self.turns.ended(lease.browser);
+        let failed = Event::Failed { why: ErrorCode::BrowserUnavailable, node: None };
+        self.engine.advance(claim.session, Some(lease.browser), failed).await?;
+        Ok(ClaimOutcome::Done)
+    }
+
+    fn spec(
+        &self,
+        lease: Lease,
+        session: &Session,
+        definition: &Definition,
+        device: Device,
+    ) -> BrowserSpec {
+        let owned = |texts: BTreeSet<&str>| texts.into_iter().map(str::to_owned).collect();
+        BrowserSpec {
+            id: lease.browser,
+            hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
+            watch: ObservedSignals {
+                selectors: owned(definition.selectors()),
+                responses: owned(definition.responses()),
+            },
+            device,
+            place: session.terms.location.clone(),
+            locale: self.places.locale(&session.terms.location.country),
+        }
+    }
+}
+
+/// Returns how long a session at this position waits before it asks again. Sessions far behind ask
+/// less often, and all of them ask some seconds before they lose their position
+/// ([`domain::fairness::WAITING_TTL`]).
+fn delay_at(place: usize) -> TimeDelta {
+    let extra = i64::try_from(place / POSITIONS_PER_EXTRA_SECOND).unwrap_or(i64::MAX);
+    START_RETRY_DELAY + TimeDelta::seconds(extra.min(3))
+}
+
+const fn error_code_of(error: &StartError) -> ErrorCode {
+    match error {
+        StartError::NoExit => ErrorCode::ProxyUnavailable,
+        StartError::Elsewhere => ErrorCode::GeoMismatch,
+        StartError::NoRoom | StartError::Unavailable(_) | StartError::Released => {
+            ErrorCode::BrowserUnavailable
+        }
+    }
+}

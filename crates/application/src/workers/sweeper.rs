@@ -1,0 +1,59 @@
+//! Ends sessions whose time is over, and takes browsers away from processes that died.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use domain::{id::InstanceId, session::Event};
+use ports::{outbox::Outbox, session_store::DueReason};
+
+use super::{Worker, log_error};
+use crate::advance::{AdvanceError, SessionEngine};
+
+const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+const SWEEP_BATCH: u16 = 200;
+/// Age at which effects for a process that is gone are dropped.
+const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
+
+/// Expires sessions and browser leases.
+pub struct SessionSweeper {
+    pub engine: Arc<SessionEngine>,
+    pub outbox: Arc<dyn Outbox>,
+    pub node: InstanceId,
+}
+
+#[async_trait]
+impl Worker for SessionSweeper {
+    fn name(&self) -> &'static str {
+        "expired sessions"
+    }
+
+    async fn run(&self) {
+        loop {
+            if let Err(error) = self.sweep().await {
+                log_error(&error, "failed to end expired sessions, retrying");
+            }
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+        }
+    }
+}
+
+impl SessionSweeper {
+    async fn sweep(&self) -> Result<(), AdvanceError> {
+        let now = self.engine.clock.now();
+        for (session, due) in self.engine.sessions.find_due(now, SWEEP_BATCH).await? {
+            let moved = match due {
+                DueReason::Expired => self.engine.advance(session.id, None, Event::Expired).await,
+                DueReason::BrowserLapsed(browser) => {
+                    self.engine.advance(session.id, Some(browser), Event::BrowserLost).await
+                }
+            };
+            match moved {
+                Ok(_) | Err(AdvanceError::Rejected(_)) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        self.outbox.delete_orphans(self.node, now - ORPHAN_AGE).await?;
+        Ok(())
+    }
+}
