@@ -1,7 +1,8 @@
-//! What the rules need from the world, as traits; and what the world may answer.
+//! The ports of the hexagonal architecture: the driving ports, through which the outside uses the
+//! service, and the driven ports, through which the use cases reach the outside.
 //!
-//! **Invariant:** no port names a technology. There is no connection, no transaction, no request
-//! here: a write that must be whole is one method that takes one value.
+//! **Invariant:** no port names a technology. No signature contains a connection, a transaction or
+//! an HTTP request: a write that must be atomic is one method that takes one value.
 
 pub mod driven;
 pub mod driving;
@@ -10,7 +11,7 @@ use std::error::Error;
 
 pub use self::driven::*;
 
-/// The store did not answer as promised. Nothing the caller did; worth a retry.
+/// A failure of the store that the caller did not cause; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("the store failed to {action}")]
 pub struct StoreError {
@@ -19,14 +20,14 @@ pub struct StoreError {
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// What became of a few things that were to be encrypted anew.
+/// The result of encrypting a batch of records with the newest key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reencrypted<Id> {
-    /// How many were.
+    /// The number of records that were encrypted.
     pub changed: usize,
-    /// Those that no key opens.
+    /// The records that no key decrypts.
     pub unreadable: Vec<Id>,
-    /// The last one, where there may be more.
+    /// The last record of the batch, if there may be more after it.
     pub next: Option<Id>,
 }
 

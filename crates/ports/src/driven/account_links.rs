@@ -1,4 +1,4 @@
-//! Links by which people choose a password, and the queue of the mails that bring them.
+//! Account links, with which members choose a password, and the queue of the mails that bring them.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -13,22 +13,23 @@ use crate::{
     notifier::NotificationOutcome,
 };
 
-/// Keeps links, one of each person at a time.
+/// Stores account links, one per member at a time.
 #[async_trait]
 pub trait AccountLinkStore: Send + Sync {
-    /// Owes somebody a mail with a link, which is due at once; a link that they had before opens
-    /// nothing any more.
+    /// Enqueues a mail with a link, which is due at once. An earlier link of the member is void
+    /// from then on.
     async fn enqueue_link(&self, link: &AccountLink) -> Result<(), StoreError>;
 
-    /// A link that has not run out, and whose it is.
+    /// Returns a link that has not expired, with its member.
     async fn link(
         &self,
         id: AccountLinkId,
         now: DateTime<Utc>,
     ) -> Result<Option<(AccountLink, StoredUser)>, StoreError>;
 
-    /// Sets the password of whoever has this link, ends all of their sign-ins, and forgets their
-    /// browsers and the link. `false`: it ran out, or was used. Of two at once one succeeds.
+    /// Sets the password of the link's member, ends all their sign-ins, and deletes their known
+    /// browsers and the link. Returns `false` if the link has expired or was used. Of two
+    /// concurrent calls one succeeds.
     async fn use_link(
         &self,
         id: AccountLinkId,
@@ -36,11 +37,11 @@ pub trait AccountLinkStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// The links of a team's people, and what became of their mails.
+    /// Returns the links of a team's members, with the states of their mails.
     async fn links(&self, team: TeamId) -> Result<Vec<(AccountLink, Mailed)>, StoreError>;
 
-    /// Leases up to `limit` mails that are due, of links that have not run out. A lease that runs
-    /// out is handed out again.
+    /// Leases up to `limit` due mails of links that have not expired. A mail whose lease expires is
+    /// leased again.
     async fn claim_mails(
         &self,
         now: DateTime<Utc>,
@@ -48,19 +49,19 @@ pub trait AccountLinkStore: Send + Sync {
         limit: u16,
     ) -> Result<Vec<MailClaim>, StoreError>;
 
-    /// Ends a claim. Answers `false`, and changes nothing, when it was lost to a later one, or the
-    /// link is gone.
+    /// Ends a claim. Returns `false`, and changes nothing, if the claim was lost to a later one or
+    /// the link no longer exists.
     async fn settle_mail(
         &self,
         claim: &MailClaim,
-        verdict: NotificationOutcome,
+        outcome: NotificationOutcome,
     ) -> Result<bool, StoreError>;
 
-    /// Forgets what ran out before `now`. Answers how many.
+    /// Deletes links that expired before `now` and returns their number.
     async fn delete_expired_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
-/// What somebody may choose a password with.
+/// A link with which a member chooses a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountLink {
     pub id: AccountLinkId,
@@ -70,25 +71,25 @@ pub struct AccountLink {
     pub expires_at: DateTime<Utc>,
 }
 
-/// What became of a mail.
+/// The state of a mail with a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mailed {
     Queued,
     Sent,
-    /// In one word.
+    /// The mail failed; the reason is one word.
     Failed(String),
 }
 
-/// The right to send a mail.
+/// A claim of a mail to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailClaim {
     pub link: AccountLink,
     pub email: Email,
-    /// Whether another person has the address: the link would open nothing for whoever reads the
+    /// Whether another member has the address, so that the link is useless to the reader of the
     /// mail.
     pub is_taken: bool,
-    /// What the person's team is called.
+    /// The name of the member's team.
     pub team: String,
-    /// Counts from 1; also the fence against a lost claim.
+    /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }

@@ -1,4 +1,4 @@
-//! Where the people who use the portal are kept, and where they are signed in.
+//! The stores of members and of their sign-ins to the portal.
 
 use std::net::IpAddr;
 
@@ -12,10 +12,10 @@ use domain::{
 
 use crate::{Reencrypted, StoreError};
 
-/// Keeps people, each in one team.
+/// Stores members, each in one team.
 #[async_trait]
 pub trait UserStore: Send + Sync {
-    /// `false`: somebody has this address already.
+    /// Adds a member. Returns `false` if another member has the address.
     async fn add_user(
         &self,
         user: &User,
@@ -27,12 +27,12 @@ pub trait UserStore: Send + Sync {
 
     async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError>;
 
-    /// Whom a provider of identities knows by a name.
+    /// Returns the member with a subject of the identity provider.
     async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError>;
 
-    /// Says whom a provider knows somebody as, in the place of what was said `before`. `false`, and
-    /// nothing is changed: that was another, or the name is another person's. Of two at once one
-    /// succeeds.
+    /// Replaces a member's subject at the identity provider, which is `before` so far. Returns
+    /// `false`, and changes nothing, if the member has another subject, or another member has the
+    /// new one. Of two concurrent calls one succeeds.
     async fn bind_subject(
         &self,
         id: UserId,
@@ -40,11 +40,10 @@ pub trait UserStore: Send + Sync {
         subject: &str,
     ) -> Result<bool, StoreError>;
 
-    /// A team's people, by their addresses.
+    /// Returns a team's members, sorted by address.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
 
-    /// Sets a password and until when it opens something; links by which one could be chosen are
-    /// void from then on.
+    /// Sets a password and its expiry. The member's account links are void from then on.
     async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError>;
 
     async fn set_role(
@@ -54,31 +53,33 @@ pub trait UserStore: Send + Sync {
         role: Role,
     ) -> Result<MembershipChange, StoreError>;
 
-    /// Takes somebody out, with all that they are signed in with.
+    /// Removes a member together with their sign-ins.
     async fn remove_user(&self, team: TeamId, id: UserId) -> Result<MembershipChange, StoreError>;
 
-    /// Says whether all of a team's people have to have a second factor.
+    /// Sets whether all members of a team must have a second factor.
     async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError>;
 
-    /// Whether they have to.
+    /// Returns whether all members of a team must have a second factor.
     async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError>;
 
-    /// Gives somebody a secret for one-time codes, with codes for when they have lost it; none
-    /// takes it away. Codes that were there before are gone, unless a passkey is left.
+    /// Sets a member's TOTP secret and recovery codes; `None` removes the secret. Earlier recovery
+    /// codes are deleted, unless the secret is removed and a passkey remains.
     async fn set_second_factor(
         &self,
         id: UserId,
         factor: Option<&SecondFactor>,
     ) -> Result<(), StoreError>;
 
-    /// Notes that the code of this step was used. `false`: it, or a later one, was before, and
-    /// this one MUST be refused (RFC 6238, section 5.2).
+    /// Records that the code of a time step was used. Returns `false` if a code of this step or a
+    /// later one was used before: the caller MUST refuse the code (RFC 6238, section 5.2).
     async fn use_step(&self, id: UserId, step: i64) -> Result<bool, StoreError>;
 
-    /// Takes a recovery code away. `false`: there is none like it. Of two at once one succeeds.
+    /// Deletes a recovery code. Returns `false` if the member does not have it. Of two concurrent
+    /// calls one succeeds.
     async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError>;
 
-    /// Seals secrets anew that another key than today's closed, a few at a time.
+    /// Encrypts secrets that an earlier key encrypted with the newest one, up to `limit` members
+    /// after this one.
     async fn reencrypt_users(
         &self,
         after: Option<UserId>,
@@ -86,13 +87,13 @@ pub trait UserStore: Send + Sync {
     ) -> Result<Reencrypted<UserId>, StoreError>;
 }
 
-/// Keeps who is signed in.
+/// Stores the sign-ins of members.
 #[async_trait]
 pub trait SignInStore: Send + Sync {
     async fn add_sign_in(&self, sign_in: &SignIn, token: &CodeHash) -> Result<(), StoreError>;
 
-    /// Who a token stands for, if it has not run out and was seen within `idle`; notes that it was
-    /// seen, to the minute.
+    /// Returns the sign-in of a token if it has not expired and was used within `idle`. Records the
+    /// use, to the minute.
     async fn sign_in(
         &self,
         token: &CodeHash,
@@ -100,8 +101,8 @@ pub trait SignInStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<Option<(SignIn, StoredUser, TeamMembership)>, StoreError>;
 
-    /// Says that the second factor was shown, and gives the sign-in another token. `false`: it
-    /// had another token, or none, by then.
+    /// Records that the second factor was verified, and replaces the token. Returns `false` if the
+    /// sign-in no longer has the old token.
     async fn mark_second_factor_verified(
         &self,
         old: &CodeHash,
@@ -109,8 +110,8 @@ pub trait SignInStore: Send + Sync {
         until: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Notes that the person has confirmed who they are, and gives the sign-in another token.
-    /// `false`, and nothing is changed: it had another token, or none, by then.
+    /// Records a re-authentication, and replaces the token. Returns `false`, and changes nothing,
+    /// if the sign-in no longer has the old token.
     async fn confirm_sign_in(
         &self,
         old: &CodeHash,
@@ -118,17 +119,18 @@ pub trait SignInStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps a form with a sign-in, in the place of the one before.
-    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError>;
+    /// Stores an encrypted form with a sign-in, in place of an earlier one.
+    async fn hold_form(&self, id: SignInId, encrypted: &[u8]) -> Result<(), StoreError>;
 
-    /// The form that a sign-in has.
+    /// Returns the encrypted form of a sign-in.
     async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Forgets this form of a sign-in. `false`: it has another, or none. Of two at once one
-    /// succeeds.
-    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError>;
+    /// Deletes this form of a sign-in. Returns `false` if the sign-in has another form or none. Of
+    /// two concurrent calls one succeeds.
+    async fn drop_form(&self, id: SignInId, encrypted: &[u8]) -> Result<bool, StoreError>;
 
-    /// A person's sign-ins that have not run out and were seen within `idle`, the latest first.
+    /// Returns a member's sign-ins that have not expired and were used within `idle`, the latest
+    /// first.
     async fn sign_ins(
         &self,
         user: UserId,
@@ -136,129 +138,129 @@ pub trait SignInStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<Vec<SignIn>, StoreError>;
 
-    /// Ends one of a person's sign-ins. `false`: there was none of that name.
+    /// Ends one of a member's sign-ins. Returns `false` if there is none with this identifier.
     async fn end_sign_in(&self, user: UserId, id: SignInId) -> Result<bool, StoreError>;
 
-    /// Ends all of a person's sign-ins but one.
+    /// Ends all sign-ins of a member except one, and returns their number.
     async fn end_other_sign_ins(
         &self,
         user: UserId,
-        but: Option<SignInId>,
+        except: Option<SignInId>,
     ) -> Result<usize, StoreError>;
 
-    /// Forgets what ran out before `now`. Answers how many.
+    /// Deletes sign-ins that expired before `now` and returns their number.
     async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
-/// What came of changing who somebody is in a team. Two at once MUST NOT leave a team without
-/// anybody who governs it and has a password.
+/// The result of changing or removing a member. Two concurrent changes MUST NOT leave a team
+/// without a member who governs it and has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipChange {
     Done,
-    /// There is nobody of that name in the team.
+    /// The team has no such member.
     Nobody,
-    /// Nobody would be left who governs the team.
+    /// The member is the last one who governs the team.
     Last,
 }
 
-/// The team that somebody who is signed in is in.
+/// The team of a signed-in user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamMembership {
     pub name: String,
-    /// Whether all of its people have to have a second factor.
+    /// Whether all its members must have a second factor.
     pub needs_second_factor: bool,
 }
 
-/// A person.
+/// A member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub id: UserId,
     pub team: TeamId,
     pub email: Email,
     pub role: Role,
-    /// Whether they have chosen a password, or were given one.
+    /// Whether the member has a password, chosen or generated.
     pub has_password: bool,
-    /// Whether a one-time code or a passkey is asked for.
+    /// Whether a one-time code or a passkey is required.
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
 }
 
-/// A person and what they sign in with.
+/// A member and their credentials.
 #[derive(Clone)]
 pub struct StoredUser {
     pub user: User,
-    /// None: they have not chosen one yet.
+    /// `None` until the member has chosen a password.
     pub password: Option<PasswordHash>,
-    /// From when on the password opens nothing; none where they chose it themselves.
+    /// The expiry of a generated password; `None` if the member chose it.
     pub password_until: Option<DateTime<Utc>>,
-    /// Whom a provider of identities knows them as.
+    /// The member's subject at the identity provider.
     pub subject: Option<String>,
-    /// The secret of their one-time codes.
+    /// The TOTP secret.
     pub totp: Option<Secret>,
     pub passkeys: usize,
     pub recovery_codes_left: usize,
 }
 
 impl StoredUser {
-    /// Whether their password was made for them too long ago to open anything.
+    /// Returns whether the password was generated and has expired.
     #[must_use]
     pub fn has_expired_password(&self, now: DateTime<Utc>) -> bool {
         self.password_until.is_some_and(|until| until <= now)
     }
 }
 
-/// A password as it is kept: a string of the PHC form.
+/// The hash of a password, a string in PHC format.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
 
-/// A password to be kept.
+/// A password to be stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewPassword {
     pub hash: PasswordHash,
-    /// From when on it opens nothing, where it was made for the person; none where they chose it.
+    /// The expiry of a generated password; `None` if the member chose it.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl NewPassword {
-    /// One that the person chose: it holds until it is changed.
+    /// A password that the member chose. It is valid until it is changed.
     #[must_use]
     pub const fn chosen(hash: PasswordHash) -> Self {
         Self { hash, until: None }
     }
 
-    /// One that was made for the person now.
+    /// A password that was generated at `now`.
     #[must_use]
     pub fn made(hash: PasswordHash, now: DateTime<Utc>) -> Self {
         Self { hash, until: Some(now + INITIAL_PASSWORD_TTL) }
     }
 }
 
-/// The SHA-256 hash of something that has 120 random bits or more (recovery codes
-/// of earlier versions: 80); all of it that is kept.
+/// The SHA-256 hash of a value with at least 120 random bits (recovery codes of earlier versions:
+/// 80). The value itself is not stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CodeHash(pub [u8; 32]);
 
-/// What a second factor consists of.
+/// A second factor of one-time codes.
 pub struct SecondFactor {
-    /// In base32 (RFC 4648, section 6), as authenticators are told it.
+    /// The TOTP secret in base32 (RFC 4648, section 6), as authenticators read it.
     pub totp: Secret,
-    /// The step of the code that proved that somebody has it.
+    /// The time step of the code with which the member proved possession of the secret.
     pub step: i64,
     pub recovery: Vec<CodeHash>,
 }
 
-/// That somebody is signed in.
+/// A sign-in of a member.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub id: SignInId,
     pub user: UserId,
-    /// Whether all is shown that was to be shown.
+    /// Whether all required factors were verified.
     pub passed: bool,
-    /// Whether a provider of identities said who they are, in the place of a password.
+    /// Whether the identity provider authenticated the member, in place of a password.
     pub by_provider: bool,
-    /// When they last confirmed who they are, beyond having signed in.
+    /// The time of the last re-authentication.
     pub confirmed_at: Option<DateTime<Utc>>,
-    /// Comes with every form that they send.
+    /// The CSRF token of the sign-in's forms.
     pub form_token: Secret,
     pub created_at: DateTime<Utc>,
     pub seen_at: DateTime<Utc>,
@@ -266,10 +268,10 @@ pub struct SignIn {
     pub from: RequestOrigin,
 }
 
-/// Where a request to the portal comes from.
+/// The origin of a request to the portal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestOrigin {
     pub address: IpAddr,
-    /// What the browser says that it is, cut.
+    /// The `User-Agent` header, truncated.
     pub agent: String,
 }

@@ -1,4 +1,4 @@
-//! How soon somebody may try again to sign in.
+//! The throttling of attempts to sign in.
 
 use std::net::IpAddr;
 
@@ -6,16 +6,18 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{attempts::Delays, id::SignInId};
 
-/// Counts attempts to sign in, and says when the next one may be made.
+/// Counts attempts to sign in, and decides when the next one is allowed.
 ///
-/// Counting never fails: what cannot count for all processes counts for its own, and says so.
-/// Whatever implements this passes `testkit::attempts_contract!`.
+/// Counting never fails: an implementation that cannot count for all processes counts for its own
+/// process, and logs this. Every implementation passes `testkit::attempts_contract!`.
 #[async_trait]
 pub trait AttemptLimiter: Send + Sync {
-    /// Counts an attempt as a wrong one. Of two at once that may not both be made one is refused.
+    /// Counts an attempt as a wrong one. Of two concurrent attempts of which only one is allowed,
+    /// one is refused.
     ///
     /// # Errors
-    /// It comes too soon, and is not counted; the moment from which on the next one may be made.
+    /// The attempt comes too early and is not counted; the error is the time from which the next
+    /// one is allowed.
     async fn attempt(
         &self,
         target: AttemptTarget,
@@ -23,22 +25,22 @@ pub trait AttemptLimiter: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>>;
 
-    /// Takes back an attempt that was counted and turned out to be right, or was not made.
+    /// Takes back a counted attempt that was right or was not made.
     async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>);
 }
 
-/// What attempts are counted against. An account is the first half of the SHA-256 hash of its
-/// address, whether anybody has it or not; an IPv6 address stands for its /64 network.
+/// The target that attempts are counted against. An account is the first half of the SHA-256 hash
+/// of its address, whether or not it exists; an IPv6 address represents its /64 network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttemptTarget {
-    /// Any account, from a network.
+    /// All accounts, from one network.
     Network(IpAddr),
-    /// An account, from a network.
+    /// One account, from one network.
     AccountFrom([u8; 16], IpAddr),
-    /// An account, from all browsers that it does not know.
+    /// One account, from all unknown browsers.
     Account([u8; 16]),
-    /// An account, from a browser that it knows: the first half of the SHA-256 hash of its token.
+    /// One account, from a known browser: the first half of the SHA-256 hash of its token.
     Browser([u8; 16]),
-    /// The person who is signed in.
+    /// The signed-in user.
     SignIn(SignInId),
 }

@@ -1,4 +1,4 @@
-//! Reading stored attestations, without verifying them: they were verified when they were stored.
+//! Reads stored attestations without verifying them, since they were verified when they were stored.
 
 use std::{collections::BTreeMap, error::Error};
 
@@ -27,7 +27,7 @@ pub trait AttestationReader: Send + Sync {
 /// Why an attestation could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Its format version is no longer supported; callers treat it as absent.
+    /// The format version is no longer supported; callers treat the attestation as absent.
     #[error("the attestation has an earlier format version: {0}")]
     Outdated(String),
     #[error("the attestation is damaged")]

@@ -1,4 +1,4 @@
-//! A witness who attests what a platform's server says.
+//! The attestor, which attests the answer of a platform's server, and the store of attestations.
 
 use async_trait::async_trait;
 use domain::{
@@ -11,14 +11,14 @@ use domain::{
 
 use crate::{Reencrypted, StoreError};
 
-/// What is to be attested, and what it takes.
+/// A request to be attested.
 pub struct AttestationOrder {
     pub session: SessionId,
-    /// The team for whose key the session was created. The witness sees a salted hash of it.
+    /// The team with whose key the session was created. The attestor sees a salted hash of it.
     pub tenant: Tenant,
-    /// Repeated in the attestation, up to 64 bytes; empty if the partner gave none.
+    /// The challenge that the attestation repeats, up to 64 bytes; empty if the partner gave none.
     pub challenge: Vec<u8>,
-    /// The request's, from the definition.
+    /// The URL of the request, from the definition.
     pub url: String,
     pub plan: Attest,
     /// The value of the `Cookie` header.
@@ -26,32 +26,32 @@ pub struct AttestationOrder {
     pub user_agent: String,
 }
 
-/// An attestation and what belongs to it.
+/// An attestation with its attested values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attested {
     pub proof: ProofHash,
-    /// By field of the plan, as the platform's server said it.
+    /// The values by field of the plan, as the platform's server sent them.
     pub values: ExtractedData,
     pub package: AttestationPackage,
 }
 
-/// What is kept of an attestation; who has it can show it to others.
+/// A stored attestation with its disclosure and evidence. Its holder can show it to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttestationPackage {
     pub mode: AttestMode,
-    /// Makes the session's name in the attestation of the session's identifier.
+    /// The salt with which the session's identifier is hashed to its name in the attestation.
     pub salt: [u8; 32],
     pub attestation: Vec<u8>,
     pub disclosure: Vec<u8>,
-    /// None where credentials are in it.
+    /// `None` if the evidence would contain credentials.
     pub evidence: Option<Vec<u8>>,
-    /// The proof that the attestation is in the witness's log, as text (C2SP tlog-proof). None of
+    /// The inclusion proof for the attestor's log, as text (C2SP tlog-proof). `None` for
     /// attestations that are older than the log.
     pub inclusion: Option<Vec<u8>>,
     pub issuer: Issuer,
 }
 
-/// The key of the witness, and when it may sign, in milliseconds since 1970.
+/// The notary key of the attestor and its validity, in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     pub public_key: [u8; 32],
@@ -59,7 +59,7 @@ pub struct Issuer {
     pub valid_to: u64,
 }
 
-/// Who is told how far an attestation is.
+/// The callback for each step that an attestation reaches.
 pub type OnProgress<'a> = &'a (dyn Fn(AttestationStep) + Send + Sync);
 
 /// Why there is no attestation.
@@ -69,31 +69,32 @@ pub enum AttestError {
     None,
     #[error("the definition's plan cannot be attested: {0}")]
     Plan(String),
-    #[error("the attestor is another one, or does not keep to the protocol: {0}")]
+    #[error("the attestor is not the configured one, or violates the protocol: {0}")]
     Attestor(String),
-    #[error("the attestor cannot be reached, or was lost: {0}")]
+    #[error("the attestor is unreachable, or the connection to it was lost: {0}")]
     Lost(String),
-    #[error("the attestor has no time or no place: {0}")]
+    #[error("the attestor has no capacity: {0}")]
     Busy(String),
-    #[error("the platform's server was not reached or did not answer as planned: {0}")]
+    #[error("the platform's server was unreachable or did not answer as planned: {0}")]
     Platform(String),
     #[error(
         "the response has header `{0}`, whose value may be a credential and would be shown to the attestor"
     )]
     Credentials(String),
-    #[error("nothing could be proved: {0}")]
+    #[error("failed to make the proof: {0}")]
     Proof(String),
     #[error("the attestor refused: {0}")]
     Refused(String),
-    #[error("what the attestor gave is not what was recorded: {0}")]
+    #[error("the attestation does not match the recorded exchange: {0}")]
     Untrue(String),
-    #[error("it took too long")]
+    #[error("the attestation timed out")]
     TimedOut,
 }
 
 impl AttestError {
-    /// Whether another attempt may succeed where this one failed: for want of time or a place, or
-    /// because the witness was lost. Never where something was refused or found wrong.
+    /// Returns whether another attempt may succeed: this one failed because of a timeout, missing
+    /// capacity, or a lost connection to the attestor. An attempt that was refused or found wrong is
+    /// not temporary.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         match self {
@@ -112,22 +113,21 @@ impl AttestError {
 
 #[async_trait]
 pub trait Attestor: Send + Sync {
-    /// Makes the request through the witness and has it attested, at most twice: a second time where
-    /// the first failed [temporarily](AttestError::is_temporary); and tells each step as it is
-    /// reached; a step may be reached again where an attempt was given up for another. Takes
-    /// seconds, and bounded ones.
+    /// Makes the request through the attestor and has it attested. A second attempt is made if the
+    /// first failed [temporarily](AttestError::is_temporary). Reports each step when it is reached;
+    /// the second attempt may reach a step again. The call takes seconds, bounded by timeouts.
     async fn attest(
         &self,
         order: AttestationOrder,
-        reached: OnProgress<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<Attested, AttestError>;
 }
 
-/// Keeps what belongs to attestations, encrypted, until the session's data are erased.
+/// Stores attestations, encrypted, until the session's data is erased.
 #[async_trait]
 pub trait AttestationStore: Send + Sync {
-    /// Keeps an open session's attestation, in the place of one that was kept before. Answers
-    /// `false` where the session is closed: its data may have been erased.
+    /// Stores the attestation of an open session, in place of an earlier one. Returns `false` if
+    /// the session is closed, since its data may have been erased.
     async fn keep(
         &self,
         session: SessionId,
@@ -140,15 +140,15 @@ pub trait AttestationStore: Send + Sync {
         session: SessionId,
     ) -> Result<Option<(ProofHash, AttestationPackage)>, StoreError>;
 
-    /// Encrypts with the newest key what others closed, of so many attestations after this one in
-    /// the order of their sessions.
+    /// Encrypts values that an earlier key encrypted with the newest one, for up to `limit`
+    /// attestations after this one in the order of their sessions.
     async fn reencrypt_attestations(
         &self,
         after: Option<SessionId>,
         limit: u16,
     ) -> Result<Reencrypted<SessionId>, StoreError>;
 
-    /// The session of this key's whose attestation has this hash, and what belongs to it.
+    /// Returns the key's session whose attestation has this hash, and the attestation.
     async fn attested(
         &self,
         owner: ApiKeyId,

@@ -1,4 +1,4 @@
-//! Where it is written down what people did in the portal.
+//! The log of members' actions in the portal.
 
 use async_trait::async_trait;
 use domain::{
@@ -8,14 +8,15 @@ use domain::{
 
 use crate::StoreError;
 
-/// Keeps for each team a list of what was done, in which each entry carries the hash of all before
-/// it. Entries are added at the end and never change.
+/// Stores a log for each team. Each entry contains the hash of the previous one. Entries are
+/// appended and never change.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
-    /// Adds an entry. Two at once MUST get two numbers, and the later one the hash of the earlier.
-    async fn note(&self, team: TeamId, deed: &AuditEvent) -> Result<(), StoreError>;
+    /// Appends an entry. Two concurrent calls MUST get different numbers, and the later entry the
+    /// hash of the earlier one.
+    async fn note(&self, team: TeamId, event: &AuditEvent) -> Result<(), StoreError>;
 
-    /// Up to `limit` entries before a number, the newest first.
+    /// Returns up to `limit` entries before a number, the newest first.
     async fn entries(
         &self,
         team: TeamId,

@@ -1,4 +1,4 @@
-//! What teams look like to their applicants.
+//! The store of teams' branding.
 
 use async_trait::async_trait;
 use domain::{
@@ -8,16 +8,16 @@ use domain::{
 
 use crate::StoreError;
 
-/// Keeps each team's brand.
+/// Stores the brand of each team.
 #[async_trait]
 pub trait BrandStore: Send + Sync {
-    /// With nothing in it, where the team has none.
+    /// Returns a team's brand; empty if the team has none.
     async fn brand(&self, team: TeamId) -> Result<Brand, StoreError>;
 
-    /// That of the team whose session it is; with nothing in it, where there is no such session.
+    /// Returns the brand of a session's team; empty if there is no such session.
     async fn brand_of(&self, session: SessionId) -> Result<Brand, StoreError>;
 
-    /// Sets name and colour, and leaves the logo.
+    /// Sets name and colour; the logo stays as it is.
     async fn set_brand(
         &self,
         team: TeamId,
@@ -25,6 +25,6 @@ pub trait BrandStore: Send + Sync {
         colour: Option<Colour>,
     ) -> Result<(), StoreError>;
 
-    /// Sets the logo, and leaves name and colour.
+    /// Sets the logo; name and colour stay as they are.
     async fn set_logo(&self, team: TeamId, logo: Option<&Logo>) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The platforms on offer and their published definitions.
+//! The catalogue of platforms and their published definitions.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,26 +9,25 @@ use domain::{
 
 use crate::StoreError;
 
-/// Which state the platforms are in: another one after each change to any of them, whichever
-/// process makes it.
+/// The revision of the catalogue. It differs after each change to a platform, by any process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CatalogueRevision(pub i64);
 
 #[async_trait]
 pub trait Catalogue: Send + Sync {
-    /// The platforms of an environment, in the order of their numbers.
+    /// Returns the platforms of an environment, sorted by number.
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
 
     async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError>;
 
-    /// The newest definition of a platform.
+    /// Returns the newest definition of a platform.
     async fn definition(
         &self,
         id: PlatformId,
     ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError>;
 
-    /// Publishes a checked definition and makes it the newest of its platform, which comes into
-    /// being with its first. Publishing the same once more changes nothing.
+    /// Publishes a validated definition as the newest one of its platform. The first definition
+    /// creates the platform. Publishing the same definition again changes nothing.
     async fn publish(
         &self,
         definition: &Definition,
@@ -38,7 +37,7 @@ pub trait Catalogue: Send + Sync {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    #[error("version {0} was published before with other content: give it a new version")]
+    #[error("version {0} is already published with different content: choose a new version")]
     VersionTaken(String),
     #[error("platform `{0}` belongs to the other environment")]
     OtherEnvironment(String),

@@ -1,4 +1,4 @@
-//! People whom teams have registered to be verified.
+//! The store of teams' registered contacts.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,12 +9,12 @@ use domain::{
 
 use crate::StoreError;
 
-/// Keeps a team's registered receivers. Another team's are as if they were not there.
+/// Stores the registered contacts of teams. Contacts of another team count as absent.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    async fn add_contact(&self, receiver: &StoredContact) -> Result<(), StoreError>;
+    async fn add_contact(&self, contact: &StoredContact) -> Result<(), StoreError>;
 
-    /// A team's, the newest first.
+    /// Returns a team's contacts, the newest first.
     async fn contacts(&self, team: TeamId) -> Result<Vec<StoredContact>, StoreError>;
 
     async fn contact(
@@ -23,7 +23,8 @@ pub trait ContactStore: Send + Sync {
         id: ContactId,
     ) -> Result<Option<StoredContact>, StoreError>;
 
-    /// Gives somebody another contact; `false`: they are not there. Sessions keep what they have.
+    /// Replaces the data of a contact. Returns `false` if it does not exist. Sessions keep the
+    /// earlier data.
     async fn change_receiver(
         &self,
         team: TeamId,
@@ -31,16 +32,16 @@ pub trait ContactStore: Send + Sync {
         contact: &Contact,
     ) -> Result<bool, StoreError>;
 
-    /// Forgets somebody; `false`: they are not there. Sessions keep what they have.
+    /// Deletes a contact. Returns `false` if it does not exist. Sessions keep its data.
     async fn remove_contact(&self, team: TeamId, id: ContactId) -> Result<bool, StoreError>;
 }
 
-/// Somebody registered.
+/// A registered contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContact {
     pub id: ContactId,
     pub team: TeamId,
-    /// Without metadata, which belongs to a session.
+    /// The contact data, without metadata, which belongs to a session.
     pub contact: Contact,
     pub created_at: DateTime<Utc>,
 }

@@ -1,4 +1,4 @@
-//! Deliveries that partners are owed.
+//! The queue of pending deliveries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,87 +11,90 @@ use domain::{
 
 use crate::{StoreError, webhook_sender::WebhookRequest};
 
-/// Added to a webhook's own timeout, this is how long a claim lasts: a receiver that takes all of
-/// its time is not called twice.
+/// The margin by which a claim outlasts the webhook's timeout, so that an endpoint that uses its
+/// whole timeout is not called twice.
 pub const CLAIM_MARGIN: TimeDelta = TimeDelta::seconds(15);
 
-/// The queue of deliveries. Filled by the session store when a session ends, and by whoever sends
-/// something again or tries a webhook out.
+/// The queue of deliveries. The session store fills it when a session ends; resent deliveries and
+/// tests of a webhook are added as well.
 #[async_trait]
 pub trait DeliveryQueue: Send + Sync {
-    /// Leases due deliveries, webhook after webhook, so that none is passed over however much
-    /// another one is owed. Nothing is leased of webhooks that are inactive or in a pause; of one
-    /// that is being tried out, one delivery, where the claimer has none of it. A claim lasts for the webhook's timeout and
-    /// [`CLAIM_MARGIN`], then it is handed out again.
-    async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError>;
+    /// Leases due deliveries, webhook after webhook, so that a webhook with many pending deliveries
+    /// delays no other one. Nothing is leased for webhooks that are inactive or paused. For a
+    /// half-open one a single delivery is leased, unless the caller already has one of it. A claim
+    /// lasts for the webhook's timeout and [`CLAIM_MARGIN`]; then the delivery is leased again.
+    async fn claim_deliveries(
+        &self,
+        request: &ClaimRequest,
+    ) -> Result<ClaimedDeliveries, StoreError>;
 
-    /// Writes attempts down and ends their claims. Answers for each whether it was still held;
-    /// nothing is written of those that were not.
-    async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError>;
+    /// Stores attempts and ends their claims. Returns for each whether its claim was still held; an
+    /// attempt whose claim was lost is not stored.
+    async fn settle_deliveries(&self, results: &[AttemptResult]) -> Result<Vec<bool>, StoreError>;
 
-    /// Keeps count of how receivers answered. A success ends what failures began.
+    /// Updates the health of endpoints. A success resets the consecutive failures.
     async fn note_health(
         &self,
-        tallies: &[HealthUpdate],
+        updates: &[HealthUpdate],
         now: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Gives up on what has been owed since before `before` and is not being sent; up to `limit`.
-    /// Answers how many.
+    /// Marks up to `limit` deliveries as exhausted that have been pending since before `before` and
+    /// are not being sent. Returns their number.
     async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError>;
 }
 
-/// What a claimer has room for.
+/// The capacity of a caller that claims deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
     pub now: DateTime<Utc>,
-    /// Goes on after this webhook, in the order of identifiers; none: from the first.
+    /// The webhook to continue after, in the order of identifiers; `None` to start with the first.
     pub after: Option<WebhookId>,
-    /// The most deliveries in all.
+    /// The maximum number of deliveries in total.
     pub limit: u16,
-    /// The most of a webhook that is not named in `room`.
+    /// The maximum number for each webhook that is not in `room`.
     pub each: u16,
     pub room: Vec<EndpointCapacity>,
 }
 
-/// What a claimer has room for of one webhook.
+/// The capacity of a caller for one webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointCapacity {
     pub webhook: WebhookId,
     pub most: u16,
-    /// Whether it has some of it in hand: who is tried out is given no second one.
+    /// Whether the caller has a delivery of the webhook: a half-open one gets no second one.
     pub busy: bool,
 }
 
-/// What was claimed, and where to go on; none: from the first again.
+/// The claimed deliveries and the webhook to continue after; `None` to start with the first again.
 pub struct ClaimedDeliveries {
     pub deliveries: Vec<Delivery>,
     pub next: Option<WebhookId>,
 }
 
-/// One webhook's notice of one session, claimed.
+/// A claimed delivery of one session to one webhook.
 #[derive(Clone)]
 pub struct Delivery {
     pub id: DeliveryId,
     pub session: SessionId,
     pub webhook: Arc<Webhook>,
-    /// Whether the receiver failed when it was last tried.
+    /// Whether the last attempt at the endpoint failed.
     pub endpoint_failing: bool,
-    /// The exact bytes of the body; the same in each attempt.
+    /// The exact bytes of the body, the same in each attempt.
     pub body: String,
-    /// Attempts that were made since it was owed, or sent again.
+    /// The number of attempts since the delivery was created or resent.
     pub attempts: u32,
-    /// Whether it has one attempt, as a test.
+    /// Whether the delivery is a test, which has one attempt.
     pub is_test: bool,
-    /// When it began to be owed, or was sent again.
+    /// When the delivery was created or resent.
     pub created_at: DateTime<Utc>,
-    /// When it became due.
+    /// When the delivery became due.
     pub due: DateTime<Utc>,
     /// The fence against a lost claim.
     pub claim: i32,
 }
 
-/// What came of one POST, and what follows.
+/// The result of an attempt, and the decision that follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
     pub delivery: DeliveryId,
@@ -101,7 +104,7 @@ pub struct AttemptResult {
     pub verdict: DeliveryDecision,
 }
 
-/// What came of one POST.
+/// An attempt: one POST request and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryAttempt {
     pub at: DateTime<Utc>,
@@ -109,12 +112,12 @@ pub struct DeliveryAttempt {
     pub call: WebhookRequest,
 }
 
-/// How a webhook's receiver answered a few times.
+/// The results of several attempts at an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HealthUpdate {
     pub webhook: WebhookId,
-    /// Failures since the last success, or of all where none succeeded.
+    /// The number of failures since the last success, or of all failures without a success.
     pub failures: u32,
-    /// Whether one of them was a success.
+    /// Whether one of the attempts succeeded.
     pub success: bool,
 }

@@ -1,4 +1,4 @@
-//! What became of deliveries, and what is done about it by hand.
+//! The log of deliveries, and resending them manually.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -8,29 +8,30 @@ use crate::StoreError;
 
 #[async_trait]
 pub trait DeliveryLog: Send + Sync {
-    /// Deliveries, the newest first.
+    /// Returns the deliveries that match, the newest first.
     async fn find_deliveries(
         &self,
-        find: &DeliveryFilter,
+        filter: &DeliveryFilter,
     ) -> Result<Vec<StoredDelivery>, StoreError>;
 
-    /// A delivery with its attempts, in their order.
+    /// Returns a delivery with its attempts in order.
     async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError>;
 
-    /// Owes a delivery once more, with all of its attempts; what is owed already is due at once.
-    /// Its identifier and its body stay. Answers `false` where there is none.
+    /// Enqueues a delivery again, with its full number of attempts; a pending one becomes due at
+    /// once. Its identifier and its body stay the same. Returns `false` if it does not exist.
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError>;
 
-    /// Owes a webhook's exhausted deliveries of a time once more, up to `limit`; answers how many.
+    /// Enqueues up to `limit` of a webhook's exhausted deliveries of a time range again, and returns
+    /// their number.
     async fn send_exhausted_again(
         &self,
         webhook: WebhookId,
-        span: TimeRange,
+        range: TimeRange,
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<usize, StoreError>;
 
-    /// Owes a webhook a test, which has one attempt.
+    /// Enqueues a test delivery, which has one attempt.
     async fn enqueue_test(
         &self,
         webhook: WebhookId,
@@ -39,8 +40,8 @@ pub trait DeliveryLog: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<DeliveryId, StoreError>;
 
-    /// Forgets deliveries of before `before` with their attempts and bodies, but not what is owed
-    /// still; up to `limit`. Answers how many.
+    /// Deletes up to `limit` deliveries from before `before`, with their attempts and bodies, but no
+    /// pending ones. Returns their number.
     async fn delete_old_deliveries(
         &self,
         before: DateTime<Utc>,
@@ -48,14 +49,14 @@ pub trait DeliveryLog: Send + Sync {
     ) -> Result<usize, StoreError>;
 }
 
-/// From the first moment up to, and without, the second.
+/// A time range that includes `from` and excludes `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
 }
 
-/// Which deliveries are looked for.
+/// A filter of deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryFilter {
     pub of: DeliveryScope,
@@ -71,10 +72,10 @@ pub enum DeliveryScope {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// Owed still.
+    /// A further attempt is scheduled.
     Pending,
     Delivered,
-    /// Given up on.
+    /// No further attempt is made automatically.
     Exhausted,
 }
 
@@ -92,33 +93,33 @@ impl DeliveryState {
 /// A delivery with its attempts.
 pub type DeliveryWithAttempts = (StoredDelivery, Vec<StoredAttempt>);
 
-/// A delivery, as it stands in the log.
+/// A delivery in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDelivery {
     pub id: DeliveryId,
     pub webhook: WebhookId,
-    /// The session it is about; made up for a test.
+    /// The session of the delivery; a fictitious one for a test.
     pub session: SessionId,
     pub test: bool,
     pub state: DeliveryState,
     pub created_at: DateTime<Utc>,
-    /// When it is tried next, while it is owed.
+    /// The time of the next attempt, while the delivery is pending.
     pub due: Option<DateTime<Utc>>,
 }
 
-/// An attempt, as it stands in the log.
+/// An attempt in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAttempt {
-    /// Counts from 1.
+    /// The number of the attempt, from 1.
     pub number: i32,
     pub at: DateTime<Utc>,
     pub took_ms: i32,
-    /// What the receiver answered.
+    /// The status code of the response.
     pub status: Option<i32>,
-    /// Why it did not: the class of what went wrong.
+    /// The class of the failure, if there was no response.
     pub error: Option<String>,
-    /// The first 2 KiB of the answer.
+    /// The first 2 KiB of the response.
     pub answer: String,
-    /// The headers that were sent, a line each, without secrets.
+    /// The sent headers, one per line, without secrets.
     pub sent: String,
 }

@@ -1,4 +1,4 @@
-//! Which devices each session is bound to.
+//! The store of the devices that sessions are bound to.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,16 +9,16 @@ use domain::{
 
 use crate::StoreError;
 
-/// Keeps the devices of sessions, and the codes by which others join.
+/// Stores the devices of sessions, and the codes with which other devices join.
 ///
-/// Whatever implements this passes `testkit::store_contract!`.
+/// Every implementation passes `testkit::store_contract!`.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
-    /// Which of a session's devices has this secret.
+    /// Returns which of a session's devices has this secret.
     async fn device(&self, session: SessionId, secret: &SecretHash) -> Result<Binding, StoreError>;
 
-    /// Binds a session to its first device. `false`: it has one already, or there is no such
-    /// session. Of two at the same moment one succeeds.
+    /// Binds a session to its first device. Returns `false` if the session already has one or does
+    /// not exist. Of two concurrent calls one succeeds.
     async fn bind(
         &self,
         session: SessionId,
@@ -26,8 +26,8 @@ pub trait DeviceStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Adds a device that the active viewer approved. A device that is one already stays what it
-    /// is. `None`: the session has no device yet, or as many as it may have.
+    /// Adds a device that the active viewer approved. A device of the session keeps its number.
+    /// Returns `None` if the session has no device yet, or the maximum number of them.
     async fn approve(
         &self,
         session: SessionId,
@@ -35,14 +35,14 @@ pub trait DeviceStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<Option<DeviceNumber>, StoreError>;
 
-    /// Keeps a code; one of the same kind that the session had before is void from then on.
+    /// Stores a code. An earlier code of the same kind of the session is void from then on.
     async fn offer_code(&self, code: &JoinCode) -> Result<(), StoreError>;
 
-    /// Adds the device with this secret where the code is one of the session's and has not
-    /// expired, and voids the code. A wrong short code is counted before it is compared, also
-    /// where several come at the same moment; after
-    /// [`MAX_CODE_TRIES`](domain::binding::MAX_CODE_TRIES) of them no short code of the session
-    /// is accepted until a new one is offered. Long codes are not affected by that.
+    /// Adds the device with this secret if the code is one of the session's and has not expired,
+    /// and voids the code. A wrong short code is counted before it is compared, also if several
+    /// arrive concurrently; after [`MAX_CODE_TRIES`](domain::binding::MAX_CODE_TRIES) of them no
+    /// short code of the session is accepted until a new one is offered. Long codes are not affected
+    /// by that.
     async fn redeem_code(
         &self,
         session: SessionId,
@@ -51,7 +51,7 @@ pub trait DeviceStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<RedeemOutcome, StoreError>;
 
-    /// Notes what was answered on a device to the question for consent, for the timeline.
+    /// Records the answer of a device to the question for consent, for the timeline.
     async fn record_consent(
         &self,
         session: SessionId,
@@ -60,18 +60,18 @@ pub trait DeviceStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Forgets codes that expired before `now`. Returns how many.
+    /// Deletes codes that expired before `now` and returns their number.
     async fn delete_expired_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
-/// What a secret is to a session.
+/// The relation of a device's secret to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// The session has no device yet.
     Unbound,
-    /// That of one of its devices.
+    /// The secret is of one of the session's devices.
     Bound(DeviceNumber),
-    /// The session has devices; this is none of them.
+    /// The session has devices, and the secret is of none of them.
     Foreign,
 }
 
@@ -79,8 +79,8 @@ pub enum Binding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedeemOutcome {
     Joined(DeviceNumber, JoinedBy),
-    /// No such code, or it expired, or was used, or too many wrong ones were tried.
+    /// The code does not exist, has expired or was used, or too many wrong ones were tried.
     Refused,
-    /// The code is right, and the session has as many devices as it may have.
+    /// The code is right, and the session has the maximum number of devices.
     Full,
 }

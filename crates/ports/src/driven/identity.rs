@@ -1,71 +1,73 @@
-//! Somebody else who knows the people of the portal (OpenID Connect Core 1.0).
+//! The identity provider of the portal's members (OpenID Connect Core 1.0).
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{account::Email, secret::Secret};
 
-/// Asks a provider who somebody is. Takes seconds, and bounded ones.
+/// Authenticates members at an identity provider. Calls take seconds, bounded by timeouts.
 #[async_trait]
 pub trait IdentityProvider: Send + Sync {
-    /// What people call it.
+    /// Returns the name of the provider, for people.
     fn name(&self) -> &str;
 
-    /// Begins to ask; `Prompt::Login` has the provider ask the person, whoever is signed in there.
+    /// Starts an authorization. With [`AuthorizationPrompt::Login`] the provider authenticates the
+    /// member again, even if they are signed in there.
     async fn authorization_request(
         &self,
         prompt: AuthorizationPrompt,
     ) -> Result<AuthorizationRequest, IdentityError>;
 
-    /// Understands what a browser came back with.
+    /// Verifies the callback and exchanges its code for an identity.
     async fn exchange_code(
         &self,
-        kept: &Secret,
-        arrival: &AuthorizationCallback,
+        state: &Secret,
+        callback: &AuthorizationCallback,
     ) -> Result<Identity, IdentityError>;
 }
 
-/// Where somebody's browser is sent, and what is needed to understand what it comes back with.
+/// The URL that the browser is redirected to, and the state that the callback is verified with.
 pub struct AuthorizationRequest {
     pub url: String,
-    /// To be kept from everybody, whoever's browser it is too.
+    /// The state of the authorization. It must be secret to all parties, including the member.
     pub kept: Secret,
 }
 
-/// What a browser comes back with.
+/// The parameters with which the browser returns from the provider.
 pub struct AuthorizationCallback {
     pub state: String,
     pub code: Secret,
 }
 
-/// Whom a provider says that somebody is.
+/// An identity that the provider has authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The provider, a blank, and its name for them: never another person's, and never changed
+    /// The issuer, a space, and the subject identifier, which never changes and is never reassigned
     /// (section 2).
     pub subject: String,
-    /// One that the provider has seen to be theirs.
+    /// An address that the provider has verified.
     pub email: Email,
-    /// When the provider last asked them who they are, as it says (`auth_time`, section 2).
+    /// When the provider last authenticated the member, by its own statement (`auth_time`,
+    /// section 2).
     pub authenticated_at: Option<DateTime<Utc>>,
 }
 
-/// Whether a provider may answer from its own sign-in.
+/// Whether the provider may use its existing sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthorizationPrompt {
-    /// It decides.
+    /// The provider decides.
     Any,
-    /// It has to ask the person (`prompt=login`, `max_age=0`, section 3.1.2.1).
+    /// The provider has to authenticate the member (`prompt=login`, `max_age=0`, section 3.1.2.1).
     Login,
 }
 
-/// Why nobody knows who somebody is. The texts are for the operator's log.
+/// Why an authorization failed. The texts are for the operator's log.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    #[error("the provider of identities cannot be asked: {0}")]
+    #[error("failed to reach the identity provider: {0}")]
     Unreachable(String),
-    #[error("the provider's answer does not count: {0}")]
+    #[error("the identity provider's answer is invalid: {0}")]
     Refused(String),
-    /// An address that the provider has not verified is nobody's.
-    #[error("the provider names no address that it has verified")]
+    /// An address that the provider has not verified does not identify a member.
+    #[error("the identity provider returned no verified address")]
     NoAddress,
 }

@@ -1,4 +1,4 @@
-//! People who are invited into a team, whoever has their address elsewhere.
+//! The store of invited members whose address another member has.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,16 +6,16 @@ use domain::id::UserId;
 
 use crate::{StoreError, account_store::User};
 
-/// Keeps people who were invited by an address that another person has. To their team they are like
-/// anybody who was invited: nothing that a team sees tells the one from the other.
+/// Stores members who were invited with an address that another member has. Their team sees them as
+/// any other invited member, and cannot tell that the address is in use.
 #[async_trait]
 pub trait InvitationStore: Send + Sync {
-    /// Invites somebody into a team, whoever has the address elsewhere. They are one of the team's
-    /// people from then on, but are not found by the address before it is theirs
-    /// ([`Self::claim_address`]). `false`: the team has invited that address so already.
+    /// Adds an invited member to a team, even if another member has the address. The new member is
+    /// not found by the address until it is theirs ([`Self::claim_address`]). Returns `false` if
+    /// the team has already invited the address in this way.
     async fn add_invited(&self, user: &User, now: DateTime<Utc>) -> Result<bool, StoreError>;
 
-    /// Gives somebody who was invited the address that they were invited by. `false`, and nothing is
-    /// changed: another person has it. Of two at once one succeeds.
+    /// Assigns an invited member the address of their invitation. Returns `false`, and changes
+    /// nothing, if another member has it. Of two concurrent calls one succeeds.
     async fn claim_address(&self, id: UserId) -> Result<bool, StoreError>;
 }

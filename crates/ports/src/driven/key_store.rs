@@ -1,4 +1,4 @@
-//! Where teams and their API keys are kept.
+//! The store of teams and their API keys.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -14,10 +14,10 @@ use crate::{StoreError, catalogue::CatalogueRevision};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub key: ApiKey,
-    /// What its team calls it.
+    /// The name that the team gave the key.
     pub label: String,
     pub created_at: DateTime<Utc>,
-    /// To the minute.
+    /// The time of the last use, to the minute.
     pub used_at: Option<DateTime<Utc>>,
 }
 
@@ -27,15 +27,16 @@ pub trait KeyStore: Send + Sync {
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError>;
 
-    /// Says whose pages may show the team's sessions; empty: anybody's. `false`: there is no such
-    /// team.
+    /// Sets the origins whose pages may embed the team's sessions; an empty list allows any origin.
+    /// Returns `false` if there is no such team.
     async fn set_frame_ancestors(
         &self,
         id: TeamId,
         ancestors: &[FrameAncestor],
     ) -> Result<bool, StoreError>;
 
-    /// Whose pages may show the team's sessions; empty: anybody's, or there is no such team.
+    /// Returns the origins whose pages may embed the team's sessions; empty if any origin may, or if
+    /// there is no such team.
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError>;
 
     async fn add_key(
@@ -46,14 +47,14 @@ pub trait KeyStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// A team's keys, the newest first.
+    /// Returns a team's keys, the newest first.
     async fn keys(&self, team: TeamId) -> Result<Vec<StoredKey>, StoreError>;
 
-    /// Notes when keys were last used; a moment before the one that is known changes nothing.
+    /// Records when keys were last used; a time before the stored one changes nothing.
     async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
 
-    /// The record whose key has this hash, revoked and expired ones included, and the catalogue's
-    /// revision at the same moment.
+    /// Returns the record whose key has this hash, revoked and expired ones included, and the
+    /// catalogue's revision at the same moment.
     async fn key_by_hash(
         &self,
         hash: &KeyHash,
@@ -61,10 +62,10 @@ pub trait KeyStore: Send + Sync {
 
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError>;
 
-    /// Gives a record another key; the one before opens nothing from then on. `false`: there is
-    /// no such record, or it is revoked.
+    /// Replaces the key of a record; the earlier key is invalid from then on. Returns `false` if
+    /// the record does not exist or is revoked.
     async fn rotate_key(&self, id: ApiKeyId, hash: &KeyHash) -> Result<bool, StoreError>;
 
-    /// `false`: there is no such record, or it is revoked already.
+    /// Revokes a key. Returns `false` if the record does not exist or is already revoked.
     async fn revoke_key(&self, id: ApiKeyId, now: DateTime<Utc>) -> Result<bool, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The browsers in which people have signed in before.
+//! The store of known browsers, in which members have signed in before.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,14 +6,15 @@ use domain::id::UserId;
 
 use crate::{StoreError, account_store::CodeHash};
 
-/// Browsers of one person.
+/// The maximum number of known browsers of one member.
 pub const MAX_KNOWN_BROWSERS: usize = 10;
 
-/// Keeps the browsers in which people have signed in, by the hash of a token that each was handed.
+/// Stores the browsers in which members have signed in, by the hash of a token that each browser
+/// has.
 #[async_trait]
 pub trait KnownBrowserStore: Send + Sync {
-    /// Which of these tokens stands for a browser of this person's, if it has not run out. Takes as
-    /// long for a person that there is not.
+    /// Returns which of these tokens is of a known browser of the member, if it has not expired.
+    /// The call takes as long for a member who does not exist.
     async fn known_browser(
         &self,
         user: UserId,
@@ -21,25 +22,25 @@ pub trait KnownBrowserStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<Option<CodeHash>, StoreError>;
 
-    /// Keeps a browser, in the place of what it was known by before; of a person's browsers beyond
-    /// [`MOST`] those are forgotten in which they signed in longest ago. Answers how many the person
-    /// had before.
+    /// Stores a browser, in place of its earlier token. If the member has more than
+    /// [`MAX_KNOWN_BROWSERS`], those with the oldest sign-ins are deleted. Returns the number of
+    /// browsers before the call.
     async fn keep_browser(
         &self,
         browser: &KnownBrowser,
         before: Option<&CodeHash>,
     ) -> Result<usize, StoreError>;
 
-    /// Forgets what ran out before `now`. Answers how many.
+    /// Deletes browsers that expired before `now` and returns their number.
     async fn delete_expired_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
-/// A browser in which somebody has signed in.
+/// A browser in which a member has signed in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KnownBrowser {
     pub user: UserId,
     pub token: CodeHash,
-    /// When they signed in there last.
+    /// The time of the last sign-in in this browser.
     pub used_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
 }

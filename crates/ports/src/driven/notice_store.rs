@@ -1,4 +1,4 @@
-//! The queue of mails that tell people what happened to their account.
+//! The queue of notices to members about their account.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -10,13 +10,13 @@ use domain::{
 
 use crate::{StoreError, account_store::RequestOrigin};
 
-/// Keeps what people are to be told. What was told is forgotten.
+/// Stores notices until they are sent.
 #[async_trait]
 pub trait NoticeStore: Send + Sync {
-    /// Owes a person a mail, which is due at once.
+    /// Enqueues a notice, which is due at once.
     async fn enqueue_notice(&self, notice: &Notice) -> Result<(), StoreError>;
 
-    /// Leases up to `limit` mails that are due. A lease that runs out is handed out again.
+    /// Leases up to `limit` due notices. A notice whose lease expires is leased again.
     async fn claim_notices(
         &self,
         now: DateTime<Utc>,
@@ -24,16 +24,16 @@ pub trait NoticeStore: Send + Sync {
         limit: u16,
     ) -> Result<Vec<NoticeClaim>, StoreError>;
 
-    /// Ends a claim: the mail is due again then, or forgotten. Answers `false`, and changes nothing,
-    /// when the claim was lost to a later one.
+    /// Ends a claim: the notice is due again at `retry_at`, or is deleted. Returns `false`, and
+    /// changes nothing, if the claim was lost to a later one.
     async fn settle_notice(
         &self,
         claim: &NoticeClaim,
-        again: Option<DateTime<Utc>>,
+        retry_at: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError>;
 }
 
-/// What a person is to be told.
+/// A notice to a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub id: NoticeId,
@@ -43,11 +43,11 @@ pub struct Notice {
     pub from: RequestOrigin,
 }
 
-/// The right to send such a mail.
+/// A claim of a notice to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeClaim {
     pub notice: Notice,
     pub email: Email,
-    /// Counts from 1; also the fence against a lost claim.
+    /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }

@@ -79,7 +79,7 @@ impl Deliveries {
         true
     }
 
-    /// Gives up on up to `limit` deliveries that have been pending created_at before `before` and are
+    /// Gives up on up to `limit` deliveries that have been pending since before `before` and are
     /// not leased.
     fn give_up(&mut self, before: DateTime<Utc>, limit: u16) -> usize {
         let pending = self
