@@ -193,9 +193,9 @@ pub enum StartError {
     NoRoom,
     #[error("no browser could be started: {0}")]
     Unavailable(String),
-    #[error("no exit for the place works")]
+    #[error("no egress proxy for the place works")]
     NoExit,
-    #[error("the exits for the place are in another country")]
+    #[error("the egress proxies for the place are in another country")]
     Elsewhere,
 }
 
