@@ -1,4 +1,4 @@
-//! Sending an applicant the link of a session: the queue of what is to be sent, and the channels.
+//! Notifications to applicants and mails to members: their queue, their channels, their rendering.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -14,13 +14,12 @@ use domain::{
 
 use crate::{StoreError, account_store::RequestOrigin};
 
-/// The queue of links to be sent, filled by the session store in its own writes.
+/// The queue of notifications, which the session store fills in its own writes.
 #[async_trait]
 pub trait NotificationQueue: Send + Sync {
-    /// Leases up to `limit` links that are due, of one team after the other in the order of their
-    /// identifiers, as many of each, and the oldest of each first. Begins with the team after
-    /// `after`, so that one with many links holds up no other. A lease that runs out is handed out
-    /// again.
+    /// Leases up to `limit` due notifications: team by team in the order of their identifiers, as
+    /// many of each team, the oldest first. Starts with the team after `after`, so that a team with
+    /// many notifications delays no other one. A notification whose lease expires is leased again.
     async fn claim_notifications(
         &self,
         now: DateTime<Utc>,
@@ -29,14 +28,14 @@ pub trait NotificationQueue: Send + Sync {
         after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError>;
 
-    /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one.
+    /// Ends a claim. Returns `false`, and changes nothing, if the claim was lost to a later one.
     async fn settle_notification(
         &self,
         claim: &NotificationClaim,
-        verdict: NotificationOutcome,
+        outcome: NotificationOutcome,
     ) -> Result<bool, StoreError>;
 
-    /// Owes an open session's link once more, as often and as soon as that may be.
+    /// Enqueues the link of an open session again, within the limits of number and interval.
     async fn notify_again(
         &self,
         session: SessionId,
@@ -44,13 +43,13 @@ pub trait NotificationQueue: Send + Sync {
     ) -> Result<ResendOutcome, StoreError>;
 }
 
-/// The right to send a link.
+/// A claim of a notification to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotificationClaim {
     pub id: NotificationId,
     pub session: SessionId,
     pub team: TeamId,
-    /// Counts from 1; also the fence against a lost claim.
+    /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }
 
@@ -64,65 +63,66 @@ pub enum NotificationOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResendOutcome {
     Queued,
-    /// The last time is too near; not before then.
+    /// The last notification is too recent; the next one is allowed from this time on.
     NotBefore(DateTime<Utc>),
-    /// It was sent as often as may be.
+    /// The maximum number of notifications was sent.
     NoMore,
 }
 
-/// What an applicant is told, whatever the channel makes of it.
+/// A notification to an applicant, independent of the channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// The same at each try, so that a channel that knows it need not send it twice.
+    /// The same in each attempt, so that a channel can recognize a duplicate.
     pub id: NotificationId,
     pub channel: Channel,
-    /// As the channel has it: an e-mail address.
+    /// The address on the channel: an e-mail address.
     pub address: String,
     pub name: Option<String>,
-    /// BCP 47.
+    /// A BCP 47 tag.
     pub locale: Option<String>,
-    /// The business in whose name it is sent; none: the service's own.
+    /// The business in whose name the notification is sent; `None` for the service's own.
     pub sender: Option<String>,
     pub brand: Brand,
-    /// The team's own words; none: the service's.
+    /// The team's own text; `None` for the service's.
     pub wording: Option<TemplateText>,
-    /// The platform, as applicants know it.
+    /// The name of the platform, as applicants know it.
     pub platform: String,
     pub link: String,
-    /// Where the receiver says whether to get more mails of the team's.
+    /// The URL of the page where the contact chooses whether to receive mails of the team.
     pub choice: String,
     pub expires_at: DateTime<Utc>,
 }
 
-/// A mail that brings a person of the portal a link to choose a password.
+/// A mail with an account link, with which a member chooses a password.
 #[derive(Clone)]
 pub struct AccountMail {
-    /// The same at each try.
+    /// The same in each attempt.
     pub id: AccountLinkId,
     pub address: Email,
     pub purpose: LinkPurpose,
-    /// The team that the person is in.
+    /// The name of the member's team.
     pub team: String,
-    /// To choose a password; to the sign-in page where another person of the address has an account.
+    /// The account link; a link to the sign-in page if another member with the address has an
+    /// account.
     pub link: Secret,
     pub is_taken: bool,
     pub expires_at: DateTime<Utc>,
 }
 
-/// A mail that tells a person of the portal what happened to their account.
+/// A mail to a member about an event of their account.
 #[derive(Debug, Clone)]
 pub struct AccountNotice {
-    /// The same at each try.
+    /// The same in each attempt.
     pub id: NoticeId,
     pub address: Email,
     pub event: AccountEvent,
     pub at: DateTime<Utc>,
     pub from: RequestOrigin,
-    /// To their account's page.
+    /// A link to the member's account page.
     pub link: String,
 }
 
-/// A mail as it is read.
+/// A rendered mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedMail {
     pub subject: String,
@@ -130,12 +130,12 @@ pub struct RenderedMail {
     pub html: String,
 }
 
-/// Knows the template language.
+/// Renders mails from templates.
 pub trait MailRenderer: Send + Sync {
-    /// What a mail with a wording is like, for somebody made up.
+    /// Renders a mail of a template for a fictitious applicant.
     ///
     /// # Errors
-    /// Everything that is wrong with the wording, for whoever wrote it.
+    /// All errors of the template, for its author.
     fn preview(
         &self,
         wording: &TemplateText,
@@ -144,27 +144,27 @@ pub trait MailRenderer: Send + Sync {
     ) -> Result<RenderedMail, Vec<String>>;
 }
 
-/// Why a letter was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Nothing will change that.
+    /// A retry would fail too.
     #[error("{why}: {detail}")]
     Permanent {
         why: NotificationFailure,
-        /// For the operator's log; without the applicant's address.
+        /// A text for the operator's log, without the applicant's address.
         detail: String,
     },
     #[error("{0}")]
     Transient(String),
 }
 
-/// Hands letters to whoever carries them on. Takes seconds, and bounded ones.
+/// Sends notifications to applicants. A call takes seconds, bounded by a timeout.
 #[async_trait]
 pub trait Notifier: Send + Sync {
-    async fn send(&self, letter: &Notification) -> Result<(), SendError>;
+    async fn send(&self, notification: &Notification) -> Result<(), SendError>;
 }
 
-/// Mails the people of the portal. Takes seconds, and bounded ones.
+/// Sends mails to members. A call takes seconds, bounded by a timeout.
 #[async_trait]
 pub trait Mailer: Send + Sync {
     async fn mail(&self, mail: &AccountMail) -> Result<(), SendError>;

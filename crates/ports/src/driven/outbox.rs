@@ -1,4 +1,4 @@
-//! Effects that were saved and wait to be carried out.
+//! The outbox: saved effects that workers carry out.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,11 +9,11 @@ use domain::{
 
 use crate::StoreError;
 
-/// The queue of effects. Filled only by the session store, in its own writes.
+/// The queue of effects. Only the session store fills it, in its own writes.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Leases up to `limit` due effects that this node or any node can carry out, so that nobody
-    /// else is handed them until `lease` has passed. A lease that runs out is handed out again.
+    /// Leases up to `limit` due effects that this instance or any instance can carry out. No other
+    /// caller gets them until `lease` has passed. An effect whose lease expires is leased again.
     async fn claim(
         &self,
         node: InstanceId,
@@ -22,16 +22,16 @@ pub trait Outbox: Send + Sync {
         limit: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError>;
 
-    /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one
-    /// in the meantime.
+    /// Ends a claim. Returns `false`, and changes nothing, if the claim was lost to a later one in
+    /// the meantime.
     async fn complete(
         &self,
         claim: &OutboxClaim,
-        verdict: ClaimOutcome,
+        outcome: ClaimOutcome,
     ) -> Result<bool, StoreError>;
 
-    /// Drops effects that only another node could carry out and that were due before `before`:
-    /// that node is gone, and its browsers with it. Answers how many.
+    /// Deletes effects that only another instance could carry out and that were due before
+    /// `before`: that instance no longer runs, and neither do its browsers. Returns their number.
     async fn delete_orphans(
         &self,
         node: InstanceId,
@@ -44,7 +44,7 @@ pub struct OutboxClaim {
     pub entry: i64,
     pub session: SessionId,
     pub effect: Effect,
-    /// Counts from 1; also the fence against a lost claim.
+    /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }
 
@@ -52,6 +52,6 @@ pub struct OutboxClaim {
 pub enum ClaimOutcome {
     Done,
     RetryAt(DateTime<Utc>),
-    /// Given up on; kept for the operator.
+    /// No further attempt is made; the entry is kept for the operator.
     Buried,
 }

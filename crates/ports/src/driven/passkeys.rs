@@ -1,4 +1,4 @@
-//! Passkeys: keys in people's devices, as a second factor (Web Authentication, level 3).
+//! Passkeys of members, as a second factor (Web Authentication, level 3).
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,26 +9,26 @@ use domain::{
 
 use crate::{StoreError, account_store::CodeHash};
 
-/// Passkeys of one person.
+/// The maximum number of passkeys of one member.
 pub const MAX_PASSKEYS: usize = 10;
 
-/// Keeps people's passkeys.
+/// Stores the passkeys of members.
 #[async_trait]
 pub trait PasskeyStore: Send + Sync {
-    /// Keeps a passkey: with codes for who loses it where it is the person's first second factor,
-    /// and only there. `false`, and nothing is changed: that is not so, somebody has the passkey
-    /// already, or the person has [`MOST`].
+    /// Stores a passkey. Recovery codes are given if and only if it is the member's first second
+    /// factor. Returns `false`, and changes nothing, if that is not the case, if the passkey is
+    /// already stored, or if the member has [`MAX_PASSKEYS`].
     async fn add_passkey(
         &self,
         passkey: &StoredPasskey,
         recovery: Option<&[CodeHash]>,
     ) -> Result<bool, StoreError>;
 
-    /// A person's passkeys, the oldest first.
+    /// Returns a member's passkeys, the oldest first.
     async fn passkeys(&self, user: UserId) -> Result<Vec<StoredPasskey>, StoreError>;
 
-    /// Notes that a passkey was used, and what its device says of itself since. `false`: that
-    /// changed meanwhile, or it is gone.
+    /// Records a use of a passkey, and replaces its old state with the new one. Returns `false` if
+    /// the state has changed in the meantime or the passkey no longer exists.
     async fn use_passkey(
         &self,
         id: PasskeyId,
@@ -36,63 +36,65 @@ pub trait PasskeyStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Forgets a passkey, and with the last second factor its recovery codes. `false`: the person
-    /// has none of that name.
+    /// Deletes a passkey; with the last second factor, also the recovery codes. Returns `false` if
+    /// the member has no passkey with this identifier.
     async fn remove_passkey(&self, user: UserId, id: PasskeyId) -> Result<bool, StoreError>;
 }
 
-/// A passkey of somebody's. Nothing in it opens anything.
+/// A passkey of a member. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPasskey {
     pub id: PasskeyId,
     pub user: UserId,
-    /// What they call it.
+    /// The name that the member gave the passkey.
     pub name: String,
     pub credential: Credential,
     pub created_at: DateTime<Utc>,
     pub used_at: Option<DateTime<Utc>>,
 }
 
-/// What a device has told of a passkey, as the verifier reads it back.
+/// The credential record of a passkey, in the verifier's encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// Its name in the device; unique.
+    /// The credential identifier; unique.
     pub id: Vec<u8>,
     /// The public key.
     pub key: Vec<u8>,
-    /// What changes as it is used: its counter among that.
+    /// The parts that change with each use, such as the signature counter.
     pub state: Vec<u8>,
-    /// How the device is reached.
+    /// The transports of the authenticator.
     pub transports: u8,
 }
 
-/// What a browser is asked, and what is needed to understand its answer.
+/// The options for a browser, and the state with which its answer is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ceremony {
     /// JSON, as `parseCreationOptionsFromJSON` and `parseRequestOptionsFromJSON` take it.
     pub options: String,
-    /// To be kept from whoever answers, or from being changed by them; good for 5 minutes.
+    /// The state of the ceremony, valid for 5 minutes. The party that answers must be unable to
+    /// change it.
     pub state: Vec<u8>,
 }
 
-/// Asks for passkeys and verifies what browsers answer.
+/// Starts WebAuthn ceremonies and verifies the answers of browsers.
 pub trait PasskeyVerifier: Send + Sync {
-    /// Asks for a new passkey, on another device than those that somebody has. `None`: what they
-    /// have cannot be read.
-    fn offer(&self, person: (UserId, &Email), have: &[Credential]) -> Option<Ceremony>;
+    /// Starts the registration of a passkey on a device without one of the existing passkeys.
+    /// `None` if an existing credential cannot be read.
+    fn offer(&self, user: (UserId, &Email), existing: &[Credential]) -> Option<Ceremony>;
 
-    /// Reads the answer (`toJSON` of it). `None`: it is none to this, or not right.
+    /// Verifies the answer to a registration (its `toJSON`). `None` if it does not belong to this
+    /// ceremony or is invalid.
     fn register(&self, state: &[u8], answer: &str) -> Option<Credential>;
 
-    /// Asks for one of somebody's passkeys.
-    fn ask(&self, have: &[Credential]) -> Option<Ceremony>;
+    /// Starts an authentication with one of the existing passkeys.
+    fn ask(&self, existing: &[Credential]) -> Option<Ceremony>;
 
-    /// Which of somebody's passkeys an answer is of, as it is after that. `None`: of none, or the
-    /// answer is not right.
+    /// Verifies the answer to an authentication. Returns the credential that was used, with its new
+    /// state; `None` if the answer is invalid or of another credential.
     fn verify(
         &self,
-        person: UserId,
-        have: &[Credential],
+        user: UserId,
+        existing: &[Credential],
         state: &[u8],
         answer: &str,
     ) -> Option<Credential>;

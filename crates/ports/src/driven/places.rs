@@ -1,16 +1,16 @@
-//! The countries on offer, their regions and cities. Looked up in memory, so nothing can fail.
+//! The supported countries, their regions and cities. Lookups are in memory and cannot fail.
 
 use crate::browser::Locale;
 
-/// **Invariant:** names and codes are compared without regard to case.
+/// Looks up places. **Invariant:** names and codes are compared case-insensitively.
 pub trait Places: Send + Sync {
-    /// By code.
+    /// Returns all countries, sorted by code.
     fn countries(&self) -> &'static [Country];
 
-    /// `None` for a country that is not on offer.
+    /// Returns a country; `None` if it is not supported.
     fn country(&self, code: &str) -> Option<&'static Country>;
 
-    /// What most people in a country use; of a country that is none, nothing in particular.
+    /// Returns the most common locale of a country; the default one for an unknown country.
     fn locale(&self, country: &str) -> Locale;
 }
 
@@ -19,7 +19,7 @@ pub struct Country {
     /// ISO 3166-1 alpha-2.
     pub code: &'static str,
     pub name: &'static str,
-    /// By name.
+    /// The regions, sorted by name.
     pub regions: &'static [Region],
 }
 
@@ -28,28 +28,29 @@ pub struct Region {
     /// ISO 3166-2.
     pub code: &'static str,
     pub name: &'static str,
-    /// A name a line.
+    /// The names of the cities, one per line.
     pub cities: &'static str,
 }
 
 impl Country {
-    /// A region by its name, its code, or the part of its code after the country.
+    /// Finds a region by its name, its code, or the part of its code after the country.
     #[must_use]
     pub fn region(&self, name_or_code: &str) -> Option<&'static Region> {
         self.regions.iter().find(|region| {
             let short = region.code.split_once('-').map_or("", |(_, short)| short);
-            [region.name, region.code, short].iter().any(|own| same(own, name_or_code))
+            let keys = [region.name, region.code, short];
+            keys.iter().any(|key| eq_ignore_case(key, name_or_code))
         })
     }
 }
 
 impl Region {
-    /// The names of its cities, in their order.
+    /// Iterates over the names of the cities, in their order.
     pub fn cities(&self) -> impl Iterator<Item = &'static str> {
         self.cities.lines()
     }
 }
 
-fn same(a: &str, b: &str) -> bool {
+fn eq_ignore_case(a: &str, b: &str) -> bool {
     a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
 }

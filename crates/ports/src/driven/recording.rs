@@ -1,4 +1,4 @@
-//! Recordings: what is kept while a session runs, the film made of it, and how far that has come.
+//! Recordings: their segments, their queue, their encoding, and their storage.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use domain::{
 
 use crate::StoreError;
 
-/// How far the recording of a session that ended in ERROR has come.
+/// The state of the recording of a session that ended in ERROR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingState {
     Pending,
     InProgress,
     Kept,
-    /// There will be none, and why, for the partner.
+    /// The recording failed, for a reason that the partner reads.
     Failed(String),
     Erased,
 }
 
-/// The right to make a session's film.
+/// A claim of a session's recording to be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordingClaim {
     pub session: SessionId,
-    /// Counts from 1; also the fence against a lost claim.
+    /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }
 
@@ -37,13 +37,13 @@ pub enum RecordingOutcome {
     RetryAt(DateTime<Utc>),
 }
 
-/// The queue of films to be made, filled by the session store in its own writes.
+/// The queue of recordings to be encoded, which the session store fills in its own writes.
 #[async_trait]
 pub trait RecordingQueue: Send + Sync {
-    /// How far a session's recording has come; `None` where there never was one.
+    /// Returns the state of a session's recording; `None` if there never was one.
     async fn recording(&self, session: SessionId) -> Result<Option<RecordingState>, StoreError>;
 
-    /// Leases up to `limit` films that are due. A lease that runs out is handed out again.
+    /// Leases up to `limit` due recordings. A recording whose lease expires is leased again.
     async fn claim_recordings(
         &self,
         now: DateTime<Utc>,
@@ -51,36 +51,36 @@ pub trait RecordingQueue: Send + Sync {
         limit: u16,
     ) -> Result<Vec<RecordingClaim>, StoreError>;
 
-    /// Keeps a claim until then. `false`: it was lost.
+    /// Extends a claim. Returns `false` if it was lost.
     async fn renew_recording(
         &self,
         claim: &RecordingClaim,
         until: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Ends a claim. Answers `false`, and changes nothing, when the claim was lost to a later one
-    /// or the recording was erased in the meantime.
+    /// Ends a claim. Returns `false`, and changes nothing, if the claim was lost to a later one or
+    /// the recording was erased in the meantime.
     async fn complete_recording(
         &self,
         claim: &RecordingClaim,
-        verdict: RecordingOutcome,
+        outcome: RecordingOutcome,
     ) -> Result<bool, StoreError>;
 }
 
-/// Where recordings are kept. What is kept of a session that runs can be read with the service's
-/// own key alone.
+/// The storage of recordings. The segments of a running session are encrypted with the service's own
+/// key.
 #[async_trait]
 pub trait RecordingVault: Send + Sync {
-    /// Keeps the next part of what a browser showed. Parts count from 0.
+    /// Stores the next part of a browser's segment. Parts are numbered from 0.
     async fn append(
         &self,
         session: SessionId,
         browser: BrowserId,
         part: u32,
-        shots: &[RecordedItem],
+        items: &[RecordedItem],
     ) -> Result<(), StoreError>;
 
-    /// Deletes one part again.
+    /// Deletes one part of a segment.
     async fn delete_part(
         &self,
         session: SessionId,
@@ -88,30 +88,31 @@ pub trait RecordingVault: Send + Sync {
         part: u32,
     ) -> Result<(), StoreError>;
 
-    /// All that was kept of a session, one reel for each browser, in the order they began.
+    /// Returns the segments of a session, one per browser, in the order of their start.
     async fn segments(&self, session: SessionId) -> Result<Vec<Vec<RecordedItem>>, StoreError>;
 
-    /// Puts a session's film in the place of what was kept of it.
+    /// Stores the recording of a session in place of its segments.
     async fn store_recording(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError>;
 
-    /// Deletes what was kept of a session while it ran.
+    /// Deletes the segments of a session.
     async fn delete_segments(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// Deletes everything of a session, its film too.
+    /// Deletes the segments and the recording of a session.
     async fn delete_all(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// A link to a session's film that works until then, for whoever has it.
+    /// Returns a link to a session's recording, which is valid for `lifetime` and gives access to
+    /// any holder.
     async fn link(&self, session: SessionId, lifetime: TimeDelta) -> Result<String, StoreError>;
 
-    /// Sessions of which something is kept that is no film, up to `limit`.
+    /// Returns up to `limit` sessions that have segments.
     async fn unfinished(&self, limit: usize) -> Result<Vec<SessionId>, StoreError>;
 }
 
-/// Recordings behind signed links, for whoever has the link.
+/// Recordings behind signed links, which give access to any holder.
 #[async_trait]
 pub trait SharedRecordings: Send + Sync {
-    /// Opens the recording that a link leads to. `None`: the link was not signed by this service or
-    /// has expired, or the recording was deleted.
+    /// Opens the recording of a link. `None` if the link was not signed by this service or has
+    /// expired, or if the recording was deleted.
     async fn open(
         &self,
         name: &str,
@@ -130,18 +131,18 @@ pub trait RecordingFile: Send + Sync {
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
 }
 
-/// Makes films.
+/// Encodes recordings.
 #[async_trait]
 pub trait Encoder: Send + Sync {
-    /// An MP4 file (H.264, its index first) with the film's chapters.
-    async fn encode(&self, film: Recording) -> Result<Vec<u8>, EncodeError>;
+    /// Encodes a recording as an MP4 file (H.264, with its index first) with chapters.
+    async fn encode(&self, recording: Recording) -> Result<Vec<u8>, EncodeError>;
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// Another try would end the same way.
-    #[error("the film cannot be made: {0}")]
+    /// A retry would fail too.
+    #[error("the recording cannot be encoded: {0}")]
     Impossible(String),
-    #[error("the film was not made: {0}")]
+    #[error("failed to encode the recording: {0}")]
     Failed(String),
 }

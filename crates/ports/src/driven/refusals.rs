@@ -1,4 +1,4 @@
-//! Log lines about refused access, bounded so that a flood of requests fills no disk.
+//! Log lines about refused access, bounded so that a flood of requests does not fill the disk.
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl RefusalClass {
 /// Counts refusals and bounds their log lines.
 pub trait RefusalLog: Send + Sync {
     /// Counts a refusal. Returns whether the caller may log a line of its own: each class has a
-    /// bounded number of lines a minute. Refusals without a line are summed up in one line when
-    /// the minute is over.
+    /// bounded number of lines per minute. Refusals without a line are summed up in one line at
+    /// the end of the minute.
     fn may_log(&self, class: RefusalClass) -> bool;
 }

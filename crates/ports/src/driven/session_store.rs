@@ -1,4 +1,4 @@
-//! Where sessions are kept.
+//! The store of sessions.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -13,30 +13,30 @@ use domain::{
 
 use crate::StoreError;
 
-/// Names one creation, so that asking twice creates once.
+/// An idempotency key of a create request: repeating the request creates one session only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// 1 to 255 printable ASCII characters, chosen by the partner.
     pub key: String,
-    /// SHA-256 of the request.
+    /// The SHA-256 hash of the request.
     pub request: [u8; 32],
-    /// What was created under the key before this moment no longer counts.
+    /// The time from which on a use of the key counts; earlier uses have expired.
     pub since: DateTime<Utc>,
 }
 
-/// What came of an insert.
+/// The result of an insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InsertOutcome {
     Fresh,
-    /// The same request under the same key came before, and created this.
+    /// The same request with the same key was made before, and created this session.
     Before(Box<Session>),
-    /// Another request came under the same key before.
+    /// Another request with the same key was made before.
     OtherRequest,
-    /// A request under the same key is being carried out.
+    /// A request with the same key is being processed.
     InFlight,
 }
 
-/// A poll's answer: the record behind the key, and its session if there is one of that id.
+/// The answer to a poll: the record of the key, and its session with the given identifier.
 pub type PolledRecord = (ApiKey, Option<(Session, Option<PlatformSummary>)>);
 
 /// A session in a list.
@@ -49,55 +49,56 @@ pub struct SessionSummary {
     pub closed_at: Option<DateTime<Utc>>,
 }
 
-/// One step of a session's life.
+/// An entry of a session's timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineEntry {
     pub at: DateTime<Utc>,
     pub event: String,
     pub status: Status,
     pub error_code: Option<String>,
-    /// The workflow's node at which the session failed.
+    /// The workflow node at which the session failed.
     pub node: Option<String>,
-    /// More of it: why a link was not delivered.
+    /// A detail of the event: why a link was not delivered.
     pub detail: Option<String>,
 }
 
-/// Keeps sessions, and with each move of one the effects it owes.
+/// Stores sessions, and with each transition its effects.
 ///
-/// Whatever implements this passes `testkit::store_contract!`.
+/// Every implementation passes `testkit::store_contract!`.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Saves a new session together with its first effects. With an idempotency key only where
-    /// the owner has not used it since the moment it names; else nothing is saved.
+    /// Saves a new session together with its first effects. With an idempotency key, the session is
+    /// saved only if the owner has not used the key since the time in it.
     async fn insert(
         &self,
         opening: &Change,
-        once: Option<&IdempotencyKey>,
+        idempotency: Option<&IdempotencyKey>,
     ) -> Result<InsertOutcome, StoreError>;
 
-    /// The record whose key has this hash (revoked and expired ones included), and that record's
-    /// session of this id, in one round trip.
+    /// Returns the record whose key has this hash (revoked and expired ones included), and that
+    /// record's session with this identifier, in one round trip.
     async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError>;
 
-    /// Finds a session of this owner's; another's is as good as absent.
+    /// Finds a session of this owner. A session of another owner counts as absent.
     async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
 
-    /// Finds a session whoever owns it: for the applicant, whose token has been checked, and for
-    /// workers, which serve all owners. Never for a partner.
+    /// Finds a session of any owner: for the applicant, whose token has been verified, and for
+    /// workers, which serve all owners. It must not be used for a partner.
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
-    /// Whose pages may show a session in a frame: what its owner's team set.
+    /// Returns the origins whose pages may embed a session, as its owner's team has set them.
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError>;
 
-    /// The owner's sessions, newest first and ties by id, and how many fit the filter in all.
+    /// Returns the owner's sessions, newest first and ties by identifier, and the total number of
+    /// those that match the filter.
     async fn list(
         &self,
         owner: ApiKeyId,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), StoreError>;
 
-    /// Sessions of all of a team's keys, newest first and ties by id, each with its owner; where a
-    /// reference is given, those that the partner calls so.
+    /// Returns the sessions of all keys of a team, newest first and ties by identifier, each with
+    /// its owner; with a reference, only those with this external reference.
     async fn team_sessions(
         &self,
         team: TeamId,
@@ -105,7 +106,7 @@ pub trait SessionStore: Send + Sync {
         reference: Option<&str>,
     ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError>;
 
-    /// What came of a team's sessions since a moment: of the newest ones, up to `limit`.
+    /// Returns the activity of a team's sessions since a time: of up to `limit`, the newest ones.
     async fn team_activity(
         &self,
         team: TeamId,
@@ -113,39 +114,43 @@ pub trait SessionStore: Send + Sync {
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError>;
 
-    /// What happened to a session of this owner's, oldest first. `None`: there is no such session.
+    /// Returns the timeline of a session of this owner, oldest entry first. `None` if there is no
+    /// such session.
     async fn timeline(
         &self,
         owner: ApiKeyId,
         id: SessionId,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError>;
 
-    /// Up to `limit` sessions that closed before `before` and hold data still.
+    /// Returns up to `limit` sessions that closed before `before` and are not erased.
     async fn find_unerased(
         &self,
         before: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<SessionId>, StoreError>;
 
-    /// Removes what was overwritten from a log that the store keeps beside its data, where it has
-    /// one that can be emptied. Waits for readers for less than a second; `false`: one of them held
-    /// it back, and it is to be tried again.
+    /// Truncates the write-ahead log, if the store has one, so that overwritten data does not remain
+    /// in it. Waits for readers for less than a second. Returns `false` if a reader prevented the
+    /// truncation; the caller tries again later.
     async fn truncate_log(&self) -> Result<bool, StoreError> {
         Ok(true)
     }
 
-    /// Forgets idempotency keys that were used before `before`. Answers how many.
+    /// Deletes idempotency keys that were used before `before` and returns their number.
     async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
 
-    /// Saves a moved session and its effects: all or nothing. A notice to the partner becomes one
+    /// Saves a changed session and its effects atomically. [`Effect::NotifyPartner`] becomes one
     /// delivery for each webhook of the team that is active at this moment.
     ///
-    /// The saved version must be the one before `change.session.version`, else the answer is
-    /// [`CommitError::Stale`] and nothing is saved. A browser that is new with this change is
-    /// taken to be alive until `alive_until`.
+    /// [`Effect::NotifyPartner`]: domain::session::Effect::NotifyPartner
+    ///
+    /// The saved version must be the one before `change.session.version`; otherwise the result is
+    /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a
+    /// lease until `alive_until`.
     async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError>;
 
-    /// Says that a session's browser is alive until then. `false`: the session no longer has it.
+    /// Renews the lease of a session's browser. Returns `false` if the session no longer has this
+    /// browser.
     async fn renew(
         &self,
         id: SessionId,
@@ -153,7 +158,8 @@ pub trait SessionStore: Send + Sync {
         alive_until: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Up to `limit` open sessions that have expired, or whose browser nobody renewed.
+    /// Returns up to `limit` open sessions that have expired, or whose browser's lease was not
+    /// renewed.
     async fn find_due(
         &self,
         now: DateTime<Utc>,
@@ -161,7 +167,7 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<Vec<(Session, DueReason)>, StoreError>;
 }
 
-/// Why time has come for a session.
+/// Why a session is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DueReason {
     Expired,
@@ -170,21 +176,21 @@ pub enum DueReason {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    #[error("the session was saved by somebody else meanwhile")]
+    #[error("the session was saved concurrently")]
     Stale,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// When a session was, and what came of it.
+/// The times and the result of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionActivity {
     pub created_at: DateTime<Utc>,
     pub closed_at: Option<DateTime<Utc>>,
     pub status: Status,
     pub platform: PlatformId,
-    /// Of the session's last step, if that had one.
+    /// The error code of the session's last timeline entry, if it has one.
     pub error_code: Option<String>,
-    /// The workflow's node at which it failed.
+    /// The workflow node at which the session failed.
     pub node: Option<String>,
 }

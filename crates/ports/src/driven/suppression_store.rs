@@ -1,4 +1,4 @@
-//! Who wants no more mails.
+//! The store of suppressions: mailboxes that receive no more mails of a team.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,14 +6,15 @@ use domain::notification::Mailbox;
 
 use crate::StoreError;
 
-/// Keeps the mailboxes that get no mails.
+/// Stores suppressions.
 #[async_trait]
 pub trait SuppressionStore: Send + Sync {
     async fn is_suppressed(&self, mailbox: &Mailbox) -> Result<bool, StoreError>;
 
-    /// From `at` on; once more changes nothing, nor does it for a team that is not there.
+    /// Suppresses mails from `at` on. A repeated call changes nothing, nor does one for a team that
+    /// does not exist.
     async fn suppress(&self, mailbox: &Mailbox, at: DateTime<Utc>) -> Result<(), StoreError>;
 
-    /// Takes that back.
+    /// Removes a suppression.
     async fn unsuppress(&self, mailbox: &Mailbox) -> Result<(), StoreError>;
 }

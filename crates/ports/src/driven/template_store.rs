@@ -1,4 +1,4 @@
-//! Teams' own wordings of the mail that brings a link.
+//! The store of teams' mail templates.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use domain::{
 
 use crate::StoreError;
 
-/// Keeps teams' templates. Another team's are as if they were not there.
+/// Stores the templates of teams. Templates of another team count as absent.
 #[async_trait]
 pub trait TemplateStore: Send + Sync {
     async fn add_template(
@@ -20,7 +20,7 @@ pub trait TemplateStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<TemplateId, StoreError>;
 
-    /// A team's, the newest first.
+    /// Returns a team's templates, the newest first.
     async fn templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError>;
 
     async fn template(
@@ -29,13 +29,15 @@ pub trait TemplateStore: Send + Sync {
         id: TemplateId,
     ) -> Result<Option<StoredTemplate>, StoreError>;
 
-    /// Those of all teams that wait for an operator, the oldest first, with their teams' names.
+    /// Returns the templates of all teams that wait for review, the oldest first, with the names of
+    /// their teams.
     async fn submitted_templates(
         &self,
         limit: u16,
     ) -> Result<Vec<(StoredTemplate, String)>, StoreError>;
 
-    /// Writes a draft anew; a rejected one becomes a draft. `false`: it is not there, or not open.
+    /// Replaces a draft; a rejected template becomes a draft. Returns `false` if the template does
+    /// not exist or is not open.
     async fn edit_template(
         &self,
         team: TeamId,
@@ -44,18 +46,18 @@ pub trait TemplateStore: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Does a step with what was read. `false`: it is not there, was written anew since, or is
-    /// not where this step begins.
+    /// Takes a review step with the revision that was read. Returns `false` if the template does not
+    /// exist, was edited since, or has a status that does not allow the step.
     async fn step_template(
         &self,
-        what: (TeamId, TemplateId, TemplateRevision),
+        template: (TeamId, TemplateId, TemplateRevision),
         step: ReviewStep,
         reason: &str,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Makes an approved one what the team's mails in its language say, in the place of another,
-    /// or no longer. `false`: there is no such approved one.
+    /// Makes an approved template the team's default for its language, in place of another, or no
+    /// longer the default. Returns `false` if there is no such approved template.
     async fn set_default_template(
         &self,
         team: TeamId,
@@ -69,23 +71,24 @@ pub trait TemplateStore: Send + Sync {
         language: Language,
     ) -> Result<Option<StoredTemplate>, StoreError>;
 
-    /// Forgets one; `false`: it is not there. Links that were to be sent with it are sent with the
-    /// default.
+    /// Deletes a template. Returns `false` if it does not exist. Pending notifications with it are
+    /// sent with the default one.
     async fn remove_template(&self, team: TeamId, id: TemplateId) -> Result<bool, StoreError>;
 }
 
-/// How often a template was written, so that what is approved is what was read.
+/// The number of times that a template was edited, which ensures that the approved text is the one
+/// that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TemplateRevision(pub i32);
 
-/// A template as it is kept.
+/// A stored template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTemplate {
     pub id: TemplateId,
     pub team: TeamId,
     pub draft: Draft,
     pub status: TemplateStatus,
-    /// Why it was rejected; else empty.
+    /// The reason of a rejection; otherwise empty.
     pub reason: String,
     pub is_default: bool,
     pub revision: TemplateRevision,

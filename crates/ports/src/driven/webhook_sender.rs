@@ -1,4 +1,4 @@
-//! The call that tells a receiver.
+//! Sends deliveries to webhook endpoints.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use chrono::{DateTime, Utc};
 
 use crate::delivery::Delivery;
 
-/// Makes one POST and reports; never retries, never follows a redirect.
+/// Makes one POST request and reports its result. It never retries and never follows a redirect.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
     async fn send(&self, delivery: &Delivery, now: DateTime<Utc>) -> WebhookRequest;
 }
 
-/// One POST.
+/// A POST request and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookRequest {
-    /// The headers that were sent, `name: value` a line; no values that are secrets.
+    /// The sent headers, one `name: value` per line, without secret values.
     pub sent: String,
     pub answer: WebhookResponse,
 }
 
-/// What a receiver answered, or why it did not.
+/// The response of an endpoint, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookResponse {
     Status {
@@ -33,30 +33,30 @@ pub enum WebhookResponse {
     Failed(FailureCause),
 }
 
-/// Why there was no answer.
+/// Why there was no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
-    /// The name has no address.
+    /// The host name has no address.
     Dns,
-    /// The address of the webhook is none that could be called.
+    /// The URL of the webhook cannot be requested.
     Url,
-    /// Egress is not permitted there.
+    /// The egress policy does not permit the address.
     Blocked,
     Tls,
-    /// No connection.
+    /// The connection failed.
     Connect,
-    /// Not within the webhook's time.
+    /// The webhook's timeout passed.
     Timeout,
-    /// What came was no answer in HTTP, or its head was too long.
+    /// The response was not valid HTTP, or its head was too long.
     Http,
-    /// The answer broke off.
+    /// The response ended early.
     Body,
-    /// There was no call: its headers could not be made of what the webhook has.
+    /// No request was sent: the webhook's configuration gives no valid headers.
     Request,
 }
 
 impl FailureCause {
-    /// The word in logs and metrics.
+    /// Returns the name of the cause in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

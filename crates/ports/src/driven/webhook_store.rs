@@ -1,4 +1,4 @@
-//! Where webhooks are kept.
+//! The store of webhooks.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::{Reencrypted, StoreError};
 
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
-    /// Keeps a webhook; header value and secret are encrypted at rest. It is told of the sessions
-    /// of these keys; of none: of all that the team has.
+    /// Stores a webhook; header value and secret are encrypted at rest. It receives the sessions of
+    /// these keys; with an empty list, those of all keys of the team.
     async fn add_webhook(
         &self,
         webhook: &Webhook,
@@ -25,31 +25,31 @@ pub trait WebhookStore: Send + Sync {
 
     async fn webhook(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StoreError>;
 
-    /// The oldest first.
+    /// Returns a team's webhooks, the oldest first.
     async fn webhooks(&self, team: TeamId) -> Result<Vec<StoredWebhook>, StoreError>;
 
-    /// Changes what a webhook was made with. One that gets another URL is no longer failing.
-    /// Answers `false` where there is none.
+    /// Changes the configuration of a webhook. A new URL resets the health of the endpoint. Returns
+    /// `false` if the webhook does not exist.
     async fn change_webhook(
         &self,
         id: WebhookId,
         change: &WebhookChange,
     ) -> Result<bool, StoreError>;
 
-    /// Answers `false` where there is none.
+    /// Activates or deactivates a webhook. Returns `false` if it does not exist.
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError>;
 
-    /// Gives a webhook a new secret, and says until when the old one signs too. Answers `false`
-    /// where there is none.
+    /// Replaces the secret of a webhook, and sets until when the old one also signs. Returns `false`
+    /// if the webhook does not exist.
     async fn rotate_secret(
         &self,
         id: WebhookId,
-        fresh: &Secret,
+        new: &Secret,
         retiring: &RetiringSecret,
     ) -> Result<bool, StoreError>;
 
-    /// Encrypts with the newest key what others closed, of so many webhooks after this one in the
-    /// order of their identifiers.
+    /// Encrypts values that an earlier key encrypted with the newest one, for up to `limit` webhooks
+    /// after this one in the order of their identifiers.
     async fn reseal(
         &self,
         after: Option<WebhookId>,
@@ -57,28 +57,28 @@ pub trait WebhookStore: Send + Sync {
     ) -> Result<Reencrypted<WebhookId>, StoreError>;
 }
 
-/// A webhook with what has become of it.
+/// A stored webhook with the health of its endpoint.
 #[derive(Clone)]
 pub struct StoredWebhook {
     pub webhook: Webhook,
-    /// The keys whose sessions it is told of; none: all of the team's.
+    /// The keys whose sessions the webhook receives; empty for all keys of the team.
     pub keys: Vec<ApiKeyId>,
     pub health: EndpointHealth,
     pub created_at: DateTime<Utc>,
 }
 
-/// What a webhook is to be from now on.
+/// The new configuration of a webhook.
 #[derive(Clone)]
 pub struct WebhookChange {
     pub url: String,
     pub header: HeaderChange,
-    /// The keys whose sessions it is told of; none: all of the team's.
+    /// The keys whose sessions the webhook receives; empty for all keys of the team.
     pub keys: Vec<ApiKeyId>,
     pub timeout: Duration,
     pub retries: u8,
 }
 
-/// What becomes of a webhook's header, whose value nobody is shown.
+/// The change of a webhook's header, whose value is never shown.
 #[derive(Clone)]
 pub enum HeaderChange {
     Keep,

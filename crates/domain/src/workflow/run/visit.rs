@@ -80,24 +80,26 @@ impl Run {
             }
             Node::Review { text_key, timeout_seconds, next } => {
                 self.collecting = true;
-                let deadline = self.after(*timeout_seconds);
                 match result {
                     Some(StepResult::Answered { share: true }) => Visit::to(next),
                     Some(StepResult::Answered { share: false }) => {
                         Visit::Stay(self.end(End::Declined))
                     }
-                    Some(_) | None if now >= deadline => {
-                        Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout))
-                    }
-                    Some(_) | None => {
-                        let command = Command::Consent { fields: self.shared_fields() };
-                        self.ask(PromptKind::Consent, text_key.clone(), deadline, command)
-                    }
+                    Some(_) | None => self.review(text_key, self.after(*timeout_seconds), now),
                 }
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
             Node::Fail { code } => Visit::Leave(WorkflowExit::Fail(*code)),
         }
+    }
+
+    /// Asks the applicant for consent until the deadline.
+    fn review(&self, text_key: &str, deadline: DateTime<Utc>, now: DateTime<Utc>) -> Visit {
+        if now >= deadline {
+            return Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout));
+        }
+        let command = Command::Consent { fields: self.shared_fields() };
+        self.ask(PromptKind::Consent, text_key.to_owned(), deadline, command)
     }
 
     /// Returns the exit if the page ends the wait for the applicant.

@@ -1,8 +1,8 @@
-//! What the applicant does on a page.
+//! The applicant's input to a page.
 
 use super::Viewport;
 
-/// What the applicant does. **Invariant:** no `Debug`: keys and text may be a password.
+/// An input of the applicant. **Invariant:** no `Debug`: keys and text may be a password.
 #[derive(Clone, PartialEq)]
 pub enum Input {
     Mouse {
@@ -29,36 +29,37 @@ pub enum Input {
         repeat: bool,
         modifiers: u8,
     },
-    /// Fingers on the page; with [`TouchKind::Ended`] those that are left.
+    /// The touch points on the page; with [`TouchKind::Ended`] the remaining ones.
     Touch {
         kind: TouchKind,
         points: Vec<TouchPoint>,
         modifiers: u8,
     },
     Text(String),
-    /// Text of an input method that is not decided yet; it replaces what was undecided before.
+    /// Uncommitted text of an input method; it replaces the earlier uncommitted text.
     Composing(String),
-    /// A value for the field that has the focus, as a picker gives it (HTML, section 2.3.5).
+    /// A value for the focused field, in the format of a picker (HTML, section 2.3.5).
     Fill(String),
-    /// An answer to a dialog, with the text for a [`DialogKind::Prompt`].
+    /// An answer to a dialog, with the text for a [`DialogKind::Prompt`](super::DialogKind::Prompt).
     Answer {
         dialog: u32,
         accept: bool,
         text: String,
     },
-    /// Closes the window on top, if there is another one below.
+    /// Closes the topmost window, if there is another one below it.
     ClosePage,
-    /// There is this much room for the page now.
+    /// The applicant's viewport has a new size.
     Resize(Viewport),
 }
 
 impl Input {
-    /// Whether something is written with it.
+    /// Returns whether the input enters text.
     #[must_use]
     pub fn is_text_input(&self) -> bool {
         match self {
             Self::Text(_) | Self::Composing(_) | Self::Fill(_) => true,
-            // A key that writes is named by what it writes (UI Events, section 4.3.2).
+            // The name of a printable key is the character that it enters (UI Events, section
+            // 4.3.2).
             Self::Key { key, .. } => key.chars().count() == 1,
             Self::Mouse { .. }
             | Self::Wheel { .. }

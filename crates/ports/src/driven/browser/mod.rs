@@ -1,4 +1,5 @@
-//! Remote browsers: one for each session, started and released by the name we give it.
+//! Remote browsers: one for each session, started and released by an identifier that the service
+//! chooses.
 
 mod input;
 mod page_state;
@@ -17,20 +18,21 @@ pub use self::{
 
 /// Starts and releases browsers.
 ///
-/// **Release beats start**, whatever the order of arrival: once a name was released, nothing runs
-/// under it any more, and a start under it answers [`StartError::Released`].
+/// **Releasing takes precedence over starting**, in whichever order the calls arrive: once an
+/// identifier is released, no browser runs with it any more, and starting it fails with
+/// [`StartError::Released`].
 #[async_trait]
 pub trait BrowserPool: Send + Sync {
-    /// Starts a browser with an empty profile of its own. Starting under a name that already
-    /// runs answers the running one.
+    /// Starts a browser with a new, empty profile. If a browser with the identifier already runs,
+    /// returns that one.
     async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError>;
 
-    /// Ends whatever runs under this name, with all its processes and files. Releasing what is
-    /// gone, or never was, is fine.
+    /// Ends the browser with this identifier, with all its processes and files. Does nothing if
+    /// there is none.
     async fn release(&self, id: BrowserId);
 }
 
-/// What a browser is started with.
+/// The specification of a browser to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserSpec {
     pub id: BrowserId,
@@ -39,24 +41,24 @@ pub struct BrowserSpec {
     pub watch: ObservedSignals,
     pub device: Device,
     pub locale: Locale,
-    /// Where the browser is to leave from.
+    /// The place of the browser's egress.
     pub place: Location,
 }
 
-/// What the applicant has in hand, as far as pages care.
+/// The properties of the applicant's device that pages can detect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Device {
     pub viewport: Viewport,
     pub scale: Scale,
-    /// Fingers rather than a mouse.
+    /// Whether the device has a touch screen rather than a mouse.
     pub touch: bool,
-    /// Prefers dark colours.
+    /// Whether the applicant prefers dark colours.
     pub dark: bool,
-    /// Prefers less movement.
+    /// Whether the applicant prefers reduced motion.
     pub reduced_motion: bool,
 }
 
-/// Pixels of a picture for each CSS pixel of the page, either way.
+/// The device pixel ratio: pixels of a frame per CSS pixel of the page, in each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scale {
     #[default]
@@ -74,20 +76,20 @@ impl Scale {
     }
 }
 
-/// Where the page is to believe it is.
+/// The locale that the browser emulates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Locale {
-    /// A BCP 47 tag like `de-DE`; the browser's own where empty.
+    /// A BCP 47 tag such as `de-DE`; empty for the browser's own.
     pub language: String,
-    /// A zone of the IANA data base; the machine's own where `None`.
+    /// A zone of the IANA time zone database; `None` for the machine's own.
     pub time_zone: Option<String>,
 }
 
-/// What the browser is to keep an eye on.
+/// The signals that the browser observes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservedSignals {
     pub selectors: Vec<String>,
-    /// Patterns over the path of responses whose status and body are to be kept.
+    /// The path patterns of responses whose status and body are kept.
     pub responses: Vec<String>,
 }
 
@@ -99,19 +101,20 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// CSS pixels of a page that may be drawn with two pixels for each: twice as fine is four times
-    /// as dear, and phones are small.
-    const FINE_AREA: u32 = 500_000;
+    /// The maximum area, in CSS pixels, of a page that is rendered at [`Scale::Two`], which takes
+    /// four times the pixels. Viewports of phones are within it.
+    const MAX_FINE_AREA: u32 = 500_000;
 
-    /// Brought within 320…1600 by 320…1200.
+    /// Clamps a size to 320…1600 by 320…1200.
     #[must_use]
     pub fn within(width: u16, height: u16) -> Self {
         Self { width: width.clamp(320, 1600), height: height.clamp(320, 1200) }
     }
 
+    /// Returns whether the page is small enough for [`Scale::Two`].
     #[must_use]
     pub fn may_be_fine(self) -> bool {
-        u32::from(self.width) * u32::from(self.height) <= Self::FINE_AREA
+        u32::from(self.width) * u32::from(self.height) <= Self::MAX_FINE_AREA
     }
 }
 
@@ -121,77 +124,77 @@ impl Default for Viewport {
     }
 }
 
-/// One running browser.
+/// A running browser.
 #[async_trait]
 pub trait Browser: Send + Sync {
-    /// Opens a URL in the main frame; answers when its document has been loaded.
+    /// Opens a URL in the main frame, and returns when its document is loaded.
     async fn navigate(&self, url: &str) -> Result<(), BrowserError>;
 
-    /// What is to be seen now.
+    /// Returns the current state of the page.
     async fn observe(&self) -> Result<Observation, BrowserError>;
 
-    /// Comes back when the page may have changed, or has waited long enough to look again.
+    /// Waits until the page may have changed, or until it is time to observe it again.
     async fn changed(&self);
 
-    /// Makes a GET in the page, with its cookies, and reads the answer.
+    /// Makes a GET request in the page, with its cookies, and reads the response.
     async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError>;
 
-    /// What the browser would send with a request to a URL, to be asked for when the applicant has
-    /// agreed to share.
+    /// Returns the credentials that the browser would send with a request to a URL. It must be
+    /// called only after the applicant has agreed to share.
     async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError>;
 
-    /// The body of the newest watched response whose path fits.
+    /// Returns the body of the newest observed response whose path matches.
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
 
-    /// The text of the first element of each selector, where there is one.
+    /// Returns the text of the first element of each selector, if there is one.
     async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError>;
 
-    /// The newest picture that is newer than `after`; waits for one. `None` when the browser ended.
+    /// Waits for a frame newer than `after` and returns the newest one. `None` once the browser has
+    /// ended.
     async fn frame(&self, after: u64) -> Option<Arc<Frame>>;
 
-    /// All of the page but its picture, once it is newer than `after`; waits for it. `None` when the
-    /// browser ended.
+    /// Waits for a page state newer than `after` and returns it. `None` once the browser has ended.
     async fn scene(&self, after: u64) -> Option<Arc<PageState>>;
 
-    /// Passes the applicant's input on, in order; never waits, never logs, never keeps it.
+    /// Forwards the applicant's input, in order. It never waits, and never logs or stores the input.
     fn input(&self, input: Input);
 
-    /// Comes back when the browser has ended, for whatever reason.
+    /// Waits until the browser has ended, for any reason.
     async fn ended(&self);
 }
 
-/// What a request would be sent with.
+/// The credentials that a request of the browser is sent with.
 pub struct BrowserCredentials {
-    /// The value of the `Cookie` header; empty where there is none.
+    /// The value of the `Cookie` header; empty if there is none.
     pub cookies: Secret,
     pub user_agent: String,
 }
 
-/// What a request in the page was answered.
+/// The response to a request in the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     pub status: u16,
     pub body: String,
 }
 
-/// One picture of the page.
+/// A frame: one image of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Counts up, also over pages.
+    /// The sequence number, which increases across pages.
     pub seq: u64,
     pub jpeg: Vec<u8>,
-    /// Scheme, host and port that the page was loaded from.
+    /// The scheme, host and port that the page was loaded from.
     pub origin: String,
     pub viewport: Viewport,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("the browser was released before it was up")]
+    #[error("the browser was released before it was started")]
     Released,
-    #[error("as many browsers run as may")]
+    #[error("the maximum number of browsers is running")]
     NoRoom,
-    #[error("no browser could be started: {0}")]
+    #[error("failed to start a browser: {0}")]
     Unavailable(String),
     #[error("no egress proxy for the place works")]
     NoExit,
@@ -201,7 +204,7 @@ pub enum StartError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
-    #[error("the browser is gone")]
+    #[error("the browser has ended")]
     Gone,
     #[error("the browser refused: {0}")]
     Refused(String),

@@ -1,22 +1,22 @@
-//! All of a page but its picture.
+//! The page state: fields, focus, dialogs and redaction rectangles.
 
-/// What a picture does not show, or does not show well enough to be used.
+/// The state of a page, which a frame does not show or does not show precisely enough.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageState {
-    /// Counts up with each change.
+    /// The sequence number, which increases with each change.
     pub seq: u64,
-    /// Fields that can be written in and are in sight, at most [`Scene::MOST_FIELDS`].
+    /// The visible, editable fields, at most [`PageState::MAX_FIELDS`].
     pub fields: Vec<PageField>,
-    /// Everything that may hold what was written, at most [`Scene::MOST_COVERS`]: fields that are
-    /// locked or out of sight too, and frames within the page. Left, top, width and height in CSS
-    /// pixels. Others than the applicant do not see these parts.
+    /// The areas that may show entered text, at most [`PageState::MAX_REDACTION_RECTS`]: fields,
+    /// including disabled and invisible ones, and frames within the page. Each is left, top, width
+    /// and height in CSS pixels. Only the applicant sees these areas.
     pub redaction_rects: Vec<[f32; 4]>,
-    /// The field that has the focus, as its place in `fields`.
+    /// The focused field, as its index in `fields`.
     pub focused: Option<u8>,
     pub dialog: Option<Dialog>,
-    /// The newest thing that was refused, and how many were.
+    /// The last refused action, and the number of refused actions.
     pub refused: Option<(RefusedAction, u32)>,
-    /// Windows of the browser, the one on top included.
+    /// The number of the browser's windows, the topmost one included.
     pub pages: u8,
 }
 
@@ -25,21 +25,21 @@ impl PageState {
     pub const MAX_REDACTION_RECTS: usize = 100;
 }
 
-/// A field of the page. Never what is in it.
+/// A field of the page, without its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageField {
-    /// CSS pixels of the page: left, top, width, height.
+    /// Left, top, width and height, in CSS pixels of the page.
     pub place: [f32; 4],
-    /// `type` as HTML knows it; `textarea` and `editable` for what is no `input`.
+    /// The `type` of an HTML `input`; `textarea` or `editable` for other elements.
     pub kind: String,
     pub input_mode: String,
     pub autocomplete: String,
 }
 
-/// A question of the page that stops everything else in it.
+/// A modal JavaScript dialog, which blocks the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialog {
-    /// Another one for each dialog.
+    /// The number of the dialog, different for each one.
     pub id: u32,
     pub kind: DialogKind,
     /// At most a thousand characters.
@@ -51,17 +51,17 @@ pub enum DialogKind {
     Alert,
     Confirm,
     Prompt,
-    /// The page asks whether it may be left.
+    /// The page asks whether to leave it (`beforeunload`).
     Leave,
 }
 
-/// What a page wanted and did not get.
+/// An action of a page that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedAction {
-    /// A file of the applicant's.
+    /// Uploading a file of the applicant.
     Upload,
-    /// To leave a file with the applicant.
+    /// Downloading a file.
     Download,
-    /// To go to a host that is not the platform's.
+    /// Navigating to a host that is not the platform's.
     Elsewhere,
 }

@@ -1,4 +1,4 @@
-//! Redacting screencast frames for everyone but the applicant.
+//! The redaction of screencast frames for all viewers other than the applicant.
 
 use super::Frame;
 
@@ -12,10 +12,10 @@ pub enum Cover {
 /// Rewrites the JPEG images of screencast frames.
 pub trait FrameRedactor: Send + Sync {
     /// Returns the frame's image with these areas covered: each left, top, width and height in CSS
-    /// pixels of the page. `None`: the image is of a kind that cannot be redacted.
+    /// pixels of the page. `None` if the image is of a kind that cannot be redacted.
     fn redact(&self, frame: &Frame, areas: &[[f32; 4]]) -> Option<Vec<u8>>;
 
-    /// Returns the frame's image encoded anew, so that bytes of the page's browser go no further.
-    /// `None`: the image cannot be decoded.
+    /// Re-encodes the frame's image, so that no bytes of the remote browser are passed on. `None` if
+    /// the image cannot be decoded.
     fn reencode(&self, frame: &Frame, cover: Cover) -> Option<Vec<u8>>;
 }
